@@ -1,0 +1,77 @@
+# Everything starts from a bare machine with Python, make and a package registry.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install -q -c constraints.txt
+PYTEST := $(BIN)/python -m pytest -q -n auto
+export OPENBLAS_NUM_THREADS ?= 1
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: demo test check lint types layers test-all test-oldest bench docs clean help
+
+help:
+	@echo "make demo      choose, fit and predict on bundled data"
+	@echo "make test      the tests that need nothing but Python packages"
+	@echo "make check     lint, types, layers and the tests: what CI runs"
+	@echo "make test-all  the full matrices and the oldest supported libraries (slow)"
+	@echo "make bench     benchmarks, written to benchmarks/results (slow)"
+	@echo "make docs      check that the documentation's examples run"
+
+# One stamp for each set of packages, so that a second call costs nothing.
+$(VENV)/.base: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) -e .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.base
+	$(PIP) torch==2.13.0
+	$(PIP) -e ".[test,torch]"
+	@touch $@
+
+$(VENV)/.check: $(VENV)/.test
+	$(PIP) -e ".[check]"
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.base
+	$(PIP) -e ".[bench]"
+	@touch $@
+
+demo: $(VENV)/.base
+	$(BIN)/ridgefold demo
+
+test: $(VENV)/.test
+	$(PYTEST) -m "not full"
+	$(BIN)/python -m pytest -q --doctest-modules src/ridgefold --import-mode=importlib
+
+lint: $(VENV)/.check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.check
+	$(BIN)/mypy
+
+layers: $(VENV)/.check
+	$(BIN)/lint-imports
+
+check: lint types layers test
+
+test-all: check test-oldest
+	$(PYTEST)
+
+# The lower bounds of pyproject.toml, in an environment of their own.
+test-oldest:
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip --disable-pip-version-check install -q \
+	  numpy==1.26.4 scipy==1.12.0 scikit-learn==1.6.1 array-api-compat==1.10.0 \
+	  typer==0.12.5 rich==13.7.1 "click<8.2" pytest pytest-xdist hypothesis allpairspy mpmath \
+	  "pandas<3" "polars>=1,<2" -e .
+	.venv-oldest/bin/python -m pytest -q -n auto -m "not full"
+
+bench: $(VENV)/.bench
+	$(BIN)/python benchmarks/run.py
+
+docs: $(VENV)/.test
+	$(BIN)/python -m pytest -q --doctest-glob="*.md" README.md docs
+
+clean:
+	rm -rf $(VENV) .venv-oldest .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,32 @@
+"""Kernel ridge regression and least-squares SVMs that choose, fit and explain themselves.
+
+Names are imported when they are first used, so that ``import ridgefold`` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_PUBLIC = {
+    "KernelRidge": "ridgefold.estimators.kernel_ridge",
+    "LSSVMClassifier": "ridgefold.estimators.ls_svm",
+    "LSSVMRegressor": "ridgefold.estimators.ls_svm",
+    "errors": "ridgefold.errors",
+    "kernels": "ridgefold.kernels",
+}
+
+__all__ = ["KernelRidge", "LSSVMClassifier", "LSSVMRegressor", "errors", "kernels"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'ridgefold' has no attribute {name!r}")
+    module = importlib.import_module(_PUBLIC[name])
+    return module if module.__name__ == f"ridgefold.{name}" else getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_PUBLIC])

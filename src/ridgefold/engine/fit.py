@@ -1,0 +1,54 @@
+"""Walk a plan: solve the system it was made for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ridgefold.errors import NumericalError
+from ridgefold.linalg import Array
+from ridgefold.records import FittedModel, Plan
+from ridgefold.solvers import SOLVERS, RidgeSystem
+
+
+def run_fit(plan: Plan, system: RidgeSystem) -> FittedModel:
+    """Solve `system` by the planned method; rows of weight zero take no part."""
+    namespace = system.namespace
+    rows = _rows_with_weight(system)
+    if rows is None:
+        model = SOLVERS[plan.method].solve(system)
+    else:
+        weights = system.weights
+        assert weights is not None
+        part = replace(
+            system,
+            gram=system.gram.restricted(rows),
+            targets=namespace.take_rows(system.targets, rows),
+            weights=namespace.take_rows(weights, rows),
+        )
+        model = SOLVERS[plan.method].solve(part)
+        model = replace(model, dual_coef=_spread(system, model.dual_coef, rows))
+    if not (namespace.all_finite(model.dual_coef) and namespace.all_finite(model.intercept)):
+        raise NumericalError(
+            "the solution holds NaN or infinite coefficients: values overflowed on the way; "
+            "scale the columns of X and the targets, or use a larger alpha"
+        )
+    return model
+
+
+def _rows_with_weight(system: RidgeSystem) -> np.ndarray | None:
+    """Indices of the rows that count, or None if all do."""
+    if system.weights is None:
+        return None
+    weights = system.namespace.to_numpy(system.weights)
+    return None if np.all(weights > 0) else np.flatnonzero(weights > 0)
+
+
+def _spread(system: RidgeSystem, values: Array, rows: np.ndarray) -> Array:
+    """Rows of `values` at their places among all rows, zero elsewhere."""
+    namespace, n = system.namespace, system.targets.shape[0]
+    source = np.full(n, len(rows))
+    source[rows] = np.arange(len(rows))
+    padded = namespace.xp.concat([values, namespace.zeros((1, values.shape[1]), values)], axis=0)
+    return namespace.take_rows(padded, source)

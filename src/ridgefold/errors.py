@@ -1,0 +1,45 @@
+"""Everything ridgefold raises or warns about, in one place.
+
+Each error also derives from the built-in a caller would expect (`ValueError`,
+`MemoryError`, …), so code written for scikit-learn keeps working.
+"""
+
+
+class RidgefoldError(Exception):
+    """Base of every error raised on purpose by ridgefold."""
+
+
+class InvalidInputError(RidgefoldError, ValueError):
+    """An argument has a value that cannot be used; the message says what would do."""
+
+
+class UnsupportedInputError(RidgefoldError, TypeError):
+    """An argument has a type (sparse, complex, …) that the chosen kernel or method cannot take."""
+
+
+class KernelDomainError(InvalidInputError):
+    """The rows lie outside the set on which the kernel is defined."""
+
+
+class NumericalError(RidgefoldError, ArithmeticError):
+    """A computation left the range of floating-point numbers or lost all its digits."""
+
+
+class BudgetError(RidgefoldError, MemoryError):
+    """Nothing that could run fits the memory budget; the message names what would."""
+
+
+class RidgefoldWarning(UserWarning):
+    """Base of every warning issued by ridgefold."""
+
+
+class ConditionWarning(RidgefoldWarning):
+    """A linear system is so ill-conditioned that digits are lost; the message says how many remain."""
+
+
+class SingularSystemWarning(ConditionWarning):
+    """A linear system has no Cholesky factor; its pseudo-inverse was used instead."""
+
+
+class ConvergenceWarning(RidgefoldWarning):
+    """An iterative solver stopped before it reached its tolerance; the message gives what it reached."""

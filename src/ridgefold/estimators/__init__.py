@@ -1,0 +1,1 @@
+"""The models users import: scikit-learn estimators over the planner and the engine."""

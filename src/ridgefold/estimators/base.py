@@ -1,0 +1,178 @@
+"""What all exact models share: describe the problem, plan, run, keep the result, predict."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from ridgefold.engine import compress, predict_dual, predict_primal, run_fit
+from ridgefold.errors import InvalidInputError
+from ridgefold.estimators.validation import TrainingData, check_alpha, check_new_rows
+from ridgefold.kernels import (
+    PRECOMPUTED,
+    Kernel,
+    KernelGram,
+    KernelSettings,
+    PrecomputedGram,
+    resolve_kernel,
+)
+from ridgefold.linalg import Array, namespace_of
+from ridgefold.planning import available_resources, plan_fit
+from ridgefold.records import Problem
+from ridgefold.solvers import RidgeSystem
+
+
+class KernelModel(BaseEstimator):
+    """Base of the exact kernel models; subclasses add their arguments, `fit` and `predict`."""
+
+    alpha: Any
+    kernel: Any
+    gamma: float | None
+    degree: float
+    coef0: float
+    kernel_params: dict[str, Any] | None
+    fit_intercept: bool
+    solver: str
+    tol: float | None
+    memory_budget: Any
+
+    # -- fitting -------------------------------------------------------------------------
+
+    def _solve(self, data: TrainingData, targets: Array) -> None:
+        """Fit to `targets` (n, t) and set the fitted attributes."""
+        gram = self._gram(data.X)
+        alphas = check_alpha(self.alpha, int(targets.shape[1]))
+        problem = Problem(
+            n_rows=int(data.X.shape[0]),
+            n_columns=int(data.X.shape[1]),
+            n_targets=int(targets.shape[1]),
+            n_alphas=len(np.unique(alphas)),
+            smallest_alpha=float(alphas.min()),
+            itemsize=gram.itemsize,
+            feature_dimension=gram.feature_dimension,
+            bias=bool(self.fit_intercept),
+            weighted=data.weights is not None,
+            precomputed=isinstance(gram, PrecomputedGram),
+        )
+        plan = plan_fit(problem, available_resources(self.memory_budget), self.solver)
+        system = RidgeSystem(
+            gram=gram,
+            targets=targets,
+            alphas=alphas,
+            weights=data.weights,
+            bias=problem.bias,
+            tolerance=self._tolerance(data),
+        )
+        model = run_fit(plan, system)
+        self.plan_ = plan
+        self.kernel_ = gram.kernel if isinstance(gram, KernelGram) else PRECOMPUTED
+        self.X_fit_ = data.X
+        self._model = model
+
+    def _tolerance(self, data: TrainingData) -> float:
+        if self.tol is None:
+            return float(1e6 * data.namespace.eps(data.like)) if self._single(data) else 1e-10
+        if not isinstance(self.tol, (int, float)) or not 0 < self.tol < 1:
+            raise InvalidInputError(f"tol must lie between 0 and 1, or be None, got {self.tol!r}")
+        return float(self.tol)
+
+    @staticmethod
+    def _single(data: TrainingData) -> bool:
+        return data.namespace.itemsize(data.like) == 4
+
+    def _gram(self, X: Array) -> KernelGram | PrecomputedGram:
+        """The Gram matrix of training rows, as a source."""
+        if isinstance(self.kernel, str) and self.kernel == PRECOMPUTED:
+            return PrecomputedGram(X)
+        settings = KernelSettings(self.gamma, self.degree, self.coef0, self.kernel_params)
+        return KernelGram(resolve_kernel(self.kernel, settings, int(X.shape[1])), X)
+
+    # -- prediction ----------------------------------------------------------------------
+
+    def _decision(self, X: Any) -> Array:
+        """f(x) for every row and target, shape (n, t)."""
+        check_is_fitted(self, "X_fit_")
+        X = check_new_rows(self, X, self.X_fit_.dtype)
+        budget = available_resources(self.memory_budget).memory_bytes
+        model = self._model
+        if model.primal_coef is not None:
+            assert isinstance(self.kernel_, Kernel)
+            return predict_primal(self.kernel_, X, model.primal_coef, model.intercept, budget)
+        training = (
+            KernelGram(self.kernel_, self.X_fit_)
+            if isinstance(self.kernel_, Kernel)
+            else PrecomputedGram(self.X_fit_)
+        )
+        return predict_dual(training, X, model.dual_coef, model.intercept, budget)
+
+    def compress(self, n_centers: int, *, tol: float = 0.0) -> Self:
+        """A model that predicts from few training rows, with a bound on what that loses.
+
+        Parameters
+        ----------
+        n_centers : int
+            At most this many training rows are kept.
+        tol : float, default=0
+            Keep fewer once the bound below is at most this.
+
+        Returns
+        -------
+        model : estimator of the same class
+            Its `compression_bound_` says: for every x, the prediction (for classifiers, the
+            decision value) differs from this model's by at most
+            ``compression_bound_ * sqrt(k(x, x))``, one number a target.
+        """
+        check_is_fitted(self, "X_fit_")
+        if not isinstance(self.kernel_, Kernel):
+            raise InvalidInputError(
+                'a model with kernel="precomputed" keeps no training rows to choose centres from'
+            )
+        if not isinstance(n_centers, (int, np.integer)) or n_centers < 1:
+            raise InvalidInputError(f"n_centers must be a whole number >= 1, got {n_centers!r}")
+        small = compress(
+            KernelGram(self.kernel_, self.X_fit_), self._model.dual_coef, int(n_centers), tol
+        )
+        model = copy.copy(self)
+        rows = small.centres
+        model.X_fit_ = (
+            self.X_fit_[rows]
+            if scipy.sparse.issparse(self.X_fit_)
+            else namespace_of(self.X_fit_).take_rows(self.X_fit_, rows)
+        )
+        model._model = type(self._model)(small.dual_coef, self._model.intercept)
+        model._set_coefficients(self.dual_coef_.ndim == 1)
+        model.compression_bound_ = (
+            float(small.bound[0]) if self.dual_coef_.ndim == 1 else small.bound
+        )
+        return model
+
+    def _set_coefficients(self, one_target: bool) -> None:
+        """`dual_coef_` and `intercept_` in the shape of the targets that were given."""
+        model = self._model
+        self.dual_coef_ = model.dual_coef[:, 0] if one_target else model.dual_coef
+        self.intercept_ = model.intercept[0] if one_target else model.intercept
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.kernel == PRECOMPUTED
+        return tags
+
+
+class KernelRegressor(KernelModel):
+    """Targets are numbers, one column or several."""
+
+    def _fit_numbers(self, data: TrainingData) -> None:
+        one_target = data.y.ndim == 1
+        self._solve(data, data.y[:, None] if one_target else data.y)
+        self._set_coefficients(one_target)
+
+    def _predict_numbers(self, X: Any) -> Array:
+        values = self._decision(X)
+        return values[:, 0] if self.dual_coef_.ndim == 1 else values

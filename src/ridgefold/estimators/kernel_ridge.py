@@ -1,0 +1,107 @@
+"""Kernel ridge regression with a given kernel and ridge."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from sklearn.base import MultiOutputMixin, RegressorMixin
+
+from ridgefold.estimators.base import KernelRegressor
+from ridgefold.estimators.validation import check_training_data, unchanged_on_error
+from ridgefold.linalg import Array
+
+
+class KernelRidge(MultiOutputMixin, RegressorMixin, KernelRegressor):
+    """Kernel ridge regression: minimise Σ wᵢ(yᵢ − f(xᵢ))² + alpha·‖f‖².
+
+    A drop-in replacement for ``sklearn.kernel_ridge.KernelRidge``: the same arguments give
+    the same predictions, in half the memory, with an optional unpenalised bias.
+
+    Parameters
+    ----------
+    alpha : float or array of shape (n_targets,), default=1
+        Ridge: the system solved is (K + alpha·I) a = y. One number, or one a target; >= 0.
+    kernel : str, kernel object or callable, default="linear"
+        A name ("rbf", "laplacian", "matern", "rational_quadratic", "polynomial", "linear",
+        "sobolev", "precomputed" and scikit-learn's others), an object such as
+        ``RBF(0.5) + 1``, or a function of two rows.
+    gamma, degree, coef0 : float
+        Parameters of named kernels, as in scikit-learn; ``gamma=None`` is 1/n_columns.
+    kernel_params : dict, optional
+        Further parameters: of a callable, or of a named kernel (``{"nu": 0.5}``).
+    fit_intercept : bool, default=False
+        Add a bias that is not penalised.
+    solver : {"auto", "primal", "cholesky", "eigendecomposition", "conjugate_gradient"}
+        "auto" takes the cheapest exact one that fits the memory.
+    tol : float, optional
+        Relative residual at which an iterative solver stops.
+    memory_budget : "auto", int or str, default="auto"
+        Most memory to use, as "2GB"; "auto" is a share of what is free.
+
+    Attributes
+    ----------
+    dual_coef_ : array of shape (n_rows,) or (n_rows, n_targets)
+        a in f(x) = Σ aᵢ k(xᵢ, x) + b.
+    intercept_ : float or array of shape (n_targets,)
+        b; zero without ``fit_intercept``.
+    X_fit_ : array of shape (n_rows, n_columns)
+        The training rows (the kernel matrix if precomputed).
+    kernel_ : Kernel
+        The kernel object that was used.
+    plan_ : Plan
+        The solver chosen, its predicted cost, and the others with the reason.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ridgefold import KernelRidge
+    >>> X = np.linspace(0, 3, 20)[:, None]
+    >>> model = KernelRidge(alpha=1e-3, kernel="rbf", gamma=1.0).fit(X, np.sin(X[:, 0]))
+    >>> bool(abs(model.predict([[1.5]])[0] - np.sin(1.5)) < 1e-3)
+    True
+    """
+
+    def __init__(
+        self,
+        alpha: Any = 1,
+        *,
+        kernel: Any = "linear",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, Any] | None = None,
+        fit_intercept: bool = False,
+        solver: str = "auto",
+        tol: float | None = None,
+        memory_budget: Any = "auto",
+    ) -> None:
+        self.alpha = alpha
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.tol = tol
+        self.memory_budget = memory_budget
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to rows X and targets y.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_rows, n_columns)
+            The kernel matrix (n_rows, n_rows) if ``kernel="precomputed"``.
+        y : array of shape (n_rows,) or (n_rows, n_targets)
+        sample_weight : float or array of shape (n_rows,), optional
+            A row of weight 2 counts as two rows, one of weight 0 not at all.
+        """
+        with unchanged_on_error(self):
+            data = check_training_data(self, X, y, sample_weight, numeric_targets=True)
+            self._fit_numbers(data)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Predictions for the rows of X, in blocks of bounded memory."""
+        return self._predict_numbers(X)

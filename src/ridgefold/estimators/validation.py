@@ -1,0 +1,207 @@
+"""Check what users pass in, and say in one sentence what is wrong and what would do.
+
+scikit-learn's own checks do the work for NumPy, pandas, polars and SciPy; arrays of other
+libraries (torch) are checked here, because turning them into NumPy would move them off
+their device. Whatever is wrong comes out as a ridgefold error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from ridgefold.errors import InvalidInputError, RidgefoldError, UnsupportedInputError
+from ridgefold.linalg import Array, Namespace, namespace_of
+from ridgefold.linalg.namespace import is_foreign_array
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Checked training data in one array library, dtype and device."""
+
+    namespace: Namespace
+    X: Array
+    y: Array
+    """Targets as given: one or two dimensions."""
+    weights: Array | None
+
+    @property
+    def like(self) -> Array:
+        return self.X.data if scipy.sparse.issparse(self.X) else self.X
+
+
+@contextmanager
+def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
+    """Put every attribute back if fitting fails or is interrupted."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+@contextmanager
+def as_ridgefold_errors() -> Iterator[None]:
+    """Turn scikit-learn's ValueError and TypeError into ridgefold's own, message unchanged."""
+    try:
+        yield
+    except RidgefoldError:
+        raise
+    except ValueError as error:
+        raise InvalidInputError(str(error)) from None
+    except TypeError as error:
+        raise UnsupportedInputError(str(error)) from None
+
+
+def check_training_data(
+    estimator: BaseEstimator,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    numeric_targets: bool,
+) -> TrainingData:
+    """X, y and weights ready for use; sets `n_features_in_` and `feature_names_in_`."""
+    if y is None:
+        raise InvalidInputError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None"
+        )
+    if is_foreign_array(X):
+        return _check_foreign(estimator, X, y, sample_weight)
+    if scipy.sparse.issparse(y):
+        raise UnsupportedInputError("y must not be sparse: pass y.toarray()")
+    if numeric_targets and np.iscomplexobj(y):
+        raise InvalidInputError("Complex data not supported: y must be real, pass y.real")
+    with as_ridgefold_errors():
+        X, y = validate_data(
+            estimator,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            multi_output=True,
+            y_numeric=numeric_targets,
+            accept_large_sparse=False,
+        )
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, X, dtype=X.dtype)
+    if numeric_targets:
+        y = y.astype(X.dtype, copy=False)
+    _require_usable_weights(weights)
+    _require_square_if_precomputed(estimator, X)
+    return TrainingData(namespace_of(), X, y, weights)
+
+
+def check_new_rows(estimator: BaseEstimator, X: Any, dtype: Any) -> Array:
+    """Rows to predict, in the dtype of the training rows."""
+    if is_foreign_array(X):
+        namespace = namespace_of(X)
+        _require_foreign_matrix(namespace, X)
+        if X.shape[1] != estimator.n_features_in_:
+            raise InvalidInputError(
+                f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
+                f"{estimator.n_features_in_} features as input"
+            )
+        return namespace.astype(X, dtype)
+    with as_ridgefold_errors():
+        X = validate_data(
+            estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
+        )
+    return X.astype(dtype, copy=False)
+
+
+def check_alpha(alpha: Any, n_targets: int) -> np.ndarray:
+    """One ridge value a target, each finite and >= 0."""
+    values = np.asarray(alpha)
+    if values.dtype.kind not in "iuf" or isinstance(alpha, bool):
+        raise InvalidInputError(f"alpha must be a number >= 0, or one for each target, got {alpha!r}")
+    values = values.astype(np.float64)
+    if values.ndim > 1 or values.size not in (1, n_targets):
+        raise InvalidInputError(
+            f"alpha must be one number or one for each of the {n_targets} targets, "
+            f"got {values.size} numbers (shape {values.shape})"
+        )
+    if not np.all(np.isfinite(values)) or np.any(values < 0):
+        raise InvalidInputError(f"alpha must be finite and >= 0, got {alpha!r}")
+    return np.broadcast_to(values.ravel(), n_targets).copy()
+
+
+def _require_usable_weights(weights: np.ndarray | None) -> None:
+    if weights is None:
+        return
+    if np.any(weights < 0):
+        raise InvalidInputError(
+            f"sample_weight must be >= 0, got a smallest value of {weights.min():g}"
+        )
+    if not np.any(weights > 0):
+        raise InvalidInputError("sample_weight is zero for every row: at least one must be > 0")
+
+
+def _require_square_if_precomputed(estimator: BaseEstimator, X: Array) -> None:
+    if getattr(estimator, "kernel", None) == "precomputed":
+        if X.shape[0] != X.shape[1]:
+            raise InvalidInputError(
+                'with kernel="precomputed", X must be the square kernel matrix of the training '
+                f"rows, got shape {tuple(X.shape)}"
+            )
+        if scipy.sparse.issparse(X):
+            raise UnsupportedInputError(
+                'with kernel="precomputed", X must be dense: pass X.toarray()'
+            )
+
+
+def _require_foreign_matrix(namespace: Namespace, X: Array) -> None:
+    xp = namespace.xp
+    if X.ndim != 2:
+        raise InvalidInputError(f"X must have two dimensions (rows, columns), got shape {X.shape}")
+    if 0 in tuple(X.shape):
+        raise InvalidInputError(f"X must hold at least one row and one column, got shape {X.shape}")
+    if X.dtype not in (xp.float32, xp.float64):
+        raise UnsupportedInputError(
+            f"X must be float32 or float64, got {X.dtype}: convert it first"
+        )
+    if not namespace.all_finite(X):
+        raise InvalidInputError("Input X contains NaN or infinity: fill or drop those rows")
+
+
+def _check_foreign(
+    estimator: BaseEstimator, X: Array, y: Any, sample_weight: Any
+) -> TrainingData:
+    """The checks above for an array that must stay in its own library, on its own device."""
+    namespace = namespace_of(X)
+    _require_foreign_matrix(namespace, X)
+    if not is_foreign_array(y):
+        y = np.asarray(y)
+        if y.dtype.kind in "fiu":
+            y = namespace.asarray(y, X)
+    elif namespace.xp.isdtype(y.dtype, "real floating"):
+        y = namespace.asarray(y, X)
+    if y.ndim not in (1, 2) or y.shape[0] != X.shape[0]:
+        raise InvalidInputError(
+            f"y must have one entry a row: X has shape {tuple(X.shape)}, y {tuple(y.shape)}"
+        )
+    if is_foreign_array(y) and not namespace.xp.isdtype(y.dtype, ("integral", "bool")):
+        if not namespace.all_finite(y):
+            raise InvalidInputError("Input y contains NaN or infinity: fill or drop those rows")
+    weights = None
+    if sample_weight is not None:
+        weights = namespace.asarray(sample_weight, X)
+        if tuple(weights.shape) != (X.shape[0],) or not namespace.all_finite(weights):
+            raise InvalidInputError(
+                f"sample_weight must hold {X.shape[0]} finite numbers, got shape "
+                f"{tuple(weights.shape)}"
+            )
+        _require_usable_weights(namespace.to_numpy(weights))
+    _require_square_if_precomputed(estimator, X)
+    estimator.n_features_in_ = int(X.shape[1])
+    return TrainingData(namespace, X, y, weights)

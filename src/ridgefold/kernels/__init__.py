@@ -1,0 +1,37 @@
+"""Kernels as immutable objects with textbook parameters, and Gram matrices as sources."""
+
+from ridgefold.kernels.base import Kernel
+from ridgefold.kernels.composite import Product, Scaled, Sum
+from ridgefold.kernels.dot_product import Constant, Cosine, Linear, Polynomial, Sigmoid
+from ridgefold.kernels.gram import Gram, KernelGram, PrecomputedGram
+from ridgefold.kernels.pairwise import AdditiveChi2, CallableKernel, Chi2
+from ridgefold.kernels.resolve import NAMED_KERNELS, PRECOMPUTED, KernelSettings, resolve_kernel
+from ridgefold.kernels.sobolev import Sobolev
+from ridgefold.kernels.stationary import RBF, Laplacian, Matern, RationalQuadratic
+
+__all__ = [
+    "NAMED_KERNELS",
+    "PRECOMPUTED",
+    "RBF",
+    "AdditiveChi2",
+    "CallableKernel",
+    "Chi2",
+    "Constant",
+    "Cosine",
+    "Gram",
+    "Kernel",
+    "KernelGram",
+    "KernelSettings",
+    "Laplacian",
+    "Linear",
+    "Matern",
+    "Polynomial",
+    "PrecomputedGram",
+    "Product",
+    "RationalQuadratic",
+    "Scaled",
+    "Sigmoid",
+    "Sobolev",
+    "Sum",
+    "resolve_kernel",
+]

@@ -1,0 +1,138 @@
+"""What a kernel is: parameters, how to prepare rows once, how to write a block of the Gram matrix."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse
+
+from ridgefold.errors import InvalidInputError, UnsupportedInputError
+from ridgefold.linalg import Array, Namespace, namespace_of
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of X as one kernel wants them: scaled, with norms, whatever is worth doing once.
+
+    `arrays` all have one entry a row; composite kernels keep their parts' rows in `parts`.
+    """
+
+    arrays: tuple[Array, ...]
+    parts: tuple[Rows, ...] = ()
+
+    def __len__(self) -> int:
+        return int(self.arrays[0].shape[0]) if self.arrays else len(self.parts[0])
+
+    def take(self, namespace: Namespace, rows: slice | np.ndarray) -> Rows:
+        """The rows named by a slice (no copy) or an index array."""
+        return Rows(
+            tuple(
+                a[rows] if scipy.sparse.issparse(a) else namespace.take_rows(a, rows)
+                for a in self.arrays
+            ),
+            tuple(part.take(namespace, rows) for part in self.parts),
+        )
+
+
+class Kernel(ABC):
+    """A positive semi-definite function of two rows, as an immutable value.
+
+    Kernels add, multiply and scale: ``RBF(0.5) + 1``, ``2 * Matern() * Linear()``.
+    Calling one gives its Gram matrix as a plain array: ``RBF(0.5)(X, Y)``.
+
+    A new kernel overrides `prepare`, `write_block` and `diagonal`; if its feature space is
+    finite, also `feature_dimension` and `features`, and the primal solver can use it.
+    """
+
+    accepts_sparse: ClassVar[bool] = False
+
+    # -- to override ---------------------------------------------------------------------
+
+    def check(self, namespace: Namespace, X: Array) -> None:
+        """Raise a typed error if the kernel cannot take these rows."""
+        if scipy.sparse.issparse(X) and not self.accepts_sparse:
+            raise UnsupportedInputError(
+                f"the {type(self).__name__} kernel cannot take sparse X: pass X.toarray(), "
+                "or use a kernel that can (RBF, Matern, Laplacian, Polynomial, Linear, Cosine)"
+            )
+
+    @abstractmethod
+    def prepare(self, namespace: Namespace, X: Array, origin: Array | None) -> Rows:
+        """Do what is needed once for every row.
+
+        `origin` is a point near the data. Kernels of differences subtract it: distances do
+        not change, and their rounding errors no longer grow with the distance from zero.
+        """
+
+    @abstractmethod
+    def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
+        """Write k(left_i, right_j) into `out`, which may be a strided view."""
+
+    @abstractmethod
+    def diagonal(self, namespace: Namespace, X: Array) -> Array:
+        """k(x_i, x_i) for every row."""
+
+    def feature_dimension(self, n_columns: int) -> int | None:
+        """Dimension of the feature space, or None if it is infinite or not available."""
+        return None
+
+    def features(self, namespace: Namespace, X: Array) -> Array:
+        """Φ with Φ Φᵀ = K, for kernels whose `feature_dimension` is a number."""
+        raise UnsupportedInputError(
+            f"the {type(self).__name__} kernel has no finite feature space: solve in the dual"
+        )
+
+    # -- arithmetic ----------------------------------------------------------------------
+
+    def __add__(self, other: Kernel | float) -> Kernel:
+        from ridgefold.kernels.composite import Sum, as_kernel
+
+        return Sum(self, as_kernel(other))
+
+    def __radd__(self, other: float) -> Kernel:
+        from ridgefold.kernels.composite import Sum, as_kernel
+
+        return Sum(as_kernel(other), self)
+
+    def __mul__(self, other: Kernel | float) -> Kernel:
+        from ridgefold.kernels.composite import Product, Scaled
+
+        return Product(self, other) if isinstance(other, Kernel) else Scaled(other, self)
+
+    def __rmul__(self, other: float) -> Kernel:
+        from ridgefold.kernels.composite import Scaled
+
+        return Scaled(other, self)
+
+    def __call__(self, X: Any, Y: Any = None) -> Array:
+        """The Gram matrix between the rows of X and those of Y (or of X) as an array."""
+        from ridgefold.kernels.gram import KernelGram
+
+        namespace = namespace_of(X)
+        X = _as_matrix(namespace, X)
+        Y = None if Y is None else _as_matrix(namespace, Y)
+        return KernelGram(self, X, Y).full()
+
+
+def _as_matrix(namespace: Namespace, X: Any) -> Array:
+    if scipy.sparse.issparse(X):
+        return X.tocsr()
+    if namespace.name == "numpy":
+        X = np.asarray(X)
+        X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    if X.ndim != 2:
+        raise InvalidInputError(f"X must have two dimensions (rows, columns), got shape {X.shape}")
+    return X
+
+
+def positive(name: str, value: float) -> float:
+    """`value` as a float if it is a positive number, else a typed error."""
+    if isinstance(value, bool) or not np.isscalar(value) or not np.isreal(value):
+        raise InvalidInputError(f"{name} must be a number > 0, got {value!r}")
+    number = float(value)  # type: ignore[arg-type]
+    if not number > 0.0:
+        raise InvalidInputError(f"{name} must be > 0, got {value!r}")
+    return number

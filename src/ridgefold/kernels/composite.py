@@ -1,0 +1,135 @@
+"""Sums, products and multiples of kernels."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ridgefold.errors import InvalidInputError
+from ridgefold.kernels.base import Kernel, Rows
+from ridgefold.kernels.dot_product import Constant
+from ridgefold.linalg import Array, Namespace
+
+
+def as_kernel(value: Kernel | float) -> Kernel:
+    """A kernel as it is; a number as the constant kernel of that value."""
+    return value if isinstance(value, Kernel) else Constant(value)
+
+
+@dataclass(frozen=True)
+class _Pair(Kernel):
+    left: Kernel
+    right: Kernel
+
+    def __post_init__(self) -> None:
+        for name, part in (("left", self.left), ("right", self.right)):
+            if not isinstance(part, Kernel):
+                raise InvalidInputError(f"{name} must be a kernel, got {part!r}")
+
+    @property
+    def accepts_sparse(self) -> bool:  # type: ignore[override]
+        return self.left.accepts_sparse and self.right.accepts_sparse
+
+    def check(self, namespace: Namespace, X: Array) -> None:
+        self.left.check(namespace, X)
+        self.right.check(namespace, X)
+
+    def prepare(self, namespace: Namespace, X: Array, origin: Array | None) -> Rows:
+        return Rows(
+            (),
+            (self.left.prepare(namespace, X, origin), self.right.prepare(namespace, X, origin)),
+        )
+
+    def _write_both(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> Array:
+        """Write the left kernel into `out` and return the right one."""
+        self.left.write_block(namespace, left.parts[0], right.parts[0], out)
+        other = namespace.empty(out.shape, out)
+        self.right.write_block(namespace, left.parts[1], right.parts[1], other)
+        return other
+
+
+@dataclass(frozen=True)
+class Sum(_Pair):
+    """k₁ + k₂."""
+
+    def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
+        out += self._write_both(namespace, left, right, out)
+
+    def diagonal(self, namespace: Namespace, X: Array) -> Array:
+        return self.left.diagonal(namespace, X) + self.right.diagonal(namespace, X)
+
+    def feature_dimension(self, n_columns: int) -> int | None:
+        left, right = (k.feature_dimension(n_columns) for k in (self.left, self.right))
+        return None if left is None or right is None else left + right
+
+    def features(self, namespace: Namespace, X: Array) -> Array:
+        return namespace.xp.concat(
+            [self.left.features(namespace, X), self.right.features(namespace, X)], axis=1
+        )
+
+    def __repr__(self) -> str:
+        return f"{self.left!r} + {self.right!r}"
+
+
+@dataclass(frozen=True)
+class Product(_Pair):
+    """k₁ · k₂."""
+
+    def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
+        out *= self._write_both(namespace, left, right, out)
+
+    def diagonal(self, namespace: Namespace, X: Array) -> Array:
+        return self.left.diagonal(namespace, X) * self.right.diagonal(namespace, X)
+
+    def feature_dimension(self, n_columns: int) -> int | None:
+        left, right = (k.feature_dimension(n_columns) for k in (self.left, self.right))
+        return None if left is None or right is None else left * right
+
+    def features(self, namespace: Namespace, X: Array) -> Array:
+        left, right = self.left.features(namespace, X), self.right.features(namespace, X)
+        pairs = left[:, :, None] * right[:, None, :]
+        return namespace.xp.reshape(pairs, (X.shape[0], left.shape[1] * right.shape[1]))
+
+    def __repr__(self) -> str:
+        parts = [f"({k!r})" if isinstance(k, Sum) else repr(k) for k in (self.left, self.right)]
+        return " * ".join(parts)
+
+
+@dataclass(frozen=True)
+class Scaled(Kernel):
+    """factor · k."""
+
+    factor: float
+    kernel: Kernel
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "factor", Constant(self.factor).value)
+        if not isinstance(self.kernel, Kernel):
+            raise InvalidInputError(f"kernel must be a kernel, got {self.kernel!r}")
+
+    @property
+    def accepts_sparse(self) -> bool:  # type: ignore[override]
+        return self.kernel.accepts_sparse
+
+    def check(self, namespace: Namespace, X: Array) -> None:
+        self.kernel.check(namespace, X)
+
+    def prepare(self, namespace: Namespace, X: Array, origin: Array | None) -> Rows:
+        return self.kernel.prepare(namespace, X, origin)
+
+    def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
+        self.kernel.write_block(namespace, left, right, out)
+        out *= self.factor
+
+    def diagonal(self, namespace: Namespace, X: Array) -> Array:
+        return self.kernel.diagonal(namespace, X) * self.factor
+
+    def feature_dimension(self, n_columns: int) -> int | None:
+        return self.kernel.feature_dimension(n_columns)
+
+    def features(self, namespace: Namespace, X: Array) -> Array:
+        return self.kernel.features(namespace, X) * math.sqrt(self.factor)
+
+    def __repr__(self) -> str:
+        inner = f"({self.kernel!r})" if isinstance(self.kernel, Sum) else repr(self.kernel)
+        return f"{self.factor!r} * {inner}"

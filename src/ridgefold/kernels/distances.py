@@ -1,0 +1,153 @@
+"""Length scales, and distances between scaled rows in place."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import InitVar, dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from ridgefold.errors import InvalidInputError, NumericalError
+from ridgefold.kernels.base import Kernel, Rows, positive
+from ridgefold.linalg import Array, Namespace
+
+LengthScale = float | tuple[float, ...]
+
+
+def as_length_scale(value: Any) -> LengthScale:
+    """One positive number, or one a column as a tuple (so that kernels stay hashable)."""
+    if np.ndim(value) == 0:
+        return positive("length_scale", value)
+    scales = tuple(positive("length_scale", v) for v in np.asarray(value).ravel().tolist())
+    if not scales:
+        raise InvalidInputError("length_scale must hold at least one number, got an empty sequence")
+    return scales
+
+
+def as_gamma(gamma: Any) -> float:
+    if np.ndim(gamma) != 0 or isinstance(gamma, (bool, str)) or not float(gamma) >= 0.0:
+        raise InvalidInputError(f"gamma must be a number >= 0, got {gamma!r}")
+    return float(gamma)
+
+
+@dataclass(frozen=True)
+class DistanceKernel(Kernel):
+    """A kernel of (x − x')/ℓ, with one length scale or one a column.
+
+    Parameters
+    ----------
+    length_scale : float or sequence of float
+    gamma : float, optional
+        scikit-learn's parameter, taken instead of `length_scale`.
+    """
+
+    length_scale: LengthScale = 1.0
+    gamma: InitVar[float | None] = None
+
+    def __post_init__(self, gamma: float | None) -> None:
+        value: Any = self.length_scale
+        if gamma is not None:
+            if self.length_scale != 1.0:
+                raise InvalidInputError(
+                    f"give either length_scale or gamma, got length_scale={self.length_scale!r} "
+                    f"and gamma={gamma!r}"
+                )
+            value = self.length_scale_of(as_gamma(gamma))
+        scale = math.inf if value is math.inf else as_length_scale(value)
+        object.__setattr__(self, "length_scale", scale)
+
+    @staticmethod
+    def length_scale_of(gamma: float) -> float:
+        """The length scale that scikit-learn's gamma stands for: exp(−γd²) = exp(−d²/2ℓ²)."""
+        return math.inf if gamma == 0.0 else math.sqrt(0.5 / gamma)
+
+    def check(self, namespace: Namespace, X: Array) -> None:
+        super().check(namespace, X)
+        if isinstance(self.length_scale, tuple) and len(self.length_scale) != X.shape[1]:
+            raise InvalidInputError(
+                f"length_scale has {len(self.length_scale)} entries but X has {X.shape[1]} "
+                "columns: give one number, or one for each column"
+            )
+
+    def scaled(self, namespace: Namespace, X: Array, origin: Array | None) -> Array:
+        """(X − origin)/ℓ; sparse rows are not shifted, which would fill them."""
+        if scipy.sparse.issparse(X):
+            inverse = 1.0 / np.broadcast_to(self.length_scale, X.shape[1]).astype(X.dtype)
+            return (X @ scipy.sparse.diags_array(inverse, dtype=X.dtype)).tocsr()
+        shifted = X - origin[None, :] if origin is not None else X
+        if isinstance(self.length_scale, tuple):
+            return shifted / namespace.asarray(self.length_scale, X)[None, :]
+        return shifted / self.length_scale
+
+    def diagonal(self, namespace: Namespace, X: Array) -> Array:
+        return _ones_for_rows(namespace, X)
+
+
+def _ones_for_rows(namespace: Namespace, X: Array) -> Array:
+    if scipy.sparse.issparse(X):
+        return np.ones(X.shape[0], dtype=X.dtype)
+    return namespace.ones(X.shape[0], X)
+
+
+@dataclass(frozen=True)
+class EuclideanKernel(DistanceKernel):
+    """A kernel of ‖(x − x')/ℓ‖₂, computed by one matrix product.
+
+    Rows are kept as (z, 1, −‖z‖²/2). The product of such a row with another whose last two
+    entries are exchanged is zᵀz' − ‖z‖²/2 − ‖z'‖²/2 = −‖z − z'‖²/2: no passes over the
+    block to add the norms. The sum cancels; rows shifted to the middle of the training rows,
+    and float64 for float32 rows, keep the loss at the level of the rows' own rounding.
+    """
+
+    accepts_sparse = True
+
+    def prepare(self, namespace: Namespace, X: Array, origin: Array | None) -> Rows:
+        z = self.scaled(namespace, X, origin)
+        if scipy.sparse.issparse(z):
+            z = z.astype(np.float64)
+            halves = -0.5 * np.asarray(z.multiply(z).sum(axis=1)).reshape(-1, 1)
+            self._require_finite(namespace, halves)
+            rows = scipy.sparse.hstack([z, np.ones_like(halves), halves], format="csr")
+            return Rows((rows,))
+        n, d = z.shape
+        rows = namespace.empty((n, d + 2), z, namespace.double())
+        rows[:, :d] = z
+        rows[:, d] = 1.0
+        rows[:, d + 1] = -0.5 * namespace.xp.sum(rows[:, :d] * rows[:, :d], axis=1)
+        self._require_finite(namespace, rows[:, d + 1])
+        return Rows((rows,))
+
+    @staticmethod
+    def _require_finite(namespace: Namespace, norms: Array) -> None:
+        if not namespace.all_finite(norms):
+            raise NumericalError(
+                "squared distances between the rows of X overflow: scale the columns of X "
+                "(sklearn.preprocessing.StandardScaler) or use a larger length_scale"
+            )
+
+    def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
+        double = namespace.double()
+        work = out if out.dtype == double else namespace.empty(out.shape, out, double)
+        a, b = left.arrays[0], right.arrays[0]
+        namespace.multiply_transposed(a, _exchange_last_two(namespace, b), work)
+        namespace.minimum_in_place(work, 0.0)
+        self.of_exponent(namespace, work)
+        if work is not out:
+            out[...] = namespace.astype(work, out.dtype)
+
+    @abstractmethod
+    def of_exponent(self, namespace: Namespace, exponent: Array) -> None:
+        """Overwrite −‖z − z'‖²/2 by the kernel's values."""
+
+
+def _exchange_last_two(namespace: Namespace, rows: Array) -> Array:
+    n = rows.shape[1]
+    if scipy.sparse.issparse(rows):
+        return rows[:, [*range(n - 2), n - 1, n - 2]]
+    exchanged = namespace.copy(rows)
+    exchanged[:, n - 2] = rows[:, n - 1]
+    exchanged[:, n - 1] = rows[:, n - 2]
+    return exchanged

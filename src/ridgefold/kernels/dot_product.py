@@ -1,0 +1,233 @@
+"""Kernels of the product xᵀx': linear, polynomial, sigmoid, cosine, and the constant."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+
+import numpy as np
+import scipy.sparse
+
+from ridgefold.errors import InvalidInputError
+from ridgefold.kernels.base import Kernel, Rows
+from ridgefold.kernels.distances import _ones_for_rows, as_gamma
+from ridgefold.linalg import Array, Namespace
+
+
+def _squared_norms(namespace: Namespace, X: Array) -> Array:
+    if scipy.sparse.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    return namespace.xp.sum(X * X, axis=1)
+
+
+def _as_number(name: str, value: float) -> float:
+    if isinstance(value, (bool, str)) or np.ndim(value) != 0 or not math.isfinite(value):
+        raise InvalidInputError(f"{name} must be a finite number, got {value!r}")
+    return float(value)
+
+
+@dataclass(frozen=True)
+class Constant(Kernel):
+    """The same value for every pair: added to a kernel, a penalised bias (Welling's Φ₀ = 1)."""
+
+    value: float = 1.0
+
+    accepts_sparse = True
+
+    def __post_init__(self) -> None:
+        value = _as_number("value", self.value)
+        if value < 0:
+            raise InvalidInputError(f"value must be >= 0, got {self.value!r}")
+        object.__setattr__(self, "value", value)
+
+    def prepare(self, namespace: Namespace, X: Array, origin: Array | None) -> Rows:
+        return Rows((_ones_for_rows(namespace, X),))
+
+    def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
+        out[...] = self.value
+
+    def diagonal(self, namespace: Namespace, X: Array) -> Array:
+        return _ones_for_rows(namespace, X) * self.value
+
+    def feature_dimension(self, n_columns: int) -> int | None:
+        return 1
+
+    def features(self, namespace: Namespace, X: Array) -> Array:
+        return _ones_for_rows(namespace, X)[:, None] * math.sqrt(self.value)
+
+
+@dataclass(frozen=True)
+class Linear(Kernel):
+    """xᵀx': ordinary ridge regression."""
+
+    accepts_sparse = True
+
+    def prepare(self, namespace: Namespace, X: Array, origin: Array | None) -> Rows:
+        return Rows((X,))
+
+    def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
+        namespace.multiply_transposed(left.arrays[0], right.arrays[0], out)
+
+    def diagonal(self, namespace: Namespace, X: Array) -> Array:
+        return _squared_norms(namespace, X)
+
+    def feature_dimension(self, n_columns: int) -> int | None:
+        return n_columns
+
+    def features(self, namespace: Namespace, X: Array) -> Array:
+        return X.toarray() if scipy.sparse.issparse(X) else X
+
+
+@dataclass(frozen=True)
+class Polynomial(Kernel):
+    """(γ xᵀx' + c)^d; the textbook form (1 + xᵀx')^d by default.
+
+    Parameters
+    ----------
+    degree : float
+    gamma, coef0 : float
+        γ and c. scikit-learn's default γ is 1/n_columns: ``kernel="polynomial"`` means that.
+    """
+
+    degree: float = 3
+    gamma: float = 1.0
+    coef0: float = 1.0
+
+    accepts_sparse = True
+
+    def __post_init__(self) -> None:
+        degree = _as_number("degree", self.degree)
+        if degree < 0:
+            raise InvalidInputError(f"degree must be >= 0, got {self.degree!r}")
+        object.__setattr__(self, "gamma", as_gamma(self.gamma))
+        object.__setattr__(self, "coef0", _as_number("coef0", self.coef0))
+
+    def prepare(self, namespace: Namespace, X: Array, origin: Array | None) -> Rows:
+        return Rows((X,))
+
+    def _of_product(self, product: Array) -> None:
+        product *= self.gamma
+        product += self.coef0
+        if self.degree == int(self.degree) and self.degree <= 16:
+            _integer_power_in_place(product, int(self.degree))
+        else:
+            product **= self.degree
+
+    def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
+        namespace.multiply_transposed(left.arrays[0], right.arrays[0], out)
+        self._of_product(out)
+
+    def diagonal(self, namespace: Namespace, X: Array) -> Array:
+        norms = namespace.xp.asarray(_squared_norms(namespace, X), copy=True)
+        self._of_product(norms)
+        return norms
+
+    def feature_dimension(self, n_columns: int) -> int | None:
+        degree = int(self.degree)
+        if degree != self.degree or self.coef0 < 0:
+            return None
+        if self.coef0 == 0:
+            return math.comb(n_columns + degree - 1, degree)
+        return math.comb(n_columns + degree, degree)
+
+    def _monomials(self, n_columns: int) -> Iterator[tuple[tuple[int, ...], float]]:
+        """Columns to multiply, and the root of the coefficient, for every feature."""
+        degree = int(self.degree)
+        for power in range(degree if self.coef0 == 0 else 0, degree + 1):
+            outer = math.comb(degree, power) * self.gamma**power * self.coef0 ** (degree - power)
+            for columns in combinations_with_replacement(range(n_columns), power):
+                repeats = math.factorial(power)
+                for column in set(columns):
+                    repeats //= math.factorial(columns.count(column))
+                yield columns, math.sqrt(outer * repeats)
+
+    def features(self, namespace: Namespace, X: Array) -> Array:
+        if scipy.sparse.issparse(X):
+            X = X.toarray()
+        n, d = X.shape
+        width = self.feature_dimension(d)
+        if width is None:
+            return super().features(namespace, X)
+        out = namespace.empty((n, width), X)
+        position: dict[tuple[int, ...], int] = {}
+        for j, (columns, root) in enumerate(self._monomials(d)):
+            out[:, j] = namespace.ones(n, X) * root
+            for column in columns:
+                out[:, j] *= X[:, column]
+            position[columns] = j
+        return out
+
+
+def _integer_power_in_place(a: Array, power: int) -> None:
+    """a^power by squaring: many times faster than a general power."""
+    if power == 0:
+        a[...] = 1.0
+        return
+    base = None if power & (power - 1) == 0 else +a
+    for bit in bin(power)[3:]:
+        a *= a
+        if bit == "1":
+            a *= base
+
+
+@dataclass(frozen=True)
+class Sigmoid(Kernel):
+    """tanh(γ xᵀx' + c): scikit-learn's; not positive definite in general."""
+
+    gamma: float = 1.0
+    coef0: float = 1.0
+
+    accepts_sparse = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gamma", as_gamma(self.gamma))
+        object.__setattr__(self, "coef0", _as_number("coef0", self.coef0))
+
+    def prepare(self, namespace: Namespace, X: Array, origin: Array | None) -> Rows:
+        return Rows((X,))
+
+    def _of_product(self, namespace: Namespace, product: Array) -> None:
+        product *= self.gamma
+        product += self.coef0
+        namespace.tanh_in_place(product)
+
+    def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
+        namespace.multiply_transposed(left.arrays[0], right.arrays[0], out)
+        self._of_product(namespace, out)
+
+    def diagonal(self, namespace: Namespace, X: Array) -> Array:
+        norms = namespace.xp.asarray(_squared_norms(namespace, X), copy=True)
+        self._of_product(namespace, norms)
+        return norms
+
+
+@dataclass(frozen=True)
+class Cosine(Kernel):
+    """xᵀx'/(‖x‖‖x'‖); a row of zeros has kernel 0 with every row."""
+
+    accepts_sparse = True
+
+    def _normalised(self, namespace: Namespace, X: Array) -> Array:
+        norms = namespace.xp.sqrt(_squared_norms(namespace, X))
+        norms = namespace.xp.where(norms == 0.0, namespace.xp.ones_like(norms), norms)
+        if scipy.sparse.issparse(X):
+            return (scipy.sparse.diags_array(1.0 / norms, dtype=X.dtype) @ X).tocsr()
+        return X / norms[:, None]
+
+    def prepare(self, namespace: Namespace, X: Array, origin: Array | None) -> Rows:
+        return Rows((self._normalised(namespace, X),))
+
+    def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
+        namespace.multiply_transposed(left.arrays[0], right.arrays[0], out)
+
+    def diagonal(self, namespace: Namespace, X: Array) -> Array:
+        return _squared_norms(namespace, self._normalised(namespace, X))
+
+    def feature_dimension(self, n_columns: int) -> int | None:
+        return n_columns
+
+    def features(self, namespace: Namespace, X: Array) -> Array:
+        z = self._normalised(namespace, X)
+        return z.toarray() if scipy.sparse.issparse(z) else z

@@ -1,0 +1,126 @@
+"""Kernels borrowed from scikit-learn, and callables: the only kernel file that imports it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ridgefold.errors import InvalidInputError, KernelDomainError, UnsupportedInputError
+from ridgefold.kernels.base import Kernel, Rows
+from ridgefold.kernels.distances import as_gamma
+from ridgefold.linalg import Array, Namespace
+
+
+def sparse_manhattan(a: Any, b: Any) -> np.ndarray:
+    """Σ|a_j − b_j| between sparse rows."""
+    from sklearn.metrics.pairwise import manhattan_distances
+
+    return manhattan_distances(a, b)
+
+
+class _NumpyKernel(Kernel):
+    """A kernel that only NumPy arrays can be given to."""
+
+    def check(self, namespace: Namespace, X: Array) -> None:
+        super().check(namespace, X)
+        if namespace.name != "numpy":
+            raise UnsupportedInputError(
+                f"the {type(self).__name__} kernel takes NumPy arrays only, got an array of "
+                f"{namespace.name}: pass NumPy arrays, or another kernel"
+            )
+
+    def prepare(self, namespace: Namespace, X: Array, origin: Array | None) -> Rows:
+        return Rows((X,))
+
+
+class _ChiSquared(_NumpyKernel):
+    def check(self, namespace: Namespace, X: Array) -> None:
+        super().check(namespace, X)
+        lowest = float(np.min(X))
+        if lowest < 0.0:
+            raise KernelDomainError(
+                f"the {type(self).__name__} kernel is defined for values >= 0 (histograms), "
+                f"but X holds {lowest:.6g}: shift or clip the columns"
+            )
+
+
+@dataclass(frozen=True)
+class AdditiveChi2(_ChiSquared):
+    """−Σ (x_j − x'_j)²/(x_j + x'_j), as scikit-learn defines it."""
+
+    def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
+        from sklearn.metrics.pairwise import additive_chi2_kernel
+
+        out[...] = additive_chi2_kernel(left.arrays[0], right.arrays[0])
+
+    def diagonal(self, namespace: Namespace, X: Array) -> Array:
+        return np.zeros(X.shape[0], dtype=X.dtype)
+
+
+@dataclass(frozen=True)
+class Chi2(_ChiSquared):
+    """exp(−γ Σ (x_j − x'_j)²/(x_j + x'_j)), as scikit-learn defines it."""
+
+    gamma: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gamma", as_gamma(self.gamma))
+
+    def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
+        from sklearn.metrics.pairwise import additive_chi2_kernel
+
+        out[...] = additive_chi2_kernel(left.arrays[0], right.arrays[0])
+        out *= self.gamma
+        namespace.exp_in_place(out)
+
+    def diagonal(self, namespace: Namespace, X: Array) -> Array:
+        return np.ones(X.shape[0], dtype=X.dtype)
+
+
+@dataclass(frozen=True)
+class CallableKernel(_NumpyKernel):
+    """Any function of two rows that gives a number, as scikit-learn's KernelRidge takes it.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(x, y, **parameters) -> float``; with ``vectorized=True``,
+        ``function(X, Y, **parameters) -> array`` of all pairs, which is far faster.
+    """
+
+    function: Callable[..., Any]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    vectorized: bool = False
+
+    accepts_sparse = True
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise InvalidInputError(f"function must be callable, got {self.function!r}")
+
+    def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
+        a, b = left.arrays[0], right.arrays[0]
+        if self.vectorized:
+            values = np.asarray(self.function(a, b, **self.parameters))
+            if values.shape != out.shape:
+                raise InvalidInputError(
+                    f"the kernel function gave shape {values.shape} for {out.shape[0]} × "
+                    f"{out.shape[1]} rows: it must give one value for each pair"
+                )
+            out[...] = values
+            return
+        for i in range(a.shape[0]):
+            for j in range(b.shape[0]):
+                out[i, j] = self.function(a[i], b[j], **self.parameters)
+
+    def diagonal(self, namespace: Namespace, X: Array) -> Array:
+        out = np.empty(X.shape[0], dtype=X.dtype)
+        cell = np.empty((1, 1), dtype=X.dtype)
+        for i in range(X.shape[0]):
+            row = Rows((X[i : i + 1],))
+            self.write_block(namespace, row, row, cell)
+            out[i] = cell[0, 0]
+        return out

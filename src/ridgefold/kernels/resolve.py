@@ -1,0 +1,99 @@
+"""From what a user writes as `kernel=` to a kernel object.
+
+Names mean what scikit-learn means by them, with its defaults; `gamma=None` is
+1/n_columns. A kernel object is taken as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ridgefold.errors import InvalidInputError
+from ridgefold.kernels.base import Kernel
+from ridgefold.kernels.dot_product import Constant, Cosine, Linear, Polynomial, Sigmoid
+from ridgefold.kernels.pairwise import AdditiveChi2, CallableKernel, Chi2
+from ridgefold.kernels.sobolev import Sobolev
+from ridgefold.kernels.stationary import RBF, Laplacian, Matern, RationalQuadratic
+
+PRECOMPUTED = "precomputed"
+
+
+@dataclass(frozen=True)
+class KernelSettings:
+    """The arguments that scikit-learn's KernelRidge has for named kernels."""
+
+    gamma: float | None = None
+    degree: float = 3
+    coef0: float = 1
+    parameters: Mapping[str, Any] | None = None
+
+
+Builder = Callable[[KernelSettings, int], Mapping[str, Any]]
+
+
+def _gamma(settings: KernelSettings, n_columns: int) -> Mapping[str, Any]:
+    return {"gamma": 1.0 / n_columns if settings.gamma is None else settings.gamma}
+
+
+def _polynomial(settings: KernelSettings, n_columns: int) -> Mapping[str, Any]:
+    return {
+        **_gamma(settings, n_columns),
+        "degree": settings.degree,
+        "coef0": settings.coef0,
+    }
+
+
+def _sigmoid(settings: KernelSettings, n_columns: int) -> Mapping[str, Any]:
+    return {**_gamma(settings, n_columns), "coef0": settings.coef0}
+
+
+def _chi2(settings: KernelSettings, n_columns: int) -> Mapping[str, Any]:
+    return {"gamma": 1.0 if settings.gamma is None else settings.gamma}
+
+
+def _no_arguments(settings: KernelSettings, n_columns: int) -> Mapping[str, Any]:
+    return {}
+
+
+NAMED_KERNELS: dict[str, tuple[type[Kernel], Builder]] = {
+    "additive_chi2": (AdditiveChi2, _no_arguments),
+    "chi2": (Chi2, _chi2),
+    "constant": (Constant, _no_arguments),
+    "cosine": (Cosine, _no_arguments),
+    "laplacian": (Laplacian, _gamma),
+    "linear": (Linear, _no_arguments),
+    "matern": (Matern, _gamma),
+    "poly": (Polynomial, _polynomial),
+    "polynomial": (Polynomial, _polynomial),
+    "rational_quadratic": (RationalQuadratic, _gamma),
+    "rbf": (RBF, _gamma),
+    "sigmoid": (Sigmoid, _sigmoid),
+    "sobolev": (Sobolev, _no_arguments),
+}
+"""Every name that `kernel=` takes, apart from "precomputed"."""
+
+
+def resolve_kernel(kernel: Any, settings: KernelSettings, n_columns: int) -> Kernel:
+    """The kernel object that `kernel` stands for, on rows with `n_columns` columns."""
+    if isinstance(kernel, Kernel):
+        return kernel
+    parameters = dict(settings.parameters or {})
+    if isinstance(kernel, str) and kernel in NAMED_KERNELS:
+        cls, builder = NAMED_KERNELS[kernel]
+        arguments = {**builder(settings, n_columns), **parameters}
+        if "length_scale" in parameters:  # the other way to say what gamma says
+            arguments.pop("gamma", None)
+        try:
+            return cls(**arguments)
+        except TypeError as error:
+            raise InvalidInputError(
+                f"kernel_params={parameters!r} does not suit kernel={kernel!r}: {error}"
+            ) from None
+    if callable(kernel):
+        return CallableKernel(kernel, parameters)
+    names = ", ".join(sorted([*NAMED_KERNELS, PRECOMPUTED]))
+    raise InvalidInputError(
+        f"kernel must be one of {names}, a kernel object or a callable, got {kernel!r}"
+    )

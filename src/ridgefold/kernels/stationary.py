@@ -1,0 +1,105 @@
+"""Kernels of the distance between two rows: RBF, Matérn, rational quadratic, Laplacian."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import InitVar, dataclass
+
+import scipy.sparse
+
+from ridgefold.errors import InvalidInputError, NumericalError
+from ridgefold.kernels.base import Rows, positive
+from ridgefold.kernels.distances import DistanceKernel, EuclideanKernel
+from ridgefold.linalg import Array, Namespace
+
+
+@dataclass(frozen=True)
+class RBF(EuclideanKernel):
+    """exp(−‖(x − x')/ℓ‖²/2), the Gaussian kernel; gamma = 1/(2ℓ²)."""
+
+    def of_exponent(self, namespace: Namespace, exponent: Array) -> None:
+        namespace.exp_in_place(exponent)
+
+
+@dataclass(frozen=True)
+class Matern(EuclideanKernel):
+    """Matérn kernel of smoothness ν = 1/2, 3/2 or 5/2.
+
+    With r = √(2ν)‖(x − x')/ℓ‖: e⁻ʳ, (1 + r)e⁻ʳ, (1 + r + r²/3)e⁻ʳ
+    (Rasmussen & Williams 2006, eq. 4.17).
+    """
+
+    nu: float = 1.5
+
+    def __post_init__(self, gamma: float | None) -> None:
+        super().__post_init__(gamma)
+        if self.nu not in (0.5, 1.5, 2.5):
+            raise InvalidInputError(f"nu must be 0.5, 1.5 or 2.5, got {self.nu!r}")
+
+    def of_exponent(self, namespace: Namespace, exponent: Array) -> None:
+        exponent *= -4.0 * self.nu
+        if self.nu == 0.5:
+            namespace.sqrt_in_place(exponent)
+            factor = None
+        elif self.nu == 1.5:
+            namespace.sqrt_in_place(exponent)
+            factor = exponent + 1.0
+        else:
+            factor = exponent / 3.0
+            namespace.sqrt_in_place(exponent)
+            factor += exponent
+            factor += 1.0
+        exponent *= -1.0
+        namespace.exp_in_place(exponent)
+        if factor is not None:
+            exponent *= factor
+
+
+@dataclass(frozen=True)
+class RationalQuadratic(EuclideanKernel):
+    """(1 + ‖(x − x')/ℓ‖²/(2a))⁻ᵃ with shape a: a mixture of RBF kernels of many widths."""
+
+    shape: float = 1.0
+
+    def __post_init__(self, gamma: float | None) -> None:
+        super().__post_init__(gamma)
+        object.__setattr__(self, "shape", positive("shape", self.shape))
+
+    def of_exponent(self, namespace: Namespace, exponent: Array) -> None:
+        exponent /= -self.shape
+        exponent += 1.0
+        exponent **= -self.shape
+
+
+@dataclass(frozen=True)
+class Laplacian(DistanceKernel):
+    """exp(−Σ|x_j − x'_j|/ℓ_j); gamma = 1/ℓ as in scikit-learn."""
+
+    accepts_sparse = True
+    length_scale: float | tuple[float, ...] = 1.0
+    gamma: InitVar[float | None] = None
+
+    @staticmethod
+    def length_scale_of(gamma: float) -> float:
+        return math.inf if gamma == 0.0 else 1.0 / gamma
+
+    def prepare(self, namespace: Namespace, X: Array, origin: Array | None) -> Rows:
+        z = self.scaled(namespace, X, origin)
+        values = z.data if scipy.sparse.issparse(z) else z
+        if not namespace.all_finite(values):
+            raise NumericalError(
+                "the rows of X divided by length_scale overflow: scale the columns of X, "
+                "or use a larger length_scale"
+            )
+        return Rows((z,))
+
+    def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
+        a, b = left.arrays[0], right.arrays[0]
+        if scipy.sparse.issparse(a):
+            from ridgefold.kernels.pairwise import sparse_manhattan
+
+            out[...] = sparse_manhattan(a, b)
+        else:
+            namespace.manhattan_distances(a, b, out)
+        out *= -1.0
+        namespace.exp_in_place(out)

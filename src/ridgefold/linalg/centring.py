@@ -1,0 +1,77 @@
+"""The unpenalised bias as a centred matrix.
+
+The bordered system of an LS-SVM, with s = √w (all ones without weights),
+
+    [ 0   sᵀ        ] [ b ]   [ 0 ]
+    [ s   K + αI    ] [ a ] = [ y ]
+
+is, with u = s/‖s‖ and P = I − uuᵀ, the ordinary system
+
+    (P K P + τ uuᵀ + αI) a = P y,      b = uᵀ(y − K a)/‖s‖
+
+for any τ ≥ 0: its right-hand side has no part along u, so neither has a, and τ only
+keeps the matrix regular along u. So a bias costs one rank-two update of K, and every
+method that knows (K + αI)⁻¹ knows the bordered inverse: its lower-right block is
+
+    C = (P K P + τ uuᵀ + αI)⁻¹ − uuᵀ/(τ + α).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ridgefold.linalg.namespace import Array, Namespace
+
+_STEP = 512
+
+
+@dataclass(frozen=True)
+class Centring:
+    """What a centred matrix remembers of the one it came from."""
+
+    namespace: Namespace
+    direction: Array
+    """u, of unit length."""
+    scale: float
+    """‖s‖."""
+    product: Array
+    """K u."""
+    shift: float
+    """τ, the eigenvalue given to u."""
+
+    def project(self, y: Array) -> Array:
+        """P y for a matrix y."""
+        return y - self.direction[:, None] * (self.direction @ y)[None, :]
+
+    def bias(self, y: Array, coefficients: Array) -> Array:
+        """b for the solution `coefficients` of the centred system."""
+        return (self.direction @ y - self.product @ coefficients) / self.scale
+
+
+def multiply_symmetric(namespace: Namespace, lower: Array, v: Array) -> Array:
+    """K v for a vector v and a symmetric K of which only the lower triangle is filled."""
+    n = lower.shape[0]
+    out = namespace.zeros(n, v)
+    for start in range(0, n, _STEP):
+        stop = min(start + _STEP, n)
+        left = lower[start:stop, :start]
+        corner = lower[start:stop, start:stop]
+        corner = namespace.xp.tril(corner) + namespace.xp.tril(corner, k=-1).T
+        out[start:stop] += left @ v[:start] + corner @ v[start:stop]
+        out[:start] += left.T @ v[start:stop]
+    return out
+
+
+def centre_in_place(namespace: Namespace, lower: Array, s: Array, shift: float) -> Centring:
+    """Replace K (lower triangle) by P K P + shift·uuᵀ."""
+    scale = namespace.norm(s)
+    u = s / scale
+    product = multiply_symmetric(namespace, lower, u)
+    g = product - (0.5 * (float(u @ product) + shift)) * u
+    n = lower.shape[0]
+    for start in range(0, n, _STEP):
+        stop = min(start + _STEP, n)
+        block = lower[start:stop, :stop]
+        block -= u[start:stop, None] * g[None, :stop]
+        block -= g[start:stop, None] * u[None, :stop]
+    return Centring(namespace, u, scale, product, shift)

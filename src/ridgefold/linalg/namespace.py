@@ -1,0 +1,198 @@
+"""The routines the library needs from an array library, and how they are chosen.
+
+SciPy does not dispatch: given a torch tensor it silently returns NumPy. So every
+routine is a method of a `Namespace`, and the namespace is chosen from the arrays
+themselves, never set globally.
+
+The methods ending in `_in_place` overwrite their argument. Symmetric matrices are
+C-contiguous with their *lower* triangle filled; the upper one is never read.
+"""
+
+from __future__ import annotations
+
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import array_api_compat
+import numpy as np
+
+Array: TypeAlias = Any
+"""A NumPy array, torch tensor or other array: the libraries share no common type."""
+
+
+class Namespace(ABC):
+    """Array creation, element-wise work in place and factorisations for one array library."""
+
+    name: str
+    xp: Any
+    """The standard array namespace (array-api-compat) behind this object."""
+
+    # -- creation and conversion ---------------------------------------------------------
+
+    def empty(self, shape: int | tuple[int, ...], like: Array, dtype: Any = None) -> Array:
+        return self.xp.empty(shape, dtype=dtype or like.dtype, device=array_api_compat.device(like))
+
+    def zeros(self, shape: int | tuple[int, ...], like: Array, dtype: Any = None) -> Array:
+        return self.xp.zeros(shape, dtype=dtype or like.dtype, device=array_api_compat.device(like))
+
+    def ones(self, shape: int | tuple[int, ...], like: Array, dtype: Any = None) -> Array:
+        return self.xp.ones(shape, dtype=dtype or like.dtype, device=array_api_compat.device(like))
+
+    def asarray(self, values: Any, like: Array, dtype: Any = None) -> Array:
+        """`values` on the device of `like`, in its dtype unless another is asked for."""
+        return self.xp.asarray(
+            values, dtype=dtype or like.dtype, device=array_api_compat.device(like)
+        )
+
+    def indices(self, rows: np.ndarray, like: Array) -> Array:
+        """Integer index array on the device of `like`."""
+        return self.xp.asarray(rows, dtype=self.xp.int64, device=array_api_compat.device(like))
+
+    @abstractmethod
+    def to_numpy(self, a: Array) -> np.ndarray:
+        """`a` as a NumPy array, copied from its device if need be."""
+
+    def copy(self, a: Array) -> Array:
+        return self.xp.asarray(a, copy=True)
+
+    def astype(self, a: Array, dtype: Any) -> Array:
+        return self.xp.astype(a, dtype, copy=False)
+
+    def eps(self, a: Array) -> float:
+        return float(self.xp.finfo(a.dtype).eps)
+
+    def itemsize(self, a: Array) -> int:
+        return int(self.xp.finfo(a.dtype).bits) // 8
+
+    def double(self) -> Any:
+        """The namespace's float64 dtype."""
+        return self.xp.float64
+
+    def all_finite(self, a: Array) -> bool:
+        return bool(self.xp.all(self.xp.isfinite(a)))
+
+    def norm(self, a: Array) -> float:
+        """Euclidean norm of all entries, safe from overflow."""
+        largest = float(self.xp.max(self.xp.abs(a))) if 0 not in a.shape else 0.0
+        if largest == 0.0 or not np.isfinite(largest):
+            return largest
+        scaled = a / largest
+        return largest * float(self.xp.sum(scaled * scaled)) ** 0.5
+
+    def diagonal(self, a: Array) -> Array:
+        """The diagonal of a square matrix, as a copy."""
+        return self.copy(self.xp.linalg.diagonal(a))
+
+    def take_rows(self, a: Array, rows: Any) -> Array:
+        """`a[rows]` for a slice or an integer index array."""
+        if isinstance(rows, slice):
+            return a[rows, ...]
+        return self.xp.take(a, self.indices(rows, a), axis=0)
+
+    @abstractmethod
+    def add_to_diagonal_in_place(self, a: Array, values: Array | float) -> None: ...
+
+    @abstractmethod
+    def set_diagonal_in_place(self, a: Array, values: Array | float) -> None: ...
+
+    @abstractmethod
+    def fill_upper_in_place(self, a: Array) -> None:
+        """Copy the lower triangle onto the upper one."""
+
+    # -- element by element, in place ----------------------------------------------------
+
+    @abstractmethod
+    def exp_in_place(self, a: Array) -> None: ...
+
+    @abstractmethod
+    def sqrt_in_place(self, a: Array) -> None: ...
+
+    @abstractmethod
+    def tanh_in_place(self, a: Array) -> None: ...
+
+    @abstractmethod
+    def maximum_in_place(self, a: Array, low: float) -> None: ...
+
+    @abstractmethod
+    def minimum_in_place(self, a: Array, high: float) -> None: ...
+
+    # -- products ------------------------------------------------------------------------
+
+    @abstractmethod
+    def multiply_transposed(self, a: Array, b: Array, out: Array) -> None:
+        """out = a bᵀ; `a` and `b` may be SciPy sparse matrices where `out` is NumPy."""
+
+    @abstractmethod
+    def manhattan_distances(self, a: Array, b: Array, out: Array) -> None:
+        """out_ij = Σ_k |a_ik − b_jk|."""
+
+    @abstractmethod
+    def gram_of_rows(self, a: Array) -> Array:
+        """a aᵀ, of which only the lower triangle need be filled (syrk)."""
+
+    # -- factorisations ------------------------------------------------------------------
+
+    @abstractmethod
+    def cholesky_in_place(self, a: Array) -> bool:
+        """Overwrite the lower triangle of `a` with its Cholesky factor; False if there is none."""
+
+    @abstractmethod
+    def solve_triangular(self, factor: Array, b: Array, *, transposed: bool = False) -> Array:
+        """L⁻¹b, or L⁻ᵀb, for a lower-triangular factor; `b` is a matrix."""
+
+    def solve_cholesky(self, factor: Array, b: Array) -> Array:
+        """(L Lᵀ)⁻¹b for a matrix `b`."""
+        return self.solve_triangular(factor, self.solve_triangular(factor, b), transposed=True)
+
+    @abstractmethod
+    def inverse_from_cholesky_in_place(self, factor: Array) -> None:
+        """Overwrite a factor by the lower triangle of (L Lᵀ)⁻¹."""
+
+    @abstractmethod
+    def eigh_in_place(self, a: Array) -> tuple[Array, Array]:
+        """Eigenvalues (ascending) and eigenvectors of a symmetric matrix, whose storage is used up."""
+
+
+@functools.lru_cache(maxsize=1)
+def numpy_namespace() -> Namespace:
+    from ridgefold.linalg.numpy_routines import NumpyNamespace
+
+    return NumpyNamespace()
+
+
+@functools.lru_cache(maxsize=1)
+def _torch_namespace() -> Namespace:
+    from ridgefold.linalg.torch_routines import TorchNamespace
+
+    return TorchNamespace()
+
+
+@functools.lru_cache(maxsize=8)
+def _standard_namespace(xp: Any) -> Namespace:
+    from ridgefold.linalg.standard_routines import StandardNamespace
+
+    return StandardNamespace(xp)
+
+
+def is_foreign_array(x: Any) -> bool:
+    """True for arrays that are not NumPy's and must not be silently turned into NumPy."""
+    if isinstance(x, np.ndarray) or not hasattr(x, "shape"):
+        return False
+    return array_api_compat.is_torch_array(x) or (
+        hasattr(x, "__array_namespace__") and array_api_compat.is_array_api_obj(x)
+    )
+
+
+def namespace_of(*arrays: Array) -> Namespace:
+    """The namespace of the first array that is not NumPy's, or NumPy's.
+
+    SciPy sparse matrices and plain sequences count as NumPy.
+    """
+    foreign: Sequence[Array] = [a for a in arrays if is_foreign_array(a)]
+    if not foreign:
+        return numpy_namespace()
+    if array_api_compat.is_torch_array(foreign[0]):
+        return _torch_namespace()
+    return _standard_namespace(array_api_compat.array_namespace(foreign[0]))

@@ -1,0 +1,111 @@
+"""NumPy arrays: BLAS and LAPACK called so that nothing is copied.
+
+SciPy's wrappers copy anything that is not Fortran-contiguous. The library's
+symmetric matrices are C-contiguous with the lower triangle filled, so `a.T` is the
+Fortran-contiguous matrix with the *upper* triangle filled, and LAPACK can overwrite it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import array_api_compat.numpy as xp
+import numpy as np
+import scipy.sparse
+from scipy.linalg import blas, eigh, lapack
+
+from ridgefold.linalg.namespace import Array, Namespace
+
+
+def _routine(module: Any, name: str, a: np.ndarray) -> Any:
+    prefix = {np.dtype(np.float32): "s", np.dtype(np.float64): "d"}[a.dtype]
+    return getattr(module, prefix + name)
+
+
+class NumpyNamespace(Namespace):
+    name = "numpy"
+    xp = xp
+
+    def to_numpy(self, a: Array) -> np.ndarray:
+        return np.asarray(a)
+
+    def diagonal(self, a: Array) -> Array:
+        return np.diagonal(a).copy()
+
+    def add_to_diagonal_in_place(self, a: Array, values: Array | float) -> None:
+        a.reshape(-1)[:: a.shape[0] + 1] += values
+
+    def set_diagonal_in_place(self, a: Array, values: Array | float) -> None:
+        rows = np.arange(min(a.shape))
+        a[rows, rows] = values
+
+    def fill_upper_in_place(self, a: Array) -> None:
+        n, step = a.shape[0], 512
+        for start in range(0, n, step):
+            stop = min(start + step, n)
+            a[start:stop, stop:] = a[stop:, start:stop].T
+            corner = a[start:stop, start:stop]
+            corner[...] = np.tril(corner) + np.tril(corner, -1).T
+
+    def exp_in_place(self, a: Array) -> None:
+        np.exp(a, out=a)
+
+    def sqrt_in_place(self, a: Array) -> None:
+        np.sqrt(a, out=a)
+
+    def tanh_in_place(self, a: Array) -> None:
+        np.tanh(a, out=a)
+
+    def maximum_in_place(self, a: Array, low: float) -> None:
+        np.maximum(a, low, out=a)
+
+    def minimum_in_place(self, a: Array, high: float) -> None:
+        np.minimum(a, high, out=a)
+
+    def multiply_transposed(self, a: Array, b: Array, out: Array) -> None:
+        if scipy.sparse.issparse(a) or scipy.sparse.issparse(b):
+            product = a @ b.T
+            out[...] = product.toarray() if scipy.sparse.issparse(product) else product
+        elif a.dtype == b.dtype == out.dtype:
+            np.matmul(a, b.T, out=out)
+        else:
+            out[...] = a @ b.T
+
+    def manhattan_distances(self, a: Array, b: Array, out: Array) -> None:
+        from scipy.spatial.distance import cdist
+
+        out[...] = cdist(a, b, "cityblock")
+
+    def gram_of_rows(self, a: Array) -> Array:
+        # syrk reads a C-contiguous `a` as its transpose without a copy, and fills the
+        # upper triangle of a Fortran-ordered result: the lower one of its transpose.
+        syrk = _routine(blas, "syrk", a)
+        return syrk(1.0, np.ascontiguousarray(a).T, trans=1, lower=0).T
+
+    def cholesky_in_place(self, a: Array) -> bool:
+        potrf = _routine(lapack, "potrf", a)
+        factor, info = potrf(a.T, lower=0, overwrite_a=1, clean=0)
+        if not np.shares_memory(factor, a):
+            a[...] = factor.T
+        return bool(info == 0)
+
+    def solve_triangular(self, factor: Array, b: Array, *, transposed: bool = False) -> Array:
+        trtrs = _routine(lapack, "trtrs", factor)
+        # `factor.T` is upper triangular, U = Lᵀ: Lx = b is Uᵀx = b.
+        solution, info = trtrs(factor.T, b, lower=0, trans=0 if transposed else 1)
+        if info != 0:
+            solution[...] = np.nan
+        return solution
+
+    def solve_cholesky(self, factor: Array, b: Array) -> Array:
+        potrs = _routine(lapack, "potrs", factor)
+        return potrs(factor.T, b, lower=0)[0]
+
+    def inverse_from_cholesky_in_place(self, factor: Array) -> None:
+        potri = _routine(lapack, "potri", factor)
+        inverse, _ = potri(factor.T, lower=0, overwrite_c=1)
+        if not np.shares_memory(inverse, factor):
+            factor[...] = inverse.T
+
+    def eigh_in_place(self, a: Array) -> tuple[Array, Array]:
+        return eigh(a.T, lower=False, overwrite_a=True, check_finite=False, driver="evd")

@@ -1,0 +1,19 @@
+"""How fast a machine does each kind of work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ridgefold.records import Cost
+
+DEFAULT_RATES: Mapping[str, float] = {
+    "product": 4e10,
+    "cholesky": 3e10,
+    "eigendecomposition": 1.2e10,
+    "kernel": 1e9,
+}
+"""Operations a second of one ordinary core; only their ratios decide a choice."""
+
+
+def seconds(cost: Cost, rates: Mapping[str, float] = DEFAULT_RATES) -> float:
+    return sum(work / rates[kind] for kind, work in cost.flops.items())

@@ -1,0 +1,85 @@
+"""How much memory may be used: the user's limit, or a share of what is free."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from ridgefold.errors import InvalidInputError
+from ridgefold.records import Resources
+
+_UNITS = {
+    "": 1,
+    "b": 1,
+    **{
+        f"{letter}{suffix}": base**power
+        for power, letter in enumerate("kmgt", start=1)
+        for suffix, base in (("", 1000), ("b", 1000), ("ib", 1024))
+    },
+}
+_SHARE_OF_FREE_MEMORY = 0.7
+_FALLBACK_BYTES = 2e9
+
+
+def parse_memory(value: Any, name: str = "memory_budget") -> float:
+    """Bytes from a number or a text such as "2GB", "512 MiB"."""
+    if isinstance(value, str):
+        match = re.fullmatch(r"\s*([0-9.]+(?:e[0-9]+)?)\s*([a-z]*)\s*", value.lower())
+        if match and match[2] in _UNITS:
+            try:
+                return parse_memory(float(match[1]) * _UNITS[match[2]], name)
+            except ValueError:
+                pass
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        if value > 0 and math.isfinite(value):
+            return float(value)
+    raise InvalidInputError(
+        f'{name} must be "auto", a number of bytes or a text such as "2GB", got {value!r}'
+    )
+
+
+def available_resources(memory_budget: Any = "auto") -> Resources:
+    """What a computation may use, given the `memory_budget` argument."""
+    if isinstance(memory_budget, str) and memory_budget == "auto":
+        return Resources(memory_bytes=_SHARE_OF_FREE_MEMORY * _free_memory())
+    return Resources(memory_bytes=parse_memory(memory_budget))
+
+
+def _free_memory() -> float:
+    """The least of the machine's free memory and what this process's control group has left."""
+    amounts = [_machine_free(), *_control_group_free()]
+    return min((a for a in amounts if a is not None), default=_FALLBACK_BYTES)
+
+
+def _machine_free() -> float | None:
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return float(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (ValueError, OSError, AttributeError):
+        return None
+
+
+def _control_group_free() -> list[float]:
+    """Limits of containers, which the host's figures do not show."""
+    files = (
+        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+        (
+            "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+            "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+        ),
+    )
+    free = []
+    for limit, used in files:
+        try:
+            free.append(float(Path(limit).read_text()) - float(Path(used).read_text()))
+        except (OSError, ValueError):  # no such file, or "max"
+            continue
+    return [amount for amount in free if amount > 0]

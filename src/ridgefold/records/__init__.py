@@ -1,0 +1,9 @@
+"""What the parts hand to each other: frozen dataclasses without behaviour."""
+
+from ridgefold.records.cost import Cost
+from ridgefold.records.model import FittedModel
+from ridgefold.records.plan import Plan, Rejection
+from ridgefold.records.problem import Problem
+from ridgefold.records.resources import Resources
+
+__all__ = ["Cost", "FittedModel", "Plan", "Problem", "Rejection", "Resources"]

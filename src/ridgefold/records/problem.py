@@ -1,0 +1,24 @@
+"""A problem as the planner sees it: shapes and settings, no data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is to be solved."""
+
+    n_rows: int
+    n_columns: int
+    n_targets: int = 1
+    n_alphas: int = 1
+    """Distinct ridge values."""
+    smallest_alpha: float = 1.0
+    itemsize: int = 8
+    """Bytes of one number: 4 for float32, 8 for float64."""
+    feature_dimension: int | None = None
+    """Dimension of the kernel's feature space; None if infinite or unknown."""
+    bias: bool = False
+    weighted: bool = False
+    precomputed: bool = False

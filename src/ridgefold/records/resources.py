@@ -1,0 +1,12 @@
+"""What a computation may use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Limits of the machine, or those the user has set."""
+
+    memory_bytes: float

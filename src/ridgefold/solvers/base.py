@@ -1,0 +1,126 @@
+"""The linear system of a ridge problem, and what every solver of it promises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ridgefold.kernels import Gram
+from ridgefold.linalg import Array, Namespace
+from ridgefold.linalg.centring import Centring, centre_in_place
+from ridgefold.linalg.symmetric import Factor
+from ridgefold.records import Cost, FittedModel, Problem
+
+
+@dataclass(frozen=True)
+class RidgeSystem:
+    """(K + α W⁻¹) a + b = y with 1ᵀa = 0 for the bias b, if there is one.
+
+    Solved as (K̃ + αI) ã = ỹ with K̃ = W^½ K W^½, ỹ = W^½ y, a = W^½ ã, so that one matrix
+    serves every α. All weights are positive: rows of weight zero have been left out.
+    """
+
+    gram: Gram
+    targets: Array
+    """y, of shape (n, t)."""
+    alphas: np.ndarray
+    """One ridge value for each target, shape (t,)."""
+    weights: Array | None = None
+    bias: bool = False
+    tolerance: float = 1e-10
+    """For iterative solvers: ‖residual‖ ≤ tolerance·‖y‖."""
+
+    @property
+    def namespace(self) -> Namespace:
+        return self.gram.namespace
+
+    def root_weights(self) -> Array | None:
+        return None if self.weights is None else self.namespace.xp.sqrt(self.weights)
+
+    def weighted_targets(self) -> Array:
+        root = self.root_weights()
+        return self.targets if root is None else self.targets * root[:, None]
+
+    def unweighted(self, coefficients: Array) -> Array:
+        """a from ã."""
+        root = self.root_weights()
+        return coefficients if root is None else coefficients * root[:, None]
+
+    def bias_direction(self) -> Array:
+        """s = √w, or ones."""
+        root = self.root_weights()
+        return self.namespace.ones(self.targets.shape[0], self.targets) if root is None else root
+
+
+class Solver(Protocol):
+    """One way to solve a ridge system. Registered in `solvers/__init__.py`."""
+
+    name: str
+    exact: bool
+    """True if the answer is right to rounding error, False if to a tolerance."""
+
+    def can_run(self, problem: Problem) -> str | None:
+        """None, or the reason why this solver cannot take the problem."""
+
+    def cost(self, problem: Problem) -> Cost:
+        """Work and memory, from shapes."""
+
+    def solve(self, system: RidgeSystem) -> FittedModel:
+        """Solve it; warn if digits are lost."""
+
+
+def for_each_alpha(
+    system: RidgeSystem, right: Array, solve: Callable[[float, Array], tuple[Array, ...]]
+) -> tuple[Array, ...]:
+    """Solve the targets that share an α together.
+
+    `solve(alpha, columns of right)` gives arrays whose last axis runs over those columns;
+    they come back put together in the order of the targets.
+    """
+    namespace, xp = system.namespace, system.namespace.xp
+    distinct = np.unique(system.alphas)
+    if len(distinct) == 1:
+        return solve(float(distinct[0]), right)
+    groups = [np.flatnonzero(system.alphas == alpha) for alpha in distinct]
+    parts = [
+        solve(float(alpha), xp.take(right, namespace.indices(columns, right), axis=1))
+        for alpha, columns in zip(distinct, groups, strict=True)
+    ]
+    order = namespace.indices(np.argsort(np.concatenate(groups)), right)
+    return tuple(
+        xp.take(xp.concat(pieces, axis=-1), order, axis=-1) for pieces in zip(*parts, strict=True)
+    )
+
+
+def solve_with_bias(
+    factor: Factor, centring: Centring | None, right: Array
+) -> tuple[Array, Array]:
+    """ã and b from a factorised system matrix; b is zero without a centring."""
+    if centring is None:
+        return factor.solve(right), factor.namespace.zeros(right.shape[1], right)
+    solution = factor.solve(centring.project(right))
+    return solution, centring.bias(right, solution)
+
+
+def shift_along_bias(diagonal_sum: float, n: int) -> float:
+    """τ of `linalg.centring`: between the mean and the largest possible eigenvalue."""
+    return diagonal_sum / n**0.5
+
+
+def write_system_matrix(system: RidgeSystem, out: Array) -> Centring | None:
+    """Write the lower triangle of K̃, centred if there is a bias; α is not yet on the diagonal."""
+    namespace = system.namespace
+    system.gram.write_lower(out)
+    root = system.root_weights()
+    if root is not None:
+        out *= root[:, None]
+        out *= root[None, :]
+    if not system.bias:
+        return None
+    trace = float(namespace.xp.sum(namespace.diagonal(out)))
+    return centre_in_place(
+        namespace, out, system.bias_direction(), shift_along_bias(trace, out.shape[0])
+    )

@@ -1,0 +1,55 @@
+"""Cholesky factorisation of K + αI in the storage of K: the default for one ridge value."""
+
+from __future__ import annotations
+
+from ridgefold.linalg import Array
+from ridgefold.linalg.centring import Centring
+from ridgefold.linalg.symmetric import factorise
+from ridgefold.records import Cost, FittedModel, Problem
+from ridgefold.solvers.base import (
+    RidgeSystem,
+    for_each_alpha,
+    solve_with_bias,
+    write_system_matrix,
+)
+
+
+class Cholesky:
+    """One factorisation for each distinct α; nothing of size n² but K itself."""
+
+    name = "cholesky"
+    exact = True
+
+    def can_run(self, problem: Problem) -> str | None:
+        return None
+
+    def cost(self, problem: Problem) -> Cost:
+        n = problem.n_rows
+        return Cost(
+            flops={
+                "kernel": problem.n_alphas * 0.5 * n**2 * max(problem.n_columns, 1),
+                "cholesky": problem.n_alphas * n**3 / 3,
+                "product": 2.0 * n**2 * problem.n_targets,
+            },
+            peak_bytes=problem.itemsize
+            * (n**2 + n * (2.0 * problem.n_columns + 4 * problem.n_targets)),
+        )
+
+    def solve(self, system: RidgeSystem) -> FittedModel:
+        namespace = system.namespace
+        n = system.targets.shape[0]
+        matrix = namespace.empty((n, n), system.targets)
+
+        def solve_for(alpha: float, right: Array) -> tuple[Array, Array]:
+            def fill(storage: Array) -> Centring | None:
+                centring = write_system_matrix(system, storage)
+                namespace.add_to_diagonal_in_place(storage, alpha)
+                return centring
+
+            centring = fill(matrix)
+            factor = factorise(namespace, matrix, refill=fill)
+            factor.warn_if_ill_conditioned(f"K + alpha·I (alpha={alpha:g})")
+            return solve_with_bias(factor, centring, right)
+
+        solution, intercept = for_each_alpha(system, system.weighted_targets(), solve_for)
+        return FittedModel(system.unweighted(solution), intercept)

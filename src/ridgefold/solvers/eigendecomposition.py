@@ -1,0 +1,50 @@
+"""One eigendecomposition K = PΛPᵀ, then any number of ridge values at n² each."""
+
+from __future__ import annotations
+
+from ridgefold.linalg import Array
+from ridgefold.linalg.symmetric import SpectralFactor, factorise_spectrally
+from ridgefold.records import Cost, FittedModel, Problem
+from ridgefold.solvers.base import (
+    RidgeSystem,
+    for_each_alpha,
+    solve_with_bias,
+    write_system_matrix,
+)
+
+
+class Eigendecomposition:
+    """a(α) = P(Λ + αI)⁻¹Pᵀy: for a ridge value per target."""
+
+    name = "eigendecomposition"
+    exact = True
+
+    def can_run(self, problem: Problem) -> str | None:
+        return None
+
+    def cost(self, problem: Problem) -> Cost:
+        n = problem.n_rows
+        return Cost(
+            flops={
+                "kernel": 0.5 * n**2 * max(problem.n_columns, 1),
+                "eigendecomposition": 9.0 * n**3,
+                "product": 4.0 * n**2 * problem.n_targets,
+            },
+            peak_bytes=problem.itemsize
+            * (3.0 * n**2 + n * (2.0 * problem.n_columns + 4 * problem.n_targets)),
+        )
+
+    def solve(self, system: RidgeSystem) -> FittedModel:
+        namespace = system.namespace
+        n = system.targets.shape[0]
+        matrix = namespace.empty((n, n), system.targets)
+        centring = write_system_matrix(system, matrix)
+        spectrum = factorise_spectrally(namespace, matrix)
+
+        def solve_for(alpha: float, right: Array) -> tuple[Array, Array]:
+            factor = SpectralFactor(namespace, spectrum.values + alpha, spectrum.vectors)
+            factor.warn_if_ill_conditioned(f"K + alpha·I (alpha={alpha:g})")
+            return solve_with_bias(factor, centring, right)
+
+        solution, intercept = for_each_alpha(system, system.weighted_targets(), solve_for)
+        return FittedModel(system.unweighted(solution), intercept)
