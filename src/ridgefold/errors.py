@@ -34,7 +34,7 @@ class RidgefoldWarning(UserWarning):
 
 
 class ConditionWarning(RidgefoldWarning):
-    """A linear system is so ill-conditioned that digits are lost; the message says how many remain."""
+    """A linear system is so ill-conditioned that digits are lost; the message says how many."""
 
 
 class SingularSystemWarning(ConditionWarning):
@@ -42,4 +42,4 @@ class SingularSystemWarning(ConditionWarning):
 
 
 class ConvergenceWarning(RidgefoldWarning):
-    """An iterative solver stopped before it reached its tolerance; the message gives what it reached."""
+    """An iterative solver stopped short of its tolerance; the message gives what it reached."""

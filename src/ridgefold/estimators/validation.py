@@ -124,7 +124,9 @@ def check_alpha(alpha: Any, n_targets: int) -> np.ndarray:
     """One ridge value a target, each finite and >= 0."""
     values = np.asarray(alpha)
     if values.dtype.kind not in "iuf" or isinstance(alpha, bool):
-        raise InvalidInputError(f"alpha must be a number >= 0, or one for each target, got {alpha!r}")
+        raise InvalidInputError(
+            f"alpha must be a number >= 0, or one for each target, got {alpha!r}"
+        )
     values = values.astype(np.float64)
     if values.ndim > 1 or values.size not in (1, n_targets):
         raise InvalidInputError(
@@ -174,9 +176,7 @@ def _require_foreign_matrix(namespace: Namespace, X: Array) -> None:
         raise InvalidInputError("Input X contains NaN or infinity: fill or drop those rows")
 
 
-def _check_foreign(
-    estimator: BaseEstimator, X: Array, y: Any, sample_weight: Any
-) -> TrainingData:
+def _check_foreign(estimator: BaseEstimator, X: Array, y: Any, sample_weight: Any) -> TrainingData:
     """The checks above for an array that must stay in its own library, on its own device."""
     namespace = namespace_of(X)
     _require_foreign_matrix(namespace, X)
@@ -190,9 +190,9 @@ def _check_foreign(
         raise InvalidInputError(
             f"y must have one entry a row: X has shape {tuple(X.shape)}, y {tuple(y.shape)}"
         )
-    if is_foreign_array(y) and not namespace.xp.isdtype(y.dtype, ("integral", "bool")):
-        if not namespace.all_finite(y):
-            raise InvalidInputError("Input y contains NaN or infinity: fill or drop those rows")
+    real = is_foreign_array(y) and namespace.xp.isdtype(y.dtype, "real floating")
+    if real and not namespace.all_finite(y):
+        raise InvalidInputError("Input y contains NaN or infinity: fill or drop those rows")
     weights = None
     if sample_weight is not None:
         weights = namespace.asarray(sample_weight, X)

@@ -1,4 +1,4 @@
-"""What a kernel is: parameters, how to prepare rows once, how to write a block of the Gram matrix."""
+"""What a kernel is: parameters, rows prepared once, blocks of the Gram matrix written in place."""
 
 from __future__ import annotations
 

@@ -240,9 +240,7 @@ class PrecomputedGram(Gram):
         if isinstance(columns, slice):
             out[...] = tile[:, columns]
         else:
-            out[...] = self.namespace.xp.take(
-                tile, self.namespace.indices(columns, tile), axis=1
-            )
+            out[...] = self.namespace.xp.take(tile, self.namespace.indices(columns, tile), axis=1)
 
     def diagonal(self) -> Array:
         return self.namespace.diagonal(self._K)

@@ -14,7 +14,7 @@ from ridgefold.kernels.distances import as_gamma
 from ridgefold.linalg import Array, Namespace
 
 
-def sparse_manhattan(a: Any, b: Any) -> np.ndarray:
+def sparse_manhattan(a: Any, b: Any) -> Array:
     """Σ|a_j − b_j| between sparse rows."""
     from sklearn.metrics.pairwise import manhattan_distances
 

@@ -11,6 +11,7 @@ C-contiguous with their *lower* triangle filled; the upper one is never read.
 from __future__ import annotations
 
 import functools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, TypeAlias
@@ -79,7 +80,7 @@ class Namespace(ABC):
         if largest == 0.0 or not np.isfinite(largest):
             return largest
         scaled = a / largest
-        return largest * float(self.xp.sum(scaled * scaled)) ** 0.5
+        return largest * math.sqrt(float(self.xp.sum(scaled * scaled)))
 
     def diagonal(self, a: Array) -> Array:
         """The diagonal of a square matrix, as a copy."""
@@ -152,7 +153,7 @@ class Namespace(ABC):
 
     @abstractmethod
     def eigh_in_place(self, a: Array) -> tuple[Array, Array]:
-        """Eigenvalues (ascending) and eigenvectors of a symmetric matrix, whose storage is used up."""
+        """Ascending eigenvalues and eigenvectors of a symmetric matrix, whose storage is used."""
 
 
 @functools.lru_cache(maxsize=1)

@@ -108,4 +108,5 @@ class NumpyNamespace(Namespace):
             factor[...] = inverse.T
 
     def eigh_in_place(self, a: Array) -> tuple[Array, Array]:
-        return eigh(a.T, lower=False, overwrite_a=True, check_finite=False, driver="evd")
+        values, vectors = eigh(a.T, lower=False, overwrite_a=True, check_finite=False, driver="evd")
+        return values, vectors

@@ -25,7 +25,9 @@ class PivotedCholesky:
         self._column = column
         self.remainder = namespace.copy(diagonal)
         """The diagonal of E; its sum bounds ‖E‖."""
-        self._rows = namespace.zeros((min(most_pivots, diagonal.shape[0]), diagonal.shape[0]), diagonal)
+        self._rows = namespace.zeros(
+            (min(most_pivots, diagonal.shape[0]), diagonal.shape[0]), diagonal
+        )
         self.pivots: list[int] = []
         # A pivot at rounding level would only amplify noise.
         self._floor = 4.0 * namespace.eps(diagonal) * float(namespace.xp.max(diagonal))

@@ -82,7 +82,8 @@ class CholeskyFactor(Factor):
         """Ratio of extreme pivots times n: an estimate that costs n operations."""
         pivots = self.namespace.diagonal(self.lower)
         xp = self.namespace.xp
-        return pivots.shape[0] * (float(xp.max(pivots)) / float(xp.min(pivots))) ** 2
+        ratio = float(xp.max(pivots)) / float(xp.min(pivots))
+        return float(pivots.shape[0] * ratio * ratio)
 
     def condition(self) -> float:
         """Extreme eigenvalues of L Lᵀ by a few power steps with L and with L⁻¹."""

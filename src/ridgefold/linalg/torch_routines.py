@@ -22,7 +22,7 @@ class TorchNamespace(Namespace):
     xp = xp
 
     def to_numpy(self, a: Array) -> np.ndarray:
-        return a.detach().cpu().numpy()
+        return np.asarray(a.detach().cpu())
 
     def copy(self, a: Array) -> Array:
         return a.clone()
@@ -89,9 +89,7 @@ class TorchNamespace(Namespace):
             a[start:stop, start:stop] = corner
             if stop < n:
                 below = a[stop:, start:stop]
-                below.copy_(
-                    torch.linalg.solve_triangular(corner.mT, below, upper=True, left=False)
-                )
+                below.copy_(torch.linalg.solve_triangular(corner.mT, below, upper=True, left=False))
         return True
 
     def solve_triangular(self, factor: Array, b: Array, *, transposed: bool = False) -> Array:

@@ -15,8 +15,8 @@ def _gigabytes(n_bytes: float) -> str:
 def plan_fit(problem: Problem, resources: Resources, requested: str = "auto") -> Plan:
     """The solver for a problem, or a typed error that says what would do."""
     if requested != "auto" and requested not in SOLVERS:
-        names = ", ".join(["auto", *SOLVERS])
-        raise InvalidInputError(f"solver must be one of {names}, got {requested!r}")
+        known = ", ".join(["auto", *SOLVERS])
+        raise InvalidInputError(f"solver must be one of {known}, got {requested!r}")
     names = list(SOLVERS) if requested == "auto" else [requested]
     candidates: list[tuple[bool, float, str, Cost]] = []
     rejected: list[Rejection] = []

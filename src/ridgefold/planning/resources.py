@@ -33,9 +33,8 @@ def parse_memory(value: Any, name: str = "memory_budget") -> float:
                 return parse_memory(float(match[1]) * _UNITS[match[2]], name)
             except ValueError:
                 pass
-    elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        if value > 0 and math.isfinite(value):
-            return float(value)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < math.inf:
+        return float(value)
     raise InvalidInputError(
         f'{name} must be "auto", a number of bytes or a text such as "2GB", got {value!r}'
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -95,9 +96,7 @@ def for_each_alpha(
     )
 
 
-def solve_with_bias(
-    factor: Factor, centring: Centring | None, right: Array
-) -> tuple[Array, Array]:
+def solve_with_bias(factor: Factor, centring: Centring | None, right: Array) -> tuple[Array, Array]:
     """ã and b from a factorised system matrix; b is zero without a centring."""
     if centring is None:
         return factor.solve(right), factor.namespace.zeros(right.shape[1], right)
@@ -107,7 +106,7 @@ def solve_with_bias(
 
 def shift_along_bias(diagonal_sum: float, n: int) -> float:
     """τ of `linalg.centring`: between the mean and the largest possible eigenvalue."""
-    return diagonal_sum / n**0.5
+    return diagonal_sum / math.sqrt(n)
 
 
 def write_system_matrix(system: RidgeSystem, out: Array) -> Centring | None:

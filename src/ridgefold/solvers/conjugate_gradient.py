@@ -50,9 +50,7 @@ class ConjugateGradient:
                 "kernel": passes * float(n) ** 2 * max(problem.n_columns, 1),
                 "product": passes * 2.0 * n**2 * t + 2.0 * n * rank**2,
             },
-            peak_bytes=problem.itemsize
-            * n
-            * (3.0 * rank + 10 * t + 3 * problem.n_columns)
+            peak_bytes=problem.itemsize * n * (3.0 * rank + 10 * t + 3 * problem.n_columns)
             + 2 * _BLOCK_BYTES,
         )
 
@@ -87,9 +85,7 @@ class ConjugateGradient:
                 intercept = (direction @ right - direction @ multiply(solution)) / scale
             return solution, intercept, residual
 
-        solution, intercept, residual = for_each_alpha(
-            system, system.weighted_targets(), solve_for
-        )
+        solution, intercept, residual = for_each_alpha(system, system.weighted_targets(), solve_for)
         return FittedModel(system.unweighted(solution), intercept, certificate=residual)
 
     @staticmethod

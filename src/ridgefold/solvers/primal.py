@@ -44,14 +44,15 @@ class Primal:
     def solve(self, system: RidgeSystem) -> FittedModel:
         namespace, gram = system.namespace, system.gram
         n, t = system.targets.shape
-        blocks = list(row_blocks(n, gram.feature_dimension * gram.itemsize, 4 * CACHE_BYTES))
+        width = gram.feature_dimension or 0
+        blocks = list(row_blocks(n, width * gram.itemsize, 4 * CACHE_BYTES))
         mean, mean_target = self._means(system, blocks)
 
         def features(rows: slice) -> Array:
             phi = gram.features(rows)
             return phi if mean is None else phi - mean[None, :]
 
-        width = gram.feature_dimension
+        root = system.root_weights()
         normal = namespace.zeros((width, width), system.targets)
         right = namespace.zeros((width, t), system.targets)
         for rows in blocks:
@@ -59,9 +60,8 @@ class Primal:
             y = system.targets[rows, :]
             if mean_target is not None:
                 y = y - mean_target[None, :]
-            if system.weights is not None:
-                root = system.root_weights()[rows]
-                phi, y = phi * root[:, None], y * root[:, None]
+            if root is not None:
+                phi, y = phi * root[rows][:, None], y * root[rows][:, None]
             normal += phi.T @ phi
             right += phi.T @ y
 
@@ -91,9 +91,7 @@ class Primal:
         return FittedModel(dual, intercept, primal_coef=coefficients)
 
     @staticmethod
-    def _means(
-        system: RidgeSystem, blocks: list[slice]
-    ) -> tuple[Array | None, Array | None]:
+    def _means(system: RidgeSystem, blocks: list[slice]) -> tuple[Array | None, Array | None]:
         """Weighted means of features and targets: the bias is what centring leaves out."""
         if not system.bias:
             return None, None
@@ -102,7 +100,7 @@ class Primal:
         if weights is None:
             weights = namespace.ones(system.targets.shape[0], system.targets)
         total = float(namespace.xp.sum(weights))
-        mean = namespace.zeros(gram.feature_dimension, system.targets)
+        mean = namespace.zeros(gram.feature_dimension or 0, system.targets)
         for rows in blocks:
             mean += weights[rows] @ gram.features(rows)
         return mean / total, (weights @ system.targets) / total
