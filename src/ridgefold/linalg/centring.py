@@ -22,7 +22,8 @@ from dataclasses import dataclass
 
 from ridgefold.linalg.namespace import Array, Namespace
 
-_STEP = 512
+# Rows worked on at once: at this height the temporary products stay in the cache.
+_STEP = 64
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,10 @@ def centre_in_place(namespace: Namespace, lower: Array, s: Array, shift: float) 
     product = multiply_symmetric(namespace, lower, u)
     g = product - (0.5 * (float(u @ product) + shift)) * u
     n = lower.shape[0]
+    # K − ugᵀ − guᵀ as one product of two columns: a single pass over K.
+    left, right = namespace.xp.stack([u, g], axis=1), namespace.xp.stack([g, u])
     for start in range(0, n, _STEP):
         stop = min(start + _STEP, n)
         block = lower[start:stop, :stop]
-        block -= u[start:stop, None] * g[None, :stop]
-        block -= g[start:stop, None] * u[None, :stop]
+        block -= left[start:stop, :] @ right[:, :stop]
     return Centring(namespace, u, scale, product, shift)
