@@ -1,0 +1,260 @@
+"""What every benchmark here needs: steady timings, peak memory, machine facts, result files.
+
+Import it before NumPy: it sets one BLAS thread for this process and its children, because two
+threads beside another busy process can be ten times slower than one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import importlib.metadata
+import json
+import multiprocessing
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+_THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+for _variable in _THREAD_VARIABLES:
+    os.environ[_variable] = "1"
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+NOISE = 0.10
+"""Two identical runs that differ by more than this are measured again."""
+
+
+# -- time ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Timing:
+    """The best of several runs, and how far the second best was from it."""
+
+    seconds: float
+    noise: float
+    runs: int
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Hold BLAS and OpenMP to one thread, even where the environment came too late."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        yield
+
+
+def best_of(
+    calls: Mapping[str, Callable[[], Any]], *, repeats: int = 3, most: int = 12, warm: bool = True
+) -> dict[str, Timing]:
+    """Best time of each call, in seconds.
+
+    The calls take turns, so that a busy minute of the machine meets all of them. After
+    `repeats` rounds, further rounds (up to `most`) follow until the two best times of every
+    call agree within 10%.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+
+    def spread(name: str) -> float:
+        best, second = sorted(seconds[name])[:2]
+        return second / best - 1.0
+
+    with one_thread():
+        if warm:
+            for call in calls.values():
+                call()
+        for done in range(most):
+            if done >= max(2, repeats) and all(spread(name) <= NOISE for name in calls):
+                break
+            for name, call in calls.items():
+                gc.collect()
+                started = time.perf_counter()
+                call()
+                seconds[name].append(time.perf_counter() - started)
+    return {name: Timing(min(t), spread(name), len(t)) for name, t in seconds.items()}
+
+
+# -- memory --------------------------------------------------------------------------------
+
+
+def _status(key: str) -> float:
+    """A figure of /proc/self/status in bytes."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(key + ":"):
+            return float(line.split()[1]) * 1024
+    raise OSError(f"no {key} in /proc/self/status")
+
+
+def _high_water() -> float:
+    try:
+        return _status("VmHWM")
+    except OSError:
+        import resource
+
+        unit = 1 if sys.platform == "darwin" else 1024
+        return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)
+
+
+def _peak_in_child(setup: Callable[..., Callable[[], Any]], arguments: tuple[Any, ...]) -> float:
+    with one_thread():
+        call = setup(*arguments)
+        gc.collect()
+        try:
+            Path("/proc/self/clear_refs").write_text("5")  # the high-water mark starts anew
+            before = _status("VmRSS")
+        except OSError:
+            before = _high_water()
+        result = call()
+        after = _high_water()
+    del result
+    return after - before
+
+
+def peak_memory(setup: Callable[..., Callable[[], Any]], *arguments: Any) -> float:
+    """Most bytes resident at once during a call, beyond what was there before it.
+
+    `setup(*arguments)`, a function of a module, makes the data, loads what has to be loaded
+    and returns the call to measure. It runs in a fresh process, so nothing that was freed
+    earlier can hide what the call needs.
+    """
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(_peak_in_child, (setup, arguments))
+
+
+# -- results -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured number, beside what it should be."""
+
+    what: str
+    measured: float
+    unit: str = ""
+    at_most: float | None = None
+    at_least: float | None = None
+    detail: Mapping[str, float] = field(default_factory=dict)
+    """Further numbers behind this one, by name."""
+
+    @property
+    def held(self) -> bool | None:
+        """Whether the target was met; None without a target."""
+        if self.at_most is not None:
+            return self.measured <= self.at_most
+        return None if self.at_least is None else self.measured >= self.at_least
+
+    @property
+    def target(self) -> str:
+        if self.at_most is not None:
+            return f"≤ {number(self.at_most)}"
+        return "" if self.at_least is None else f"≥ {number(self.at_least)}"
+
+
+def number(value: float) -> str:
+    """Three significant digits without an exponent."""
+    if value >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def machine_facts() -> dict[str, str]:
+    facts = {
+        "date": time.strftime("%Y-%m-%d"),
+        "processor": _processor(),
+        "cores": str(os.cpu_count()),
+        "threads used": "1",
+        "python": platform.python_version(),
+    }
+    for package in ("numpy", "scipy", "scikit-learn", "ridgefold"):
+        facts[package] = importlib.metadata.version(package)
+    facts["blas"] = _blas()
+    return facts
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _blas() -> str:
+    import numpy  # noqa: F401 (loads the libraries that are listed)
+    import scipy.linalg  # noqa: F401
+    from threadpoolctl import threadpool_info
+
+    loaded = {
+        f"{i['internal_api']} {i['version']} ({i.get('architecture', 'unknown')})"
+        for i in threadpool_info()
+        if i["user_api"] == "blas"
+    }
+    return ", ".join(sorted(loaded))
+
+
+def markdown_table(figures: Sequence[Figure]) -> str:
+    """Figures as a table: what, target, measured, held."""
+    lines = ["| what | target | measured | held |", "|---|---|---|---|"]
+    words = {True: "yes", False: "**no**", None: ""}
+    for f in figures:
+        measured = f"{number(f.measured)} {f.unit}".strip()
+        lines.append(f"| {f.what} | {f.target} | {measured} | {words[f.held]} |")
+    return "\n".join(lines)
+
+
+def machine_line(facts: Mapping[str, str]) -> str:
+    return ", ".join(
+        f"{value}" if name in ("date", "processor") else f"{name} {value}"
+        for name, value in facts.items()
+    )
+
+
+def write_results(name: str, title: str, notes: str, figures: Sequence[Figure]) -> None:
+    """Write results/<name>.json and results/<name>.md."""
+    facts = machine_facts()
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    record = {
+        "machine": facts,
+        "figures": [asdict(f) | {"held": f.held} for f in figures],
+    }
+    text = json.dumps(record, indent=1, ensure_ascii=False)
+    (RESULTS / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+    details = "\n".join(
+        f"- {f.what}: " + ", ".join(f"{key} {number(value)}" for key, value in f.detail.items())
+        for f in figures
+        if f.detail
+    )
+    page = f"# {title}\n\n{machine_line(facts)}\n\n{notes.strip()}\n\n{markdown_table(figures)}\n"
+    if details:
+        page += f"\n## The numbers behind them\n\n{details}\n"
+    (RESULTS / f"{name}.md").write_text(page, encoding="utf-8")
+
+
+def update_section(path: Path, marker: str, text: str) -> None:
+    """Replace what stands between `<!-- marker -->` and `<!-- /marker -->` in a file."""
+    start, end = f"<!-- {marker} -->", f"<!-- /{marker} -->"
+    page = path.read_text(encoding="utf-8")
+    if start not in page or end not in page:
+        raise ValueError(f"{path.name} has no section {start} … {end}")
+    head, rest = page.split(start, 1)
+    tail = rest.split(end, 1)[1]
+    path.write_text(f"{head}{start}\n{text.strip()}\n{end}{tail}", encoding="utf-8")
+
+
+def command_line(main: Callable[[bool], bool], description: str | None) -> None:
+    """Run a benchmark script: `--quick` for small sizes that write nothing."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument(
+        "--quick", action="store_true", help="small sizes, a few seconds, results not written"
+    )
+    sys.exit(0 if main(parser.parse_args().quick) else 1)

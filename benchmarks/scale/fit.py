@@ -1,0 +1,297 @@
+"""Time and memory of exact fits, and prediction of many rows, beside scikit-learn."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import measure
+from measure import Figure, best_of, peak_memory
+
+COLUMNS = 20
+ALPHA = 1.0
+NOTES = """
+One thread; data drawn from a normal distribution, 20 columns, float64, alpha = 1, gamma = 1/20.
+Times are the best of at least three rounds in which the compared calls take turns. Memory is the
+most that was resident during the call beyond the training data, in a fresh process.
+"The Gram matrix and its factor alone" allocates the matrix, writes one triangle of the kernel
+and calls LAPACK's potrf on it: the least a direct fit can do.
+"""
+
+
+def data(n: int, dtype: str = "float64") -> tuple[Any, Any]:
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, COLUMNS))
+    y = np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(n)
+    return X.astype(dtype), y.astype(dtype)
+
+
+# -- the calls that are compared ------------------------------------------------------------
+
+
+def our_model(kind: str, **options: Any) -> Any:
+    import ridgefold
+
+    return getattr(ridgefold, kind)(ALPHA, **options)
+
+
+def their_model(**options: Any) -> Any:
+    from sklearn.kernel_ridge import KernelRidge
+
+    return KernelRidge(alpha=ALPHA, **options)
+
+
+def gram_and_factor(X: Any) -> None:
+    """The work that no direct solver can avoid."""
+    from ridgefold.kernels import RBF, KernelGram
+    from ridgefold.linalg import numpy_namespace
+
+    namespace = numpy_namespace()
+    matrix = KernelGram(RBF(gamma=1 / COLUMNS), X).lower()
+    namespace.add_to_diagonal_in_place(matrix, ALPHA)
+    namespace.cholesky_in_place(matrix)
+
+
+def setup_fit(whose: str, n: int, dtype: str, options: dict[str, Any]) -> Callable[[], Any]:
+    """A fit to measure the memory of; a tiny one first loads every module it needs."""
+    model = their_model(**options) if whose == "theirs" else our_model(whose, **options)
+    model.fit(*data(10, dtype))
+    X, y = data(n, dtype)
+    return lambda: model.fit(X, y)
+
+
+def setup_predict(n: int, rows: int, budget: str) -> Callable[[], Any]:
+    model = our_model("KernelRidge", kernel="rbf", memory_budget=budget).fit(*data(n))
+    new = data(rows)[0]
+    model.predict(new[:10])
+    return lambda: model.predict(new)
+
+
+# -- the measurements -----------------------------------------------------------------------
+
+
+def fit_time(n: int) -> list[Figure]:
+    X, y = data(n)
+    ours, theirs = our_model("KernelRidge", kernel="rbf"), their_model(kernel="rbf")
+    seconds = best_of(
+        {
+            "alone": lambda: gram_and_factor(X),
+            "ours": lambda: ours.fit(X, y),
+            "theirs": lambda: theirs.fit(X, y),
+        }
+    )
+    alone, mine, other = (seconds[k].seconds for k in ("alone", "ours", "theirs"))
+    detail = {"ours, s": mine, "Gram and factor alone, s": alone, "scikit-learn, s": other}
+    return [
+        Figure(
+            f"KernelRidge.fit, n = {n}: time / Gram matrix and its factor alone",
+            mine / alone,
+            at_most=1.15,
+            detail=detail,
+        ),
+        Figure(
+            f"KernelRidge.fit, n = {n}: time / scikit-learn's",
+            mine / other,
+            at_most=1.0,
+        ),
+    ]
+
+
+def other_fit_times(n: int) -> list[Figure]:
+    """Linear and polynomial kernels, and the bias, each beside scikit-learn's KernelRidge."""
+    X, y = data(n)
+    figures = []
+    for kernel, extra in (("linear", {}), ("polynomial", {"degree": 2}), ("laplacian", {})):
+        ours = our_model("KernelRidge", kernel=kernel, **extra)
+        theirs = their_model(kernel=kernel, **extra)
+        seconds = best_of(
+            {"ours": lambda m=ours: m.fit(X, y), "them": lambda m=theirs: m.fit(X, y)}
+        )
+        mine, other = seconds["ours"].seconds, seconds["them"].seconds
+        degree = f" of degree {extra['degree']}" if extra else ""
+        figures.append(
+            Figure(
+                f"KernelRidge.fit, {kernel} kernel{degree}, n = {n} ({ours.plan_.method}): "
+                "time / scikit-learn's",
+                mine / other,
+                at_most=1.0,
+                detail={"ours, s": mine, "scikit-learn, s": other},
+            )
+        )
+    model = our_model("LSSVMRegressor", kernel="rbf")
+    seconds = best_of({"alone": lambda: gram_and_factor(X), "ours": lambda: model.fit(X, y)})
+    alone, mine = seconds["alone"].seconds, seconds["ours"].seconds
+    figures.append(
+        Figure(
+            f"LSSVMRegressor.fit (unpenalised bias), n = {n}: time / Gram matrix and its "
+            "factor alone",
+            mine / alone,
+            detail={"ours, s": mine, "Gram and factor alone, s": alone},
+        )
+    )
+    return figures
+
+
+def fit_memory(n: int) -> list[Figure]:
+    options = {"kernel": "rbf"}
+    mine = peak_memory(setup_fit, "KernelRidge", n, "float64", options)
+    other = peak_memory(setup_fit, "theirs", n, "float64", options)
+    matrix = 8.0 * n**2
+    return [
+        Figure(
+            f"KernelRidge.fit, n = {n}: peak memory beyond the data / 8n² bytes",
+            mine / matrix,
+            at_most=1.15,
+            detail={"ours, MB": mine / 1e6, "scikit-learn, MB": other / 1e6},
+        ),
+        Figure(f"scikit-learn's, n = {n}: the same", other / matrix),
+    ]
+
+
+def other_fit_memory(n: int) -> list[Figure]:
+    figures = []
+    for what, kind, itemsize, dtype in (
+        ("LSSVMRegressor.fit (unpenalised bias)", "LSSVMRegressor", 8, "float64"),
+        ("KernelRidge.fit in float32", "KernelRidge", 4, "float32"),
+    ):
+        peak = peak_memory(setup_fit, kind, n, dtype, {"kernel": "rbf"})
+        figures.append(
+            Figure(
+                f"{what}, n = {n}: peak memory beyond the data / {itemsize}n² bytes",
+                peak / (itemsize * float(n) ** 2),
+                at_most=1.15,
+                detail={"MB": peak / 1e6},
+            )
+        )
+    return figures
+
+
+def prediction(n: int, rows: int, block: int, budgets: tuple[str, ...]) -> list[Figure]:
+    """Rows a second in bounded memory, against the fastest way to do one large block."""
+    from sklearn.metrics.pairwise import rbf_kernel
+
+    from ridgefold.kernels import RBF, KernelGram
+
+    X, y = data(n)
+    new = data(rows)[0]
+    models = {b: our_model("KernelRidge", kernel="rbf", memory_budget=b).fit(X, y) for b in budgets}
+    coefficients = models[budgets[0]].dual_coef_
+    large, kernel = new[:block], RBF(gamma=1 / COLUMNS)
+    seconds = best_of(
+        {
+            "one block": lambda: KernelGram(kernel, large, X).full() @ coefficients,
+            "one block, scikit-learn's kernel": lambda: rbf_kernel(large, X) @ coefficients,
+            **{b: (lambda m=m: m.predict(new)) for b, m in models.items()},
+        }
+    )
+    speeds = {
+        name: (rows if name in models else block) / timing.seconds
+        for name, timing in seconds.items()
+    }
+    best_block = max(speeds["one block"], speeds["one block, scikit-learn's kernel"])
+    figures = []
+    for budget in budgets:
+        figures.append(
+            Figure(
+                f'predict, {rows:,} rows, n = {n}, memory_budget="{budget}": speed / one block '
+                f"of {block:,} rows",
+                speeds[budget] / best_block,
+                at_least=0.8,
+                detail={
+                    "rows/s": speeds[budget],
+                    "one block, rows/s": speeds["one block"],
+                    "one block with scikit-learn's kernel, rows/s": speeds[
+                        "one block, scikit-learn's kernel"
+                    ],
+                },
+            )
+        )
+        peak = peak_memory(setup_predict, n, rows, budget)
+        figures.append(
+            Figure(
+                f'predict, {rows:,} rows, n = {n}, memory_budget="{budget}": peak memory '
+                "beyond the data",
+                peak / 1e6,
+                "MB",
+                at_most=float(budget.removesuffix("MB")),
+            )
+        )
+    return figures
+
+
+def import_time(repeats: int) -> list[Figure]:
+    """Seconds that an import adds to starting Python, in fresh processes."""
+
+    def start(code: str) -> Callable[[], Any]:
+        return lambda: subprocess.run([sys.executable, "-c", code], check=True)
+
+    seconds = {
+        name: timing.seconds
+        for name, timing in best_of(
+            {
+                "python": start("pass"),
+                "ridgefold": start("import ridgefold"),
+                "sklearn": start("import sklearn"),
+                "ours": start("from ridgefold import KernelRidge"),
+                "theirs": start("from sklearn.kernel_ridge import KernelRidge"),
+            },
+            repeats=repeats,
+        ).items()
+    }
+    added = {name: 1e3 * (seconds[name] - seconds["python"]) for name in seconds}
+    return [
+        Figure(
+            "import ridgefold: time / import sklearn",
+            added["ridgefold"] / added["sklearn"],
+            at_most=1.0,
+            detail={"ridgefold, ms": added["ridgefold"], "sklearn, ms": added["sklearn"]},
+        ),
+        Figure(
+            "from ridgefold import KernelRidge: time / the same from sklearn.kernel_ridge",
+            added["ours"] / added["theirs"],
+            detail={"ridgefold, ms": added["ours"], "sklearn, ms": added["theirs"]},
+        ),
+    ]
+
+
+def main(quick: bool) -> bool:
+    sizes = (500, 1000) if quick else (2000, 4000, 8000)
+    figures: list[Figure] = []
+
+    def add(new: list[Figure]) -> None:
+        figures.extend(new)
+        print(measure.markdown_table(new).split("\n", 2)[2], flush=True)
+
+    for n in sizes:
+        add(fit_time(n))
+    add(other_fit_times(sizes[1]))
+    for n in sizes:
+        add(fit_memory(n))
+    add(other_fit_memory(sizes[1]))
+    if quick:
+        add(prediction(500, 20_000, 5_000, ("64MB",)))
+    else:
+        add(prediction(2000, 1_000_000, 20_000, ("256MB", "64MB")))
+    add(import_time(3 if quick else 7))
+    if quick:
+        return True
+    title = "Exact fits and predictions"
+    measure.write_results("fit", title, NOTES, figures)
+    readme = measure.ROOT / "README.md"
+    shown = [f for f in figures if f.held is not None or "scikit-learn's, n" in f.what]
+    measure.update_section(
+        readme,
+        "benchmarks/scale/fit.py",
+        f"{measure.markdown_table(shown)}\n\n{measure.machine_line(measure.machine_facts())}",
+    )
+    return all(f.held is not False for f in figures)
+
+
+if __name__ == "__main__":
+    measure.command_line(main, __doc__)
