@@ -3,7 +3,7 @@
 from ridgefold.kernels.base import Kernel
 from ridgefold.kernels.composite import Product, Scaled, Sum
 from ridgefold.kernels.dot_product import Constant, Cosine, Linear, Polynomial, Sigmoid
-from ridgefold.kernels.gram import Gram, KernelGram, PrecomputedGram
+from ridgefold.kernels.gram import Gram, KernelGram, PrecomputedGram, WeightedGram
 from ridgefold.kernels.pairwise import AdditiveChi2, CallableKernel, Chi2
 from ridgefold.kernels.resolve import NAMED_KERNELS, PRECOMPUTED, KernelSettings, resolve_kernel
 from ridgefold.kernels.sobolev import Sobolev
@@ -33,5 +33,6 @@ __all__ = [
     "Sigmoid",
     "Sobolev",
     "Sum",
+    "WeightedGram",
     "resolve_kernel",
 ]

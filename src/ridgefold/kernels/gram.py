@@ -225,6 +225,30 @@ class SubGram(Gram):
         return self._gram.features(self._index(rows))
 
 
+class WeightedGram(Gram):
+    """W^½ K W^½ of another Gram matrix, for row weights given by their roots."""
+
+    def __init__(self, gram: Gram, roots: Array) -> None:
+        self._gram, self._roots = gram, roots
+        self.namespace, self.dtype, self.like = gram.namespace, gram.dtype, gram.like
+        self.shape = gram.shape
+
+    def _scale(self, rows: Index, columns: Index, out: Array) -> None:
+        out *= self.namespace.take_rows(self._roots, rows)[:, None]
+        out *= self.namespace.take_rows(self._roots, columns)[None, :]
+
+    def _write_tile(self, rows: Index, columns: Index, out: Array) -> None:
+        self._gram._write_tile(rows, columns, out)
+        self._scale(rows, columns, out)
+
+    def write_lower(self, out: Array, rows: Index = ALL) -> None:
+        self._gram.write_lower(out, rows)
+        self._scale(rows, rows, out)
+
+    def diagonal(self) -> Array:
+        return self._gram.diagonal() * self._roots * self._roots
+
+
 class PrecomputedGram(Gram):
     """A Gram matrix that the caller has computed; it is only read."""
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ridgefold.kernels import Gram
+from ridgefold.kernels import Gram, WeightedGram
 from ridgefold.linalg import Array, Namespace
 from ridgefold.linalg.centring import Centring, centre_in_place
 from ridgefold.linalg.symmetric import Factor
@@ -50,8 +50,15 @@ class RidgeSystem:
         root = self.root_weights()
         return coefficients if root is None else coefficients * root[:, None]
 
-    def bias_direction(self) -> Array:
-        """s = √w, or ones."""
+    def weighted_gram(self) -> Gram:
+        """K̃ as a source."""
+        root = self.root_weights()
+        return self.gram if root is None else WeightedGram(self.gram, root)
+
+    def bias_direction(self) -> Array | None:
+        """s = √w (ones without weights) if there is a bias."""
+        if not self.bias:
+            return None
         root = self.root_weights()
         return self.namespace.ones(self.targets.shape[0], self.targets) if root is None else root
 
@@ -109,17 +116,14 @@ def shift_along_bias(diagonal_sum: float, n: int) -> float:
     return diagonal_sum / math.sqrt(n)
 
 
-def write_system_matrix(system: RidgeSystem, out: Array) -> Centring | None:
-    """Write the lower triangle of K̃, centred if there is a bias; α is not yet on the diagonal."""
-    namespace = system.namespace
-    system.gram.write_lower(out)
-    root = system.root_weights()
-    if root is not None:
-        out *= root[:, None]
-        out *= root[None, :]
-    if not system.bias:
+def write_system_matrix(gram: Gram, direction: Array | None, out: Array) -> Centring | None:
+    """Write the lower triangle of a Gram matrix, centred along `direction` if there is a bias.
+
+    The α of the ridge is not yet on the diagonal.
+    """
+    namespace = gram.namespace
+    gram.write_lower(out)
+    if direction is None:
         return None
     trace = float(namespace.xp.sum(namespace.diagonal(out)))
-    return centre_in_place(
-        namespace, out, system.bias_direction(), shift_along_bias(trace, out.shape[0])
-    )
+    return centre_in_place(namespace, out, direction, shift_along_bias(trace, out.shape[0]))

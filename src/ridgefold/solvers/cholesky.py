@@ -38,11 +38,12 @@ class Cholesky:
     def solve(self, system: RidgeSystem) -> FittedModel:
         namespace = system.namespace
         n = system.targets.shape[0]
+        gram, direction = system.weighted_gram(), system.bias_direction()
         matrix = namespace.empty((n, n), system.targets)
 
         def solve_for(alpha: float, right: Array) -> tuple[Array, Array]:
             def fill(storage: Array) -> Centring | None:
-                centring = write_system_matrix(system, storage)
+                centring = write_system_matrix(gram, direction, storage)
                 namespace.add_to_diagonal_in_place(storage, alpha)
                 return centring
 

@@ -55,22 +55,29 @@ class ConjugateGradient:
         )
 
     def solve(self, system: RidgeSystem) -> FittedModel:
-        namespace = system.namespace
-        root = system.root_weights()
-        direction = system.bias_direction() / namespace.norm(system.bias_direction())
+        namespace, gram = system.namespace, system.weighted_gram()
+        direction, scale = system.bias_direction(), 1.0
+        if direction is not None:
+            scale = namespace.norm(direction)
+            direction = direction / scale
 
         def project(v: Array) -> Array:
-            if not system.bias:
+            if direction is None:
                 return v
             return v - direction[:, None] * (direction @ v)[None, :]
 
         def multiply(v: Array) -> Array:
-            v = v if root is None else v * root[:, None]
-            product = system.gram.matmat(v, limit=_BLOCK_BYTES)
-            return product if root is None else product * root[:, None]
+            return gram.matmat(v, limit=_BLOCK_BYTES)
 
-        factor = self._low_rank_factor(system, root, direction)
-        scale = namespace.norm(system.bias_direction())
+        factor = project(
+            pivoted_cholesky(
+                namespace,
+                gram.column,
+                gram.diagonal(),
+                rank=preconditioner_rank(gram.shape[0]),
+                trace_tolerance=0.1 * float(system.alphas.min()),
+            ).factor
+        )
 
         def solve_for(alpha: float, right: Array) -> tuple[Array, Array, Array]:
             solution, residual = _conjugate_gradients(
@@ -81,34 +88,12 @@ class ConjugateGradient:
                 system.tolerance,
             )
             intercept = namespace.zeros(right.shape[1], right)
-            if system.bias:
+            if direction is not None:
                 intercept = (direction @ right - direction @ multiply(solution)) / scale
             return solution, intercept, residual
 
         solution, intercept, residual = for_each_alpha(system, system.weighted_targets(), solve_for)
         return FittedModel(system.unweighted(solution), intercept, certificate=residual)
-
-    @staticmethod
-    def _low_rank_factor(system: RidgeSystem, root: Array | None, direction: Array) -> Array:
-        namespace, gram = system.namespace, system.gram
-        diagonal = gram.diagonal()
-        if root is not None:
-            diagonal = diagonal * root * root
-
-        def column(i: int) -> Array:
-            values = gram.column(i)
-            return values if root is None else values * root * root[i]
-
-        partial = pivoted_cholesky(
-            namespace,
-            column,
-            diagonal,
-            rank=preconditioner_rank(diagonal.shape[0]),
-            trace_tolerance=0.1 * float(system.alphas.min()),
-        )
-        if not system.bias:
-            return partial.factor
-        return partial.factor - direction[:, None] * (direction @ partial.factor)[None, :]
 
 
 def _woodbury(namespace: Namespace, factor: Array, alpha: float) -> Operator:

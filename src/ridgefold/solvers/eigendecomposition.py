@@ -37,8 +37,9 @@ class Eigendecomposition:
     def solve(self, system: RidgeSystem) -> FittedModel:
         namespace = system.namespace
         n = system.targets.shape[0]
+        gram, direction = system.weighted_gram(), system.bias_direction()
         matrix = namespace.empty((n, n), system.targets)
-        centring = write_system_matrix(system, matrix)
+        centring = write_system_matrix(gram, direction, matrix)
         spectrum = factorise_spectrally(namespace, matrix)
 
         def solve_for(alpha: float, right: Array) -> tuple[Array, Array]:
