@@ -165,7 +165,7 @@ def _integer_power_in_place(a: Array, power: int) -> None:
     if power == 0:
         a[...] = 1.0
         return
-    base = None if power & (power - 1) == 0 else +a
+    base = None if power & (power - 1) == 0 else a * 1.0  # a copy: torch's +a is a itself
     for bit in bin(power)[3:]:
         a *= a
         if bit == "1":

@@ -100,10 +100,17 @@ class Gram(ABC):
 
     def matmat(self, V: Array, rows: Index = ALL, limit: float = 16 * CACHE_BYTES) -> Array:
         """K[rows] V with at most `limit` bytes of K alive at once."""
+        return self.product(rows, ALL, V, limit)
+
+    def product(
+        self, rows: Index, columns: Index, V: Array, limit: float = 4 * CACHE_BYTES
+    ) -> Array:
+        """K[rows, columns] V with at most `limit` bytes of K alive at once."""
         rows = _definite(rows, self.shape[0])
-        out = self.namespace.empty((_length(rows, self.shape[0]), V.shape[1]), self.like)
-        for down in row_blocks(out.shape[0], self.shape[1] * self.itemsize, limit):
-            out[down, :] = self.block(_part(rows, down)) @ V
+        count = _length(rows, self.shape[0])
+        out = self.namespace.empty((count, V.shape[1]), self.like)
+        for down in row_blocks(count, V.shape[0] * self.itemsize, limit):
+            out[down, :] = self.block(_part(rows, down), columns) @ V
         return out
 
     def column(self, i: int) -> Array:

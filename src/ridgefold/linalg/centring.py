@@ -50,16 +50,16 @@ class Centring:
 
 
 def multiply_symmetric(namespace: Namespace, lower: Array, v: Array) -> Array:
-    """K v for a vector v and a symmetric K of which only the lower triangle is filled."""
+    """K v for a symmetric K of which only the lower triangle is filled; v may have columns."""
     n = lower.shape[0]
-    out = namespace.zeros(n, v)
+    out = namespace.zeros(v.shape, v)
     for start in range(0, n, _STEP):
         stop = min(start + _STEP, n)
         left = lower[start:stop, :start]
         corner = lower[start:stop, start:stop]
         corner = namespace.xp.tril(corner) + namespace.xp.tril(corner, k=-1).T
-        out[start:stop] += left @ v[:start] + corner @ v[start:stop]
-        out[:start] += left.T @ v[start:stop]
+        out[start:stop, ...] += left @ v[:start, ...] + corner @ v[start:stop, ...]
+        out[:start, ...] += left.T @ v[start:stop, ...]
     return out
 
 

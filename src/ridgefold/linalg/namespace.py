@@ -133,6 +133,10 @@ class Namespace(ABC):
     def gram_of_rows(self, a: Array) -> Array:
         """a aᵀ, of which only the lower triangle need be filled (syrk)."""
 
+    def weighted_gram_of_rows(self, a: Array, weights: Array) -> Array:
+        """a diag(weights) aᵀ, of which only the lower triangle need be filled."""
+        return (a * weights[None, :]) @ a.T
+
     # -- factorisations ------------------------------------------------------------------
 
     @abstractmethod

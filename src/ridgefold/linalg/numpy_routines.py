@@ -33,7 +33,7 @@ class NumpyNamespace(Namespace):
         return np.diagonal(a).copy()
 
     def add_to_diagonal_in_place(self, a: Array, values: Array | float) -> None:
-        a.reshape(-1)[:: a.shape[0] + 1] += values
+        np.einsum("ii->i", a)[...] += values
 
     def set_diagonal_in_place(self, a: Array, values: Array | float) -> None:
         rows = np.arange(min(a.shape))
@@ -80,7 +80,14 @@ class NumpyNamespace(Namespace):
         # syrk reads a C-contiguous `a` as its transpose without a copy, and fills the
         # upper triangle of a Fortran-ordered result: the lower one of its transpose.
         syrk = _routine(blas, "syrk", a)
+        if a.flags.f_contiguous:
+            return syrk(1.0, a, trans=0, lower=0).T
         return syrk(1.0, np.ascontiguousarray(a).T, trans=1, lower=0).T
+
+    def weighted_gram_of_rows(self, a: Array, weights: Array) -> Array:
+        if np.any(weights < 0):
+            return super().weighted_gram_of_rows(a, weights)
+        return self.gram_of_rows(a * np.sqrt(weights)[None, :])
 
     def cholesky_in_place(self, a: Array) -> bool:
         potrf = _routine(lapack, "potrf", a)

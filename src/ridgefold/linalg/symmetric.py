@@ -16,12 +16,19 @@ from dataclasses import dataclass
 from ridgefold.errors import ConditionWarning, NumericalError, SingularSystemWarning
 from ridgefold.linalg.namespace import Array, Namespace
 
-# A pivot this many eps below the largest diagonal entry is rounding error.
-_PIVOT_FLOOR = 10.0
 # Fewer expected digits than this are worth a warning.
 _DIGITS_WORTH_HAVING = 3
 _POWER_STEPS = 12
 _STEP = 512
+
+
+def rounding_level(n: int, eps: float) -> float:
+    """Pivots and eigenvalues below this share of the largest one are rounding error.
+
+    Rounding errors of a factorisation grow like √n (Higham & Mary 2019), not like the n of
+    the worst-case bounds: a cut at n·eps would throw away eigenvalues that are right.
+    """
+    return max(10.0, math.sqrt(n)) * eps
 
 
 class Factor(ABC):
@@ -34,8 +41,20 @@ class Factor(ABC):
         """A⁻¹b (the solution of least norm if A is singular); `b` is a vector or a matrix."""
 
     @abstractmethod
+    def half_solve(self, b: Array) -> Array:
+        """W with WᵀW = bᵀA⁻¹b for a matrix b."""
+
+    @abstractmethod
+    def inverse_in_place(self) -> Array:
+        """A⁻¹ (lower triangle), in the factor's own storage where that is possible."""
+
+    @abstractmethod
     def condition(self) -> float:
         """Estimated 2-norm condition number; infinite for a singular matrix."""
+
+    @abstractmethod
+    def known_condition(self) -> float:
+        """The condition number where it may matter; NaN where a cheap look shows it is fine."""
 
     @abstractmethod
     def warn_if_ill_conditioned(self, what: str) -> None:
@@ -47,6 +66,16 @@ def expected_digits(condition: float, eps: float) -> int:
     if not math.isfinite(condition):
         return 0
     return max(0, math.floor(-math.log10(eps * max(condition, 1.0))))
+
+
+def _warn_ill_conditioned(what: str, condition: float, digits: int) -> None:
+    warnings.warn(
+        f"{what} is ill-conditioned (condition number about {condition:.1e}): "
+        f"expect about {digits} correct digits in the coefficients. "
+        "A larger alpha, or float64 instead of float32, gives more.",
+        ConditionWarning,
+        stacklevel=3,
+    )
 
 
 def _multiply_by_factor(namespace: Namespace, lower: Array, v: Array) -> Array:
@@ -78,6 +107,13 @@ class CholeskyFactor(Factor):
             return self.namespace.solve_cholesky(self.lower, b[:, None])[:, 0]
         return self.namespace.solve_cholesky(self.lower, b)
 
+    def half_solve(self, b: Array) -> Array:
+        return self.namespace.solve_triangular(self.lower, b)
+
+    def inverse_in_place(self) -> Array:
+        self.namespace.inverse_from_cholesky_in_place(self.lower)
+        return self.lower
+
     def cheap_condition(self) -> float:
         """Ratio of extreme pivots times n: an estimate that costs n operations."""
         pivots = self.namespace.diagonal(self.lower)
@@ -105,20 +141,19 @@ class CholeskyFactor(Factor):
             vector = vector / value
         return value
 
-    def warn_if_ill_conditioned(self, what: str) -> None:
+    def known_condition(self) -> float:
         eps = self.namespace.eps(self.lower)
         if expected_digits(self.cheap_condition(), eps) >= _DIGITS_WORTH_HAVING:
+            return math.nan
+        return self.condition()
+
+    def warn_if_ill_conditioned(self, what: str) -> None:
+        eps, condition = self.namespace.eps(self.lower), self.known_condition()
+        if math.isnan(condition):
             return
-        condition = self.condition()
         digits = expected_digits(condition, eps)
         if digits < _DIGITS_WORTH_HAVING:
-            warnings.warn(
-                f"{what} is ill-conditioned (condition number about {condition:.1e}): "
-                f"expect about {digits} correct digits in the coefficients. "
-                "A larger alpha, or float64 instead of float32, gives more.",
-                ConditionWarning,
-                stacklevel=2,
-            )
+            _warn_ill_conditioned(what, condition, digits)
 
 
 @dataclass(frozen=True)
@@ -133,10 +168,13 @@ class SpectralFactor(Factor):
     def largest(self) -> float:
         return float(self.namespace.xp.max(self.namespace.xp.abs(self.values)))
 
+    def kept(self) -> Array:
+        """Which eigenvalues are more than rounding error."""
+        level = rounding_level(self.values.shape[0], self.namespace.eps(self.values))
+        return self.namespace.xp.abs(self.values) > level * self.largest
+
     def inverse_values(self) -> Array:
-        xp = self.namespace.xp
-        cut = self.values.shape[0] * self.namespace.eps(self.values) * self.largest
-        kept = xp.abs(self.values) > cut
+        xp, kept = self.namespace.xp, self.kept()
         return xp.where(kept, 1.0 / xp.where(kept, self.values, xp.ones_like(self.values)), 0.0)
 
     def solve(self, b: Array) -> Array:
@@ -144,19 +182,32 @@ class SpectralFactor(Factor):
         solution = self.vectors @ (self.inverse_values()[:, None] * (self.vectors.T @ columns))
         return solution[:, 0] if b.ndim == 1 else solution
 
+    def half_solve(self, b: Array) -> Array:
+        kept = self.inverse_values()
+        self.namespace.maximum_in_place(kept, 0.0)
+        return self.namespace.xp.sqrt(kept)[:, None] * (self.vectors.T @ b)
+
+    def inverse_in_place(self) -> Array:
+        return (self.vectors * self.inverse_values()[None, :]) @ self.vectors.T
+
     def condition(self) -> float:
         smallest = float(self.namespace.xp.min(self.namespace.xp.abs(self.values)))
         return self.largest / smallest if smallest > 0.0 else math.inf
+
+    def known_condition(self) -> float:
+        return self.condition()
 
     def warn_if_ill_conditioned(self, what: str) -> None:
         eps, condition = self.namespace.eps(self.values), self.condition()
         digits = expected_digits(condition, eps)
         lowest = float(self.namespace.xp.min(self.values))
-        if lowest < -1e3 * eps * self.largest:
-            nature = f"not positive definite (smallest eigenvalue {lowest:.1e})"
-        elif digits < _DIGITS_WORTH_HAVING:
+        if not bool(self.namespace.xp.all(self.kept())):
             nature = "singular to working precision"
+        elif lowest < 0.0:
+            nature = f"not positive definite (smallest eigenvalue {lowest:.1e})"
         else:
+            if digits < _DIGITS_WORTH_HAVING:
+                _warn_ill_conditioned(what, condition, digits)
             return
         warnings.warn(
             f"{what} is {nature}; condition number {condition:.1e}. The solution of least norm "
@@ -189,7 +240,7 @@ def factorise(
     if namespace.cholesky_in_place(matrix):
         pivots = namespace.diagonal(matrix)
         smallest = float(namespace.xp.min(pivots)) ** 2
-        if smallest > _PIVOT_FLOOR * namespace.eps(matrix) * largest:
+        if smallest > rounding_level(matrix.shape[0], namespace.eps(matrix)) * largest:
             return CholeskyFactor(namespace, matrix)
     refill(matrix)
     return factorise_spectrally(namespace, matrix)

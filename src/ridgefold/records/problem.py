@@ -22,3 +22,13 @@ class Problem:
     bias: bool = False
     weighted: bool = False
     precomputed: bool = False
+    test_sizes: tuple[int, ...] = ()
+    """Rows held out by every fold; empty if nothing is cross-validated."""
+    train_sizes: tuple[int, ...] = ()
+    complement_folds: bool = True
+    """True if every fold is trained on all rows that it does not test."""
+
+    @property
+    def held_out_numbers(self) -> int:
+        """How many held-out predictions there are."""
+        return sum(self.test_sizes) * self.n_targets * self.n_alphas

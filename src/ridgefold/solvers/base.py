@@ -107,13 +107,14 @@ def solve_with_bias(factor: Factor, centring: Centring | None, right: Array) -> 
     """ã and b from a factorised system matrix; b is zero without a centring."""
     if centring is None:
         return factor.solve(right), factor.namespace.zeros(right.shape[1], right)
-    solution = factor.solve(centring.project(right))
+    # Rounding leaves a part along u, which the border of the system says is zero.
+    solution = centring.project(factor.solve(centring.project(right)))
     return solution, centring.bias(right, solution)
 
 
 def shift_along_bias(diagonal_sum: float, n: int) -> float:
-    """τ of `linalg.centring`: between the mean and the largest possible eigenvalue."""
-    return diagonal_sum / math.sqrt(n)
+    """τ ≥ 0 of `linalg.centring`: between the mean and the largest possible eigenvalue."""
+    return abs(diagonal_sum) / math.sqrt(n)
 
 
 def write_system_matrix(gram: Gram, direction: Array | None, out: Array) -> Centring | None:

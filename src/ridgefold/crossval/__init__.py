@@ -1,0 +1,24 @@
+"""Ways to compute held-out predictions. A new method is one file and one line here."""
+
+from ridgefold.crossval.block_recursive import BlockRecursive
+from ridgefold.crossval.eigendecomposition import Eigendecomposition
+from ridgefold.crossval.inverse_blocks import InverseBlocks
+from ridgefold.crossval.refit import Refit
+from ridgefold.crossval.shared.base import CrossValidation, HeldOut, Progress, no_progress
+from ridgefold.crossval.shared.folds import Folds, leave_one_out, make_folds
+
+METHODS: dict[str, CrossValidation] = {
+    method.name: method
+    for method in (Eigendecomposition(), InverseBlocks(), BlockRecursive(), Refit())
+}
+
+__all__ = [
+    "METHODS",
+    "CrossValidation",
+    "Folds",
+    "HeldOut",
+    "Progress",
+    "leave_one_out",
+    "make_folds",
+    "no_progress",
+]

@@ -1,0 +1,164 @@
+"""One eigendecomposition for every α (Tanaka and Imai 2019, 'Prop' in their figures).
+
+K̃ = PΛPᵀ once, q = Pᵀỹ once. Then for every α
+
+    ã      = P(Λ + αI)⁻¹q                    for all α together, one product
+    C_kk   = (E_kP)(Λ + αI)⁻¹(E_kP)ᵀ          a symmetric product (syrk) for each fold
+    d_k    = C_kk⁻¹ ã_k                       by Cholesky
+
+For leave-one-out the diagonal of C for all α is one product of P∘P with 1/(Λ + α).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ridgefold.crossval.shared.base import HeldOut, Progress, needs_complement, no_progress
+from ridgefold.crossval.shared.folds import Folds
+from ridgefold.crossval.shared.shortcut import Layout, Position, held_out_from_inverses, lay_out
+from ridgefold.kernels import Gram
+from ridgefold.linalg import Array
+from ridgefold.linalg.blocks import row_blocks
+from ridgefold.linalg.centring import Centring
+from ridgefold.linalg.symmetric import SpectralFactor, factorise_spectrally
+from ridgefold.records import Cost, Problem
+from ridgefold.solvers.base import write_system_matrix
+
+
+@dataclass(frozen=True)
+class _Spectrum:
+    layout: Layout
+    values: Array
+    vectors: Array
+    centring: Centring | None
+
+    def at(self, alpha: float) -> SpectralFactor:
+        return SpectralFactor(self.layout.namespace, self.values + alpha, self.vectors)
+
+    def along_bias(self, alpha: float) -> float:
+        """What the bias direction contributes to C and must not: 1/(τ + α)."""
+        return 0.0 if self.centring is None else 1.0 / (self.centring.shift + alpha)
+
+
+class _SpectralInverse:
+    """C for one α by its spectrum."""
+
+    def __init__(
+        self, spectrum: _Spectrum, alpha: float, coefficients: Array, diagonal: Array | None
+    ) -> None:
+        self._spectrum, self.alpha, self.coefficients = spectrum, alpha, coefficients
+        self._diagonal = diagonal
+        factor = spectrum.at(alpha)
+        self.condition = factor.condition()
+        self._inverse_values = factor.inverse_values()
+
+    def diagonal(self) -> Array:
+        assert self._diagonal is not None
+        return self._diagonal
+
+    def block(self, position: Position) -> Array:
+        spectrum = self._spectrum
+        namespace = spectrum.layout.namespace
+        vectors = namespace.take_rows(spectrum.vectors, position)
+        block = namespace.weighted_gram_of_rows(vectors, self._inverse_values)
+        if spectrum.centring is not None:
+            u = namespace.take_rows(spectrum.centring.direction, position)
+            block -= spectrum.along_bias(self.alpha) * u[:, None] * u[None, :]
+        return block
+
+    def columns_times(self, position: Position, d: Array) -> Array:
+        spectrum = self._spectrum
+        namespace = spectrum.layout.namespace
+        inner = namespace.take_rows(spectrum.vectors, position).T @ d
+        product = spectrum.vectors @ (self._inverse_values[:, None] * inner)
+        if spectrum.centring is not None:
+            u = spectrum.centring.direction
+            along = namespace.take_rows(u, position) @ d
+            product -= spectrum.along_bias(self.alpha) * u[:, None] * along[None, :]
+        return product
+
+
+class Eigendecomposition:
+    """K = PΛPᵀ once; every α then costs one symmetric product a fold."""
+
+    name = "eigendecomposition"
+    exact = True
+
+    def can_run(self, problem: Problem) -> str | None:
+        return needs_complement(problem)
+
+    def cost(self, problem: Problem) -> Cost:
+        n, a, t = problem.n_rows, problem.n_alphas, problem.n_targets
+        sizes = np.asarray(problem.test_sizes, dtype=float)
+        largest = float(sizes.max())
+        blocks = 0.0 if largest == 1 else float(np.sum(sizes**2)) * n
+        return Cost(
+            flops={
+                "kernel": 0.5 * n**2 * max(problem.n_columns, 1),
+                "eigendecomposition": 9.0 * n**3,
+                "product": a * (blocks + 2.0 * n**2 * (t + (largest == 1))),
+                "cholesky": a * float(np.sum(sizes**3)) / 3,
+            },
+            peak_bytes=problem.itemsize
+            * (3.0 * n**2 + 2 * largest * n + largest**2 + problem.held_out_numbers),
+        )
+
+    def prepare(self, gram: Gram, folds: Folds, weights: Array | None, bias: bool) -> _Spectrum:
+        layout = lay_out(gram, folds, weights, bias)
+        n = len(layout.rows)
+        matrix = layout.namespace.empty((n, n), gram.like)
+        centring = write_system_matrix(layout.system_gram(), layout.direction(), matrix)
+        factor = factorise_spectrally(layout.namespace, matrix)
+        return _Spectrum(layout, factor.values, factor.vectors, centring)
+
+    def held_out(
+        self,
+        state: _Spectrum,
+        targets: Array,
+        alphas: np.ndarray,
+        progress: Progress = no_progress,
+    ) -> HeldOut:
+        inverses = self._inverses(state, targets, alphas)
+        return held_out_from_inverses(state.layout, targets, inverses, len(alphas), progress)
+
+    @staticmethod
+    def _inverses(
+        state: _Spectrum, targets: Array, alphas: np.ndarray
+    ) -> Iterator[_SpectralInverse]:
+        layout, xp = state.layout, state.layout.namespace.xp
+        y = layout.weighted_targets(targets)
+        if state.centring is not None:
+            y = state.centring.project(y)
+        t = y.shape[1]
+        filters = xp.stack([state.at(float(alpha)).inverse_values() for alpha in alphas], axis=1)
+        rotated = state.vectors.T @ y
+        scaled = xp.reshape(rotated[:, None, :] * filters[:, :, None], (rotated.shape[0], -1))
+        coefficients = state.vectors @ scaled
+        diagonals = None
+        if layout.folds.leave_one_out:
+            diagonals = _diagonals(state, filters, alphas)
+        for j, alpha in enumerate(alphas):
+            yield _SpectralInverse(
+                state,
+                float(alpha),
+                coefficients[:, j * t : (j + 1) * t],
+                None if diagonals is None else diagonals[:, j],
+            )
+
+
+def _diagonals(state: _Spectrum, filters: Array, alphas: np.ndarray) -> Array:
+    """Diagonal of C for every α: (P∘P)·1/(Λ + α), in blocks of rows."""
+    namespace, vectors = state.layout.namespace, state.vectors
+    n = vectors.shape[0]
+    out = namespace.empty((n, len(alphas)), vectors)
+    for rows in row_blocks(n, n * namespace.itemsize(vectors), 1 << 24):
+        squares = vectors[rows, :] * vectors[rows, :]
+        out[rows, :] = squares @ filters
+    if state.centring is not None:
+        u = state.centring.direction
+        along = namespace.asarray([state.along_bias(float(a)) for a in alphas], u)
+        out -= (u * u)[:, None] * along[None, :]
+    return out

@@ -1,0 +1,112 @@
+"""One inverse for every α, then one small system for every fold.
+
+An, Liu and Venkatesh 2007 ('Fast' in Tanaka and Imai's figures); with a bias, Algorithm 1
+of do Nascimento et al. with the sign of its rank-one term corrected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ridgefold.crossval.shared.base import HeldOut, Progress, needs_complement, no_progress
+from ridgefold.crossval.shared.folds import Folds
+from ridgefold.crossval.shared.shortcut import Layout, Position, held_out_from_inverses, lay_out
+from ridgefold.kernels import Gram
+from ridgefold.linalg import Array
+from ridgefold.linalg.centring import Centring, multiply_symmetric
+from ridgefold.linalg.symmetric import factorise
+from ridgefold.records import Cost, Problem
+from ridgefold.solvers.base import write_system_matrix
+
+
+class _DenseInverse:
+    """C for one α as a whole matrix, in the storage that held K."""
+
+    def __init__(
+        self, layout: Layout, matrix: Array, centring: Centring | None, alpha: float
+    ) -> None:
+        self._layout, self._matrix, self._centring = layout, matrix, centring
+        self.alpha = alpha
+        namespace = layout.namespace
+
+        def refill(storage: Array) -> None:
+            write_system_matrix(layout.system_gram(), layout.direction(), storage)
+            namespace.add_to_diagonal_in_place(storage, alpha)
+
+        factor = factorise(namespace, matrix, refill)
+        self.condition = factor.known_condition()
+        inverse = factor.inverse_in_place()
+        if inverse is not matrix:
+            matrix[...] = inverse
+        if centring is not None:
+            # What τ put along the bias comes off again: C = (…)⁻¹ − uuᵀ/(τ + α).
+            u = centring.direction
+            scale = 1.0 / (centring.shift + alpha)
+            for start in range(0, matrix.shape[0], 512):
+                rows = slice(start, start + 512)
+                matrix[rows, :] -= (scale * u[rows])[:, None] * u[None, :]
+        if not all(isinstance(position, slice) for position in layout.positions):
+            namespace.fill_upper_in_place(matrix)
+
+    def solve_for(self, y: Array) -> None:
+        self.coefficients = multiply_symmetric(self._layout.namespace, self._matrix, y)
+
+    def diagonal(self) -> Array:
+        return self._layout.namespace.diagonal(self._matrix)
+
+    def block(self, position: Position) -> Array:
+        namespace = self._layout.namespace
+        if isinstance(position, slice):
+            return namespace.copy(self._matrix[position, position])
+        rows = namespace.take_rows(self._matrix, position)
+        return namespace.xp.take(rows, namespace.indices(position, rows), axis=1)
+
+    def columns_times(self, position: Position, d: Array) -> Array:
+        namespace, n = self._layout.namespace, self._matrix.shape[0]
+        padded = namespace.zeros((n, d.shape[1]), d)
+        padded[position, :] = d
+        return multiply_symmetric(namespace, self._matrix, padded)
+
+
+class InverseBlocks:
+    """C = (K + αI)⁻¹ in place for each α; d_k = C_kk⁻¹ a_k."""
+
+    name = "inverse_blocks"
+    exact = True
+
+    def can_run(self, problem: Problem) -> str | None:
+        return needs_complement(problem)
+
+    def cost(self, problem: Problem) -> Cost:
+        n, a = problem.n_rows, problem.n_alphas
+        largest = max(problem.test_sizes)
+        return Cost(
+            flops={
+                "kernel": a * 0.5 * n**2 * max(problem.n_columns, 1),
+                "cholesky": a * (n**3 + sum(float(m) ** 3 for m in problem.test_sizes)) / 3,
+                "inverse": a * 2.0 * n**3 / 3,
+                "product": a * 2.0 * n**2 * problem.n_targets,
+            },
+            peak_bytes=problem.itemsize * (n**2 + 3.0 * largest**2 + problem.held_out_numbers),
+        )
+
+    def prepare(self, gram: Gram, folds: Folds, weights: Array | None, bias: bool) -> Layout:
+        return lay_out(gram, folds, weights, bias)
+
+    def held_out(
+        self, state: Layout, targets: Array, alphas: np.ndarray, progress: Progress = no_progress
+    ) -> HeldOut:
+        def inverses() -> Iterator[_DenseInverse]:
+            n = len(state.rows)
+            y = state.weighted_targets(targets)
+            matrix = state.namespace.empty((n, n), targets)
+            for alpha in alphas:
+                centring = write_system_matrix(state.system_gram(), state.direction(), matrix)
+                state.namespace.add_to_diagonal_in_place(matrix, float(alpha))
+                inverse = _DenseInverse(state, matrix, centring, float(alpha))
+                inverse.solve_for(y)
+                yield inverse
+
+        return held_out_from_inverses(state, targets, inverses(), len(alphas), progress)

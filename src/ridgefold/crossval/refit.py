@@ -1,0 +1,85 @@
+"""Fit every fold's model anew: the plain definition, and the oracle for all other methods."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ridgefold.crossval.shared.base import HeldOut, Progress, no_progress
+from ridgefold.crossval.shared.folds import Folds
+from ridgefold.crossval.shared.shortcut import require_weighted_training_rows
+from ridgefold.kernels import Gram
+from ridgefold.linalg import Array
+from ridgefold.records import Cost, Problem
+from ridgefold.solvers import SOLVERS, RidgeSystem
+
+
+@dataclass(frozen=True)
+class _State:
+    gram: Gram
+    folds: Folds
+    weights: Array | None
+    bias: bool
+
+
+class Refit:
+    """One Cholesky factorisation for every fold and every α; takes any folds."""
+
+    name = "refit"
+    exact = True
+
+    def can_run(self, problem: Problem) -> str | None:
+        return None
+
+    def cost(self, problem: Problem) -> Cost:
+        kernel = cholesky = product = 0.0
+        largest = 0
+        for train, test in zip(problem.train_sizes, problem.test_sizes, strict=True):
+            kernel += problem.n_alphas * (0.5 * train**2 + train * test)
+            cholesky += problem.n_alphas * train**3 / 3
+            product += problem.n_alphas * 2.0 * train * (train + test) * problem.n_targets
+            largest = max(largest, train)
+        return Cost(
+            flops={
+                "kernel": kernel * max(problem.n_columns, 1),
+                "cholesky": cholesky,
+                "product": product,
+            },
+            peak_bytes=problem.itemsize
+            * (largest**2 + largest * max(problem.test_sizes) + problem.held_out_numbers),
+        )
+
+    def prepare(self, gram: Gram, folds: Folds, weights: Array | None, bias: bool) -> _State:
+        positive = np.ones(folds.n_rows, dtype=bool)
+        if weights is not None:
+            positive = gram.namespace.to_numpy(weights) > 0
+        require_weighted_training_rows(folds, positive)
+        return _State(gram, folds, weights, bias)
+
+    def held_out(
+        self, state: _State, targets: Array, alphas: np.ndarray, progress: Progress = no_progress
+    ) -> HeldOut:
+        namespace, folds = state.gram.namespace, state.folds
+        t = targets.shape[1]
+        predictions = namespace.empty((len(alphas), len(folds.stacked), t), targets)
+        for k, run in enumerate(folds.runs):
+            train = folds.training_rows(k)
+            weights = None
+            if state.weights is not None:
+                weights = namespace.take_rows(state.weights, train)
+                kept = np.flatnonzero(namespace.to_numpy(weights) > 0)
+                train, weights = train[kept], namespace.take_rows(weights, kept)
+            for j, alpha in enumerate(alphas):
+                system = RidgeSystem(
+                    gram=state.gram.restricted(train),
+                    targets=namespace.take_rows(targets, train),
+                    alphas=np.full(t, alpha),
+                    weights=weights,
+                    bias=state.bias,
+                )
+                model = SOLVERS["cholesky"].solve(system)
+                values = state.gram.block(folds.test[k], train) @ model.dual_coef
+                predictions[j, run, :] = values + model.intercept[None, :]
+                progress((k + (j + 1) / len(alphas)) / len(folds))
+        return HeldOut(predictions, np.full(len(alphas), np.nan))

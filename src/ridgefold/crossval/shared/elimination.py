@@ -1,0 +1,186 @@
+"""Elimination of blocks of rows from K̃ + αI, where no more than a few blocks are ever alive.
+
+What elimination of the blocks j₁ … j_r leaves between blocks p and q is
+
+    S_pq(j₁ … j_r) = S_pq(j₁ … j_{r−1}) − S_pj S_jj⁻¹ S_jq,      j = j_r,
+
+with every S on the right one level down, and S() the matrix itself, computed from the data.
+Symmetry makes S_pq and S_qp one, and a Cholesky factor S_jj = LLᵀ turns the update into a
+product of W = L⁻¹S_jp with itself.
+"""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ridgefold.kernels import Gram
+from ridgefold.linalg import Array
+from ridgefold.linalg.panels import (
+    half_solve_in_place,
+    subtract_gram_in_place,
+    subtract_product_in_place,
+)
+from ridgefold.linalg.symmetric import Factor, factorise
+
+Blocks = tuple[np.ndarray, ...]
+
+
+class LiveBlocks:
+    """Counts the blocks that are alive, and the most that ever were."""
+
+    def __init__(self) -> None:
+        self.alive = 0
+        self.most = 0
+
+    def track(self, block: Array) -> Array:
+        self.alive += 1
+        self.most = max(self.most, self.alive)
+        weakref.finalize(block, self._drop)
+        return block
+
+    def _drop(self) -> None:
+        self.alive -= 1
+
+
+@dataclass(frozen=True)
+class BlockMatrix:
+    """K̃ = W^½ K W^½ as blocks that are computed when needed, with their number on record."""
+
+    gram: Gram
+    roots: Array | None
+    """√w of every row."""
+    bias: bool
+    live: LiveBlocks = field(default_factory=LiveBlocks)
+
+
+class BlockElimination:
+    """Eliminate blocks of rows from K̃ + αI, computing every block when it is needed."""
+
+    def __init__(self, matrix: BlockMatrix, alpha: float, pivots: Blocks) -> None:
+        self.matrix, self.alpha, self.pivots = matrix, alpha, pivots
+        self.namespace = matrix.gram.namespace
+
+    # -- blocks --------------------------------------------------------------------------
+
+    def _weigh(self, block: Array, rows: np.ndarray, columns: np.ndarray) -> None:
+        roots = self.matrix.roots
+        if roots is not None:
+            block *= self.namespace.take_rows(roots, rows)[:, None]
+            block *= self.namespace.take_rows(roots, columns)[None, :]
+
+    def diagonal_block(self, rows: np.ndarray, pivots: Blocks) -> Array:
+        """S_pp, lower triangle."""
+        if not pivots:
+            block = self.matrix.live.track(self.matrix.gram.lower(rows))
+            self._weigh(block, rows, rows)
+            self.namespace.add_to_diagonal_in_place(block, self.alpha)
+            return block
+        *earlier, pivot = pivots
+        w = self._reduced(pivot, (rows,), tuple(earlier))[0]
+        block = self.diagonal_block(rows, tuple(earlier))
+        subtract_gram_in_place(block, w)
+        return block
+
+    def _off_diagonal_block(self, rows: np.ndarray, columns: np.ndarray, pivots: Blocks) -> Array:
+        """S_pq."""
+        if not pivots:
+            block = self.matrix.live.track(self.matrix.gram.block(rows, columns))
+            self._weigh(block, rows, columns)
+            return block
+        *earlier, pivot = pivots
+        left, right = self._reduced(pivot, (rows, columns), tuple(earlier))
+        block = self._off_diagonal_block(rows, columns, tuple(earlier))
+        subtract_product_in_place(block, left, right)
+        return block
+
+    def _reduced(self, pivot: np.ndarray, others: Blocks, earlier: Blocks) -> list[Array]:
+        """W_p = L⁻¹S_jp for each of `others`, with S_jj = LLᵀ; L is dropped on return."""
+        factor = self.factor(pivot, earlier)
+        reduced = []
+        for rows in others:
+            block = self._off_diagonal_block(pivot, rows, earlier)
+            half_solve_in_place(factor, block)
+            reduced.append(block)
+        return reduced
+
+    def factor(self, rows: np.ndarray, pivots: Blocks) -> Factor:
+        def refill(storage: Array) -> None:
+            storage[...] = self.diagonal_block(rows, pivots)
+
+        return factorise(self.namespace, self.diagonal_block(rows, pivots), refill)
+
+    # -- few right-hand sides ------------------------------------------------------------
+
+    def predict(self, targets: Array, rows: np.ndarray) -> Array:
+        """Predictions for `rows` by the model of the pivot rows."""
+        namespace, bias = self.namespace, self.matrix.bias
+        right = [self.right_hand_side(targets, block) for block in self.pivots]
+        solved = self.solve(right)
+        t = targets.shape[1]
+        dual = [part[:, :t] for part in solved]
+        intercept = None
+        if bias:
+            sides = [part[:, t] for part in right]
+            along = sum(s @ part[:, :t] for s, part in zip(sides, solved, strict=True))
+            square = sum(float(s @ part[:, t]) for s, part in zip(sides, solved, strict=True))
+            intercept = along / square
+            dual = [
+                d - part[:, t:] * intercept[None, :] for d, part in zip(dual, solved, strict=True)
+            ]
+        out = namespace.zeros((len(rows), t), targets)
+        for block, part in zip(self.pivots, dual, strict=True):
+            out += self.multiply(rows, block, part, weigh_rows=False)
+        return out if intercept is None else out + intercept[None, :]
+
+    def right_hand_side(self, targets: Array, rows: np.ndarray) -> Array:
+        """[ỹ s] of some rows; the column s = √w only where there is a bias."""
+        namespace, roots = self.namespace, self.matrix.roots
+        y = namespace.take_rows(targets, rows)
+        s = namespace.ones(len(rows), y) if roots is None else namespace.take_rows(roots, rows)
+        y = y if roots is None else y * s[:, None]
+        return namespace.xp.concat([y, s[:, None]], axis=1) if self.matrix.bias else y
+
+    def solve(self, right: list[Array]) -> list[Array]:
+        """(K̃_cc + αI)⁻¹ applied to skinny right-hand sides, one part a pivot block.
+
+        The factor of the last pivot's S is the largest to compute, so it comes first, while
+        no other factor is kept.
+        """
+        factors: list[Factor] = []
+        for j in reversed(range(len(self.pivots))):
+            factors.insert(0, self.factor(self.pivots[j], self.pivots[:j]))
+        return self._substitute(factors, right, len(self.pivots))
+
+    def _substitute(self, factors: list[Factor], right: list[Array], count: int) -> list[Array]:
+        """Solve with the leading `count` blocks."""
+        last = count - 1
+        if last == 0:
+            return [factors[0].solve(right[0])]
+        forward = self._substitute(factors, right, last)
+        y = right[last] - self._row_times(last, forward)
+        x = factors[last].solve(y)
+        updated = [
+            right[i] - self.multiply(self.pivots[i], self.pivots[last], x) for i in range(last)
+        ]
+        return [*self._substitute(factors, updated, last), x]
+
+    def _row_times(self, row: int, parts: list[Array]) -> Array:
+        products = [
+            self.multiply(self.pivots[row], self.pivots[i], part) for i, part in enumerate(parts)
+        ]
+        return sum(products[1:], products[0])
+
+    def multiply(
+        self, rows: np.ndarray, columns: np.ndarray, v: Array, *, weigh_rows: bool = True
+    ) -> Array:
+        """K̃[rows, columns] v, without the rows' own weights if they are to be predicted."""
+        namespace, roots = self.namespace, self.matrix.roots
+        if roots is not None:
+            v = v * namespace.take_rows(roots, columns)[:, None]
+        out = self.matrix.gram.product(rows, columns, v)
+        if roots is not None and weigh_rows:
+            out = out * namespace.take_rows(roots, rows)[:, None]
+        return out

@@ -1,0 +1,105 @@
+"""Which rows are held out together, and which the model is then trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from ridgefold.errors import InvalidInputError
+
+
+@dataclass(frozen=True)
+class Folds:
+    """Test rows of every fold, and its training rows where they are not simply the others.
+
+    Test sets may overlap or miss rows. Predictions for all folds are stacked in this order.
+    """
+
+    n_rows: int
+    test: tuple[np.ndarray, ...]
+    train: tuple[np.ndarray, ...] | None = None
+    """None when each fold is trained on all rows that it does not test."""
+
+    def __len__(self) -> int:
+        return len(self.test)
+
+    @property
+    def complement(self) -> bool:
+        """True if every training set is the complement of its test set."""
+        return self.train is None
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(len(rows) for rows in self.test)
+
+    @cached_property
+    def runs(self) -> tuple[slice, ...]:
+        """Where each fold's rows stand among the stacked predictions."""
+        ends = np.cumsum([0, *self.sizes])
+        return tuple(slice(int(a), int(b)) for a, b in pairwise(ends))
+
+    @cached_property
+    def stacked(self) -> np.ndarray:
+        """The test rows of all folds, one after the other."""
+        return np.concatenate(self.test)
+
+    @cached_property
+    def disjoint(self) -> bool:
+        """True if no row is tested twice."""
+        return len(np.unique(self.stacked)) == len(self.stacked)
+
+    @cached_property
+    def leave_one_out(self) -> bool:
+        """True if every fold tests a single row, and none twice."""
+        return max(self.sizes) == 1 and self.disjoint
+
+    def training_rows(self, fold: int) -> np.ndarray:
+        if self.train is not None:
+            return self.train[fold]
+        kept = np.ones(self.n_rows, dtype=bool)
+        kept[self.test[fold]] = False
+        return np.flatnonzero(kept)
+
+
+def leave_one_out(n_rows: int) -> Folds:
+    """Every row a fold of its own."""
+    if n_rows < 2:
+        raise InvalidInputError(f"leave-one-out needs at least 2 rows, got {n_rows}")
+    return Folds(n_rows, tuple(np.arange(n_rows).reshape(-1, 1)))
+
+
+def make_folds(splits: Iterable[tuple[Sequence[int], Sequence[int]]], n_rows: int) -> Folds:
+    """Folds from (training rows, test rows) pairs, as scikit-learn's splitters give them."""
+    train, test = [], []
+    for k, (train_rows, test_rows) in enumerate(splits):
+        train.append(_indices(train_rows, n_rows, f"the training set of fold {k}"))
+        test.append(_indices(test_rows, n_rows, f"the test set of fold {k}"))
+        if len(np.unique(test[-1])) != len(test[-1]):
+            raise InvalidInputError(f"cv: the test set of fold {k} names a row twice")
+    if not test:
+        raise InvalidInputError("cv gave no folds: use cv=5, or a splitter that gives at least one")
+    folds = Folds(n_rows, tuple(test))
+    if all(np.array_equal(np.sort(rows), folds.training_rows(k)) for k, rows in enumerate(train)):
+        return folds
+    return Folds(n_rows, tuple(test), tuple(train))
+
+
+def _indices(rows: Sequence[int], n_rows: int, what: str) -> np.ndarray:
+    indices = np.asarray(rows)
+    if indices.dtype == bool:
+        indices = np.flatnonzero(indices)
+    if indices.ndim != 1 or len(indices) == 0:
+        raise InvalidInputError(f"cv: {what} is empty; every fold needs rows to train and to test")
+    if indices.dtype.kind not in "iu":
+        raise InvalidInputError(f"cv: {what} must hold row numbers, got {indices.dtype}")
+    lowest, highest = int(indices.min()), int(indices.max())
+    if lowest < 0 or highest >= n_rows:
+        wrong = lowest if lowest < 0 else highest
+        raise InvalidInputError(
+            f"cv: {what} names row {wrong}, but rows run from 0 to {n_rows - 1}"
+        )
+    return indices

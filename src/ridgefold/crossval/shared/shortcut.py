@@ -1,0 +1,203 @@
+"""Held-out residuals from the inverse of the whole system, for any way to get that inverse.
+
+With C = (K̃ + αI)⁻¹ (with a bias, its centred form of `linalg.centring`) and ã = Cỹ, the
+residuals of fold k by the model that never saw it are, in An, Liu and Venkatesh's formula
+(2007; with a bias, do Nascimento's Algorithm 1 with C = H − H11ᵀH/(1ᵀH1)),
+
+    d_k = C_kk⁻¹ ã_k,
+
+and its coefficients ã − C_·k d_k. Rows of weight zero are not part of the system: they are
+predicted from the coefficients of their fold's model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ridgefold.crossval.shared.base import HeldOut, Progress
+from ridgefold.crossval.shared.folds import Folds
+from ridgefold.errors import InvalidInputError
+from ridgefold.kernels import Gram, WeightedGram
+from ridgefold.linalg import Array, Namespace
+from ridgefold.linalg.symmetric import factorise
+
+Position = slice | np.ndarray
+
+
+class Inverse(Protocol):
+    """C for one α, as far as the folds need it; rows are in the layout's order."""
+
+    alpha: float
+    condition: float
+    coefficients: Array
+    """ã = C ỹ, shape (n, t)."""
+
+    def diagonal(self) -> Array:
+        """The diagonal of C."""
+
+    def block(self, position: Position) -> Array:
+        """C_kk (lower triangle), in storage that may be overwritten."""
+
+    def columns_times(self, position: Position, d: Array) -> Array:
+        """C_·k d."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The rows that count, in an order where every fold is one run if folds are disjoint."""
+
+    namespace: Namespace
+    gram: Gram
+    """K of all rows, unweighted."""
+    folds: Folds
+    bias: bool
+    rows: np.ndarray
+    """Rows of positive weight, in order."""
+    positions: tuple[Position, ...]
+    """For every fold, where its weighted test rows stand in `rows`."""
+    weighted_test: tuple[np.ndarray | None, ...]
+    """For every fold, which of its test rows have weight; None if all have."""
+    roots: Array | None
+    """√w of `rows`."""
+
+    def system_gram(self) -> Gram:
+        """K̃ in this order."""
+        in_order = np.array_equal(self.rows, np.arange(self.folds.n_rows))
+        gram = self.gram if in_order else self.gram.restricted(self.rows)
+        return gram if self.roots is None else WeightedGram(gram, self.roots)
+
+    def direction(self) -> Array | None:
+        """s = √w if there is a bias."""
+        if not self.bias:
+            return None
+        if self.roots is not None:
+            return self.roots
+        return self.namespace.ones(len(self.rows), self.gram.like)
+
+    def weighted_targets(self, targets: Array) -> Array:
+        """ỹ in this order."""
+        y = self.namespace.take_rows(targets, self.rows)
+        return y if self.roots is None else y * self.roots[:, None]
+
+
+def lay_out(gram: Gram, folds: Folds, weights: Array | None, bias: bool) -> Layout:
+    """Order the rows and find every fold in that order."""
+    namespace = gram.namespace
+    positive = np.ones(folds.n_rows, dtype=bool)
+    if weights is not None:
+        positive = namespace.to_numpy(weights) > 0
+    require_weighted_training_rows(folds, positive)
+    if folds.disjoint and not folds.leave_one_out:
+        tested = np.zeros(folds.n_rows, dtype=bool)
+        tested[folds.stacked] = True
+        order = np.concatenate([folds.stacked, np.flatnonzero(~tested)])
+    else:
+        order = np.arange(folds.n_rows)
+    rows = order[positive[order]]
+    place = np.full(folds.n_rows, -1)
+    place[rows] = np.arange(len(rows))
+    positions: list[Position] = []
+    weighted_test: list[np.ndarray | None] = []
+    for test in folds.test:
+        has_weight = positive[test]
+        weighted_test.append(None if has_weight.all() else has_weight)
+        position = place[test[has_weight]]
+        run = len(position) > 0 and np.array_equal(
+            position, np.arange(position[0], position[0] + len(position))
+        )
+        positions.append(
+            slice(int(position[0]), int(position[0]) + len(position)) if run else position
+        )
+    roots = None
+    if weights is not None:
+        roots = namespace.xp.sqrt(namespace.take_rows(weights, rows))
+    return Layout(namespace, gram, folds, bias, rows, tuple(positions), tuple(weighted_test), roots)
+
+
+def require_weighted_training_rows(folds: Folds, positive: np.ndarray) -> None:
+    """Every fold must leave at least one row of positive weight to train on."""
+    total = int(positive.sum())
+    for k, test in enumerate(folds.test):
+        if folds.train is not None:
+            left = int(positive[folds.train[k]].sum())
+        else:
+            left = total - int(positive[test].sum())
+        if left == 0:
+            raise InvalidInputError(
+                f"cv: fold {k} leaves no training rows of positive weight: use fewer folds, or "
+                "weights that are not all in one fold"
+            )
+
+
+def held_out_from_inverses(
+    layout: Layout,
+    targets: Array,
+    inverses: Iterator[Inverse],
+    n_alphas: int,
+    progress: Progress,
+) -> HeldOut:
+    """Residuals of every fold for every α, turned into predictions."""
+    namespace, folds = layout.namespace, layout.folds
+    total, t = len(folds.stacked), targets.shape[1]
+    predictions = namespace.empty((n_alphas, total, t), targets)
+    conditions = np.full(n_alphas, np.nan)
+    one_by_one = folds.leave_one_out and all(has is None for has in layout.weighted_test)
+    for j, inverse in enumerate(inverses):
+        conditions[j] = inverse.condition
+        if one_by_one:
+            d = inverse.coefficients / inverse.diagonal()[:, None]
+            if layout.roots is not None:
+                d = d / layout.roots[:, None]
+            predictions[j, :, :] = namespace.take_rows(targets - d, folds.stacked)
+        else:
+            for k, run in enumerate(folds.runs):
+                predictions[j, run, :] = _predict_fold(layout, inverse, targets, k)
+        progress((j + 1) / n_alphas)
+    return HeldOut(predictions, conditions)
+
+
+def _predict_fold(layout: Layout, inverse: Inverse, targets: Array, k: int) -> Array:
+    """Predictions of fold k's test rows, in its own order."""
+    namespace, position = layout.namespace, layout.positions[k]
+    test, has_weight = layout.folds.test[k], layout.weighted_test[k]
+    if has_weight is not None and not has_weight.any():
+        # The model of this fold is that of all rows: it leaves αã/√w at each of them.
+        row = layout.rows[:1]
+        left = inverse.alpha * inverse.coefficients[:1, :]
+        if layout.roots is not None:
+            left = left / layout.roots[:1][:, None]
+        fitted = namespace.take_rows(targets, row) - left
+        return _predict_rows(layout, inverse.coefficients, row, fitted, test)
+
+    def refill(storage: Array) -> None:
+        storage[...] = inverse.block(position)
+
+    d = factorise(namespace, inverse.block(position), refill).solve(
+        namespace.take_rows(inverse.coefficients, position)
+    )
+    residual = d
+    if layout.roots is not None:
+        residual = d / namespace.take_rows(layout.roots, position)[:, None]
+    if has_weight is None:
+        return namespace.take_rows(targets, test) - residual
+    weighted, unweighted = np.flatnonzero(has_weight), np.flatnonzero(~has_weight)
+    seen = namespace.take_rows(targets, test[weighted]) - residual
+    coefficients = inverse.coefficients - inverse.columns_times(position, d)
+    unseen = _predict_rows(layout, coefficients, test[weighted], seen, test[unweighted])
+    order = np.argsort(np.concatenate([weighted, unweighted]))
+    return namespace.take_rows(namespace.xp.concat([seen, unseen], axis=0), order)
+
+
+def _predict_rows(
+    layout: Layout, coefficients: Array, known: np.ndarray, predicted: Array, rows: np.ndarray
+) -> Array:
+    """Predict `rows` from ã; the bias is read off a row whose prediction is known already."""
+    dual = coefficients if layout.roots is None else coefficients * layout.roots[:, None]
+    values = layout.gram.block(rows, layout.rows) @ dual
+    if not layout.bias:
+        return values
+    return values + (predicted[:1, :] - layout.gram.block(known[:1], layout.rows) @ dual)
