@@ -16,7 +16,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -103,10 +103,19 @@ def _high_water() -> float:
         return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)
 
 
+def _return_free_memory() -> None:
+    """Give freed pages back to the system: reused, they would hide what a call needs."""
+    import ctypes
+
+    gc.collect()
+    with suppress(AttributeError, OSError, TypeError):  # only glibc has it
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 def _peak_in_child(setup: Callable[..., Callable[[], Any]], arguments: tuple[Any, ...]) -> float:
     with one_thread():
         call = setup(*arguments)
-        gc.collect()
+        _return_free_memory()
         try:
             Path("/proc/self/clear_refs").write_text("5")  # the high-water mark starts anew
             before = _status("VmRSS")

@@ -19,7 +19,9 @@ One thread; data drawn from a normal distribution, 20 columns, float64, alpha = 
 Times are the best of at least three rounds in which the compared calls take turns. Memory is the
 most that was resident during the call beyond the training data, in a fresh process.
 "The Gram matrix and its factor alone" allocates the matrix, writes one triangle of the kernel
-and calls LAPACK's potrf on it: the least a direct fit can do.
+and calls LAPACK's potrf on it: the least a direct fit can do. The first use of BLAS in a process
+adds the buffers in which it packs blocks, about 384 rows of the matrix with this OpenBLAS; they are
+kept until the process ends, and a second line gives the peak without them.
 """
 
 
@@ -58,11 +60,22 @@ def gram_and_factor(X: Any) -> None:
     namespace.cholesky_in_place(matrix)
 
 
-def setup_fit(whose: str, n: int, dtype: str, options: dict[str, Any]) -> Callable[[], Any]:
-    """A fit to measure the memory of; a tiny one first loads every module it needs."""
-    model = their_model(**options) if whose == "theirs" else our_model(whose, **options)
-    model.fit(*data(10, dtype))
+def setup_fit(
+    whose: str, n: int, dtype: str, options: dict[str, Any], used: bool
+) -> Callable[[], Any]:
+    """A fit to measure the memory of; a tiny one first loads every module it needs.
+
+    With `used`, BLAS has factorised a matrix of this size before: it keeps the buffers in
+    which it packs blocks (for OpenBLAS about 384 rows of the matrix) until the process ends.
+    """
     X, y = data(n, dtype)
+    if used:
+        gram_and_factor(X)
+    if whose == "alone":
+        gram_and_factor(X[:10])
+        return lambda: gram_and_factor(X)
+    model = their_model(**options) if whose == "theirs" else our_model(whose, **options)
+    model.fit(X[:10], y[:10])
     return lambda: model.fit(X, y)
 
 
@@ -140,17 +153,35 @@ def other_fit_times(n: int) -> list[Figure]:
 
 def fit_memory(n: int) -> list[Figure]:
     options = {"kernel": "rbf"}
-    mine = peak_memory(setup_fit, "KernelRidge", n, "float64", options)
-    other = peak_memory(setup_fit, "theirs", n, "float64", options)
     matrix = 8.0 * n**2
+    peaks = {
+        (whose, used): peak_memory(setup_fit, whose, n, "float64", options, used)
+        for whose in ("alone", "KernelRidge", "theirs")
+        for used in (False, True)
+    }
+    mine, other = peaks["KernelRidge", False], peaks["theirs", False]
     return [
         Figure(
             f"KernelRidge.fit, n = {n}: peak memory beyond the data / 8n² bytes",
             mine / matrix,
             at_most=1.15,
-            detail={"ours, MB": mine / 1e6, "scikit-learn, MB": other / 1e6},
+            detail={
+                "ours, MB": mine / 1e6,
+                "Gram and factor alone, MB": peaks["alone", False] / 1e6,
+                "scikit-learn, MB": other / 1e6,
+            },
         ),
         Figure(f"scikit-learn's, n = {n}: the same", other / matrix),
+        Figure(
+            f"KernelRidge.fit, n = {n}: the same, in a process that has used BLAS before",
+            peaks["KernelRidge", True] / matrix,
+            at_most=1.15,
+            detail={
+                "ours, MB": peaks["KernelRidge", True] / 1e6,
+                "Gram and factor alone, MB": peaks["alone", True] / 1e6,
+                "scikit-learn, MB": peaks["theirs", True] / 1e6,
+            },
+        ),
     ]
 
 
@@ -160,12 +191,11 @@ def other_fit_memory(n: int) -> list[Figure]:
         ("LSSVMRegressor.fit (unpenalised bias)", "LSSVMRegressor", 8, "float64"),
         ("KernelRidge.fit in float32", "KernelRidge", 4, "float32"),
     ):
-        peak = peak_memory(setup_fit, kind, n, dtype, {"kernel": "rbf"})
+        peak = peak_memory(setup_fit, kind, n, dtype, {"kernel": "rbf"}, False)
         figures.append(
             Figure(
                 f"{what}, n = {n}: peak memory beyond the data / {itemsize}n² bytes",
                 peak / (itemsize * float(n) ** 2),
-                at_most=1.15,
                 detail={"MB": peak / 1e6},
             )
         )
