@@ -42,18 +42,23 @@ def compress(gram: Gram, dual_coef: Array, n_centres: int, tolerance: float = 0.
     residual = namespace.copy(values)  # E a
     while not partial.full:
         lost = xp.sum(residual * dual_coef, axis=0)
-        if bool(xp.all(lost <= tolerance**2)):
+        if partial.pivots and bool(xp.all(lost <= tolerance**2)):
             break
         safe = xp.where(partial.usable(), partial.remainder, xp.ones_like(partial.remainder))
         new = partial.add(partial.best_pivot(xp.sum(residual * residual, axis=1) / safe))
         residual -= new[:, None] * (new @ dual_coef)[None, :]
-    # g is the projection of f: c = K_zz⁻¹ K_z· a, and K_zz = L Lᵀ at the pivots.
-    coefficients = namespace.solve_triangular(
-        partial.lower_at_pivots(), partial.factor.T @ dual_coef, transposed=True
-    )
+    if partial.pivots:
+        # g is the projection of f: c = K_zz⁻¹ K_z· a, and K_zz = L Lᵀ at the pivots.
+        centres = np.asarray(partial.pivots, dtype=np.intp)
+        coefficients = namespace.solve_triangular(
+            partial.lower_at_pivots(), partial.factor.T @ dual_coef, transposed=True
+        )
+    else:  # K is zero, and f with it: any row will do
+        centres = np.zeros(1, dtype=np.intp)
+        coefficients = namespace.zeros((1, dual_coef.shape[1]), dual_coef)
     lost = namespace.to_numpy(xp.sum(residual * dual_coef, axis=0))
     # Rounding in E a is no smaller than this; a bound must cover it.
     size = namespace.to_numpy(xp.sum(xp.abs(dual_coef) * xp.abs(values), axis=0))
     rounding = dual_coef.shape[0] * namespace.eps(dual_coef) * size
     bound = np.sqrt(np.maximum(lost, 0.0) + rounding)
-    return Compressed(np.asarray(partial.pivots, dtype=np.intp), coefficients, bound)
+    return Compressed(centres, coefficients, bound)

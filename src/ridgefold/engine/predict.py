@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import scipy.sparse
 
+from ridgefold.errors import NumericalError
 from ridgefold.kernels import Kernel, KernelGram, PrecomputedGram
-from ridgefold.linalg import Array, namespace_of
+from ridgefold.linalg import Array, Namespace, namespace_of
 from ridgefold.linalg.blocks import CACHE_BYTES, row_blocks
 
 # Larger blocks gain nothing: the kernel's own tiles are smaller than the cache.
@@ -31,7 +32,7 @@ def predict_dual(
     for rows in row_blocks(X.shape[0], per_row, min(_BLOCK_BYTES, memory_bytes / 2)):
         out[rows, :] = training.against(X[rows, ...]).block() @ dual_coef
     out += intercept[None, :]
-    return out
+    return _finite(namespace, out)
 
 
 def predict_primal(
@@ -46,4 +47,13 @@ def predict_primal(
     for rows in row_blocks(X.shape[0], per_row, min(_BLOCK_BYTES, memory_bytes / 2)):
         out[rows, :] = kernel.features(namespace, X[rows, ...]) @ primal_coef
     out += intercept[None, :]
-    return out
+    return _finite(namespace, out)
+
+
+def _finite(namespace: Namespace, predictions: Array) -> Array:
+    if not namespace.all_finite(predictions):
+        raise NumericalError(
+            "some predictions are NaN or infinite: the kernel's values overflow, or are not "
+            "defined, at rows of X far from those of the fit; scale the columns of X"
+        )
+    return predictions

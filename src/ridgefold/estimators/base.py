@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +22,7 @@ from ridgefold.kernels import (
     KernelSettings,
     PrecomputedGram,
     resolve_kernel,
+    takes_sparse_and_negative,
 )
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.planning import available_resources, plan_fit
@@ -44,6 +46,8 @@ class KernelModel(BaseEstimator):
 
     # -- fitting -------------------------------------------------------------------------
 
+    # Overflow needs no warning of NumPy's: what comes out is checked, and raises a typed error.
+    @np.errstate(over="ignore", invalid="ignore", divide="ignore")
     def _solve(self, data: TrainingData, targets: Array) -> None:
         """Fit to `targets` (n, t) and set the fitted attributes."""
         gram = self._gram(data.X)
@@ -74,6 +78,7 @@ class KernelModel(BaseEstimator):
         self.kernel_ = gram.kernel if isinstance(gram, KernelGram) else PRECOMPUTED
         self.X_fit_ = data.X
         self._model = model
+        self.__dict__.pop("compression_bound_", None)
 
     def _tolerance(self, data: TrainingData) -> float:
         if self.tol is None:
@@ -95,10 +100,11 @@ class KernelModel(BaseEstimator):
 
     # -- prediction ----------------------------------------------------------------------
 
+    @np.errstate(over="ignore", invalid="ignore", divide="ignore")
     def _decision(self, X: Any) -> Array:
         """f(x) for every row and target, shape (n, t)."""
         check_is_fitted(self, "X_fit_")
-        X = check_new_rows(self, X, self.X_fit_.dtype)
+        X = check_new_rows(self, X, self.X_fit_)
         budget = available_resources(self.memory_budget).memory_bytes
         model = self._model
         if model.primal_coef is not None:
@@ -135,6 +141,8 @@ class KernelModel(BaseEstimator):
             )
         if not isinstance(n_centers, (int, np.integer)) or n_centers < 1:
             raise InvalidInputError(f"n_centers must be a whole number >= 1, got {n_centers!r}")
+        if not isinstance(tol, (int, float)) or not 0 <= tol < math.inf:
+            raise InvalidInputError(f"tol must be a finite number >= 0, got {tol!r}")
         small = compress(
             KernelGram(self.kernel_, self.X_fit_), self._model.dual_coef, int(n_centers), tol
         )
@@ -160,8 +168,10 @@ class KernelModel(BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self.kernel == PRECOMPUTED
+        sparse, negative = takes_sparse_and_negative(self.kernel)
+        tags.input_tags.sparse = sparse
+        tags.input_tags.positive_only = not negative
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == PRECOMPUTED
         return tags
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
-from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
 
 from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.base import KernelModel, KernelRegressor
@@ -15,6 +16,7 @@ from ridgefold.estimators.validation import (
     TrainingData,
     as_ridgefold_errors,
     check_training_data,
+    require_usable_weights,
     unchanged_on_error,
 )
 from ridgefold.linalg import Array, namespace_of
@@ -136,7 +138,8 @@ class LSSVMClassifier(ClassifierMixin, KernelModel):
 
     def predict(self, X: Any) -> Array:
         """The class of each row."""
-        return labels_of(self.classes_, self._decision(X))
+        decisions = self._decision(X)
+        return labels_of(self.classes_, decisions)
 
 
 def label_targets(
@@ -150,31 +153,60 @@ def label_targets(
     on_device = namespace_of(data.y).name == namespace.name and namespace.name != "numpy"
     labels = namespace.to_numpy(data.y) if on_device else np.asarray(data.y)
     if labels.ndim == 2 and labels.shape[1] == 1:
-        labels = labels[:, 0]
+        labels = column_or_1d(labels, warn=True)
     if labels.ndim != 1:
         raise InvalidInputError(
             f"y must hold one label a row, got shape {labels.shape}: "
             "fit one classifier a column (sklearn.multioutput.MultiOutputClassifier)"
         )
-    with as_ridgefold_errors():
+    with as_ridgefold_errors("y must hold one label for each row of X, all of one type"):
         check_classification_targets(labels)
-    classes, codes = np.unique(labels, return_inverse=True)
+        classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
         raise InvalidInputError(
-            f"{type(estimator).__name__} needs at least two classes, but y holds only the "
-            f"class {classes[0]!r}"
+            f"{type(estimator).__name__} needs at least two classes, but y holds only one class: "
+            f"{classes[0]}"
         )
     columns = np.where(codes[:, None] == np.arange(len(classes))[None, :], 1.0, -1.0)
     if len(classes) == 2:
         columns = columns[:, 1:]
     weights = data.weights
     if class_weight is not None:
-        with as_ridgefold_errors():
-            factors = namespace.asarray(compute_sample_weight(class_weight, labels), data.like)
+        counts = None if weights is None else namespace.to_numpy(weights)
+        factors = namespace.asarray(
+            _class_factors(class_weight, classes, codes, counts)[codes], data.like
+        )
         weights = factors if weights is None else weights * factors
+        require_usable_weights(namespace.to_numpy(weights))
     data = TrainingData(namespace, data.X, data.y, weights)
     kept = namespace.xp.asarray(classes) if on_device else classes
     return data, namespace.asarray(columns, data.like), kept
+
+
+def _class_factors(
+    class_weight: Any, classes: np.ndarray, codes: np.ndarray, weights: np.ndarray | None
+) -> np.ndarray:
+    """The weight of each class; "balanced" counts rows by their weight, as if repeated."""
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        totals = np.bincount(codes, weights=weights, minlength=len(classes)).astype(np.float64)
+        present = totals > 0
+        shares = totals.sum() / np.where(present, present.sum() * totals, 1.0)
+        return np.where(present, shares, 0.0)
+    if not isinstance(class_weight, Mapping):
+        raise InvalidInputError(
+            f'class_weight must be a dict, "balanced" or None, got {class_weight!r}'
+        )
+    unknown = [label for label in class_weight if label not in set(classes.tolist())]
+    if unknown:
+        raise InvalidInputError(
+            f"class_weight has weights for {unknown}, but the classes in y are {classes.tolist()}"
+        )
+    factors = np.asarray([class_weight.get(label, 1.0) for label in classes.tolist()])
+    if factors.dtype.kind not in "iuf" or not np.all(np.isfinite(factors)) or np.any(factors < 0):
+        raise InvalidInputError(
+            f"class_weight must give finite numbers >= 0, got {dict(class_weight)!r}"
+        )
+    return factors.astype(np.float64)
 
 
 def labels_of(classes: Array, decisions: Array) -> Array:

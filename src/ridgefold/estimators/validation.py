@@ -50,16 +50,28 @@ def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
 
 
 @contextmanager
-def as_ridgefold_errors() -> Iterator[None]:
-    """Turn scikit-learn's ValueError and TypeError into ridgefold's own, message unchanged."""
+def as_ridgefold_errors(wanted: str) -> Iterator[None]:
+    """Turn scikit-learn's ValueError and TypeError into ridgefold's own.
+
+    Its messages give the value; `wanted` adds which argument it is about and what would do.
+    """
     try:
         yield
     except RidgefoldError:
         raise
     except ValueError as error:
-        raise InvalidInputError(str(error)) from None
+        raise InvalidInputError(f"{error}\n{wanted}") from None
     except TypeError as error:
-        raise UnsupportedInputError(str(error)) from None
+        raise UnsupportedInputError(f"{error}\n{wanted}") from None
+
+
+_WANTED_ROWS = (
+    "X must hold finite real numbers in two dimensions (rows, columns): "
+    "fill or drop missing values, encode text as numbers"
+)
+_WANTED_TARGETS = "y must hold one finite real number (or one row of them) for each row of X"
+_WANTED_LABELS = "y must hold one label for each row of X, all of one type and none missing"
+_WANTED_WEIGHTS = "sample_weight must be a number or hold one for each row of X, finite and >= 0"
 
 
 def check_training_data(
@@ -76,12 +88,17 @@ def check_training_data(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None"
         )
     if is_foreign_array(X):
-        return _check_foreign(estimator, X, y, sample_weight)
+        return _check_foreign(estimator, X, y, sample_weight, numeric_targets=numeric_targets)
+    if is_foreign_array(y):
+        raise UnsupportedInputError(
+            f"y is an array of {namespace_of(y).name} but X is not: pass both in one library"
+        )
     if scipy.sparse.issparse(y):
         raise UnsupportedInputError("y must not be sparse: pass y.toarray()")
-    if numeric_targets and np.iscomplexobj(y):
-        raise InvalidInputError("Complex data not supported: y must be real, pass y.real")
-    with as_ridgefold_errors():
+    wanted = _WANTED_TARGETS if numeric_targets else _WANTED_LABELS
+    with as_ridgefold_errors(f"{_WANTED_ROWS}. {wanted}"):
+        if numeric_targets and np.asarray(y).dtype.kind == "c":
+            raise InvalidInputError("Complex data not supported: y must be real, pass y.real")
         X, y = validate_data(
             estimator,
             X,
@@ -92,32 +109,39 @@ def check_training_data(
             y_numeric=numeric_targets,
             accept_large_sparse=False,
         )
-        weights = None
-        if sample_weight is not None:
+        if numeric_targets:
+            y = y.astype(X.dtype, copy=False)
+    weights = None
+    if sample_weight is not None:
+        with as_ridgefold_errors(_WANTED_WEIGHTS):
             weights = _check_sample_weight(sample_weight, X, dtype=X.dtype)
-    if numeric_targets:
-        y = y.astype(X.dtype, copy=False)
-    _require_usable_weights(weights)
+    require_usable_weights(weights)
     _require_square_if_precomputed(estimator, X)
     return TrainingData(namespace_of(), X, y, weights)
 
 
-def check_new_rows(estimator: BaseEstimator, X: Any, dtype: Any) -> Array:
-    """Rows to predict, in the dtype of the training rows."""
+def check_new_rows(estimator: BaseEstimator, X: Any, training: Array) -> Array:
+    """Rows to predict, in the library and dtype of the training rows."""
+    namespace = namespace_of(X)
+    if namespace is not namespace_of(training):
+        raise UnsupportedInputError(
+            f"X is an array of {namespace.name}, but {type(estimator).__name__} was fitted on "
+            f"arrays of {namespace_of(training).name}: pass those"
+        )
     if is_foreign_array(X):
-        namespace = namespace_of(X)
         _require_foreign_matrix(namespace, X)
         if X.shape[1] != estimator.n_features_in_:
             raise InvalidInputError(
                 f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
                 f"{estimator.n_features_in_} features as input"
             )
-        return namespace.astype(X, dtype)
-    with as_ridgefold_errors():
+        return namespace.astype(X, training.dtype)
+    with as_ridgefold_errors(_WANTED_ROWS):
         X = validate_data(
             estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
         )
-    return X.astype(dtype, copy=False)
+    _require_dense_if_precomputed(estimator, X)
+    return X.astype(training.dtype, copy=False)
 
 
 def check_alpha(alpha: Any, n_targets: int) -> np.ndarray:
@@ -138,7 +162,8 @@ def check_alpha(alpha: Any, n_targets: int) -> np.ndarray:
     return np.broadcast_to(values.ravel(), n_targets).copy()
 
 
-def _require_usable_weights(weights: np.ndarray | None) -> None:
+def require_usable_weights(weights: np.ndarray | None) -> None:
+    """None is negative, and not all are zero."""
     if weights is None:
         return
     if np.any(weights < 0):
@@ -149,17 +174,25 @@ def _require_usable_weights(weights: np.ndarray | None) -> None:
         raise InvalidInputError("sample_weight is zero for every row: at least one must be > 0")
 
 
+def _is_precomputed(estimator: BaseEstimator) -> bool:
+    kernel = getattr(estimator, "kernel", None)
+    return isinstance(kernel, str) and kernel == "precomputed"
+
+
+def _require_dense_if_precomputed(estimator: BaseEstimator, X: Array) -> None:
+    if scipy.sparse.issparse(X) and _is_precomputed(estimator):
+        raise UnsupportedInputError(
+            'with kernel="precomputed", X must not be sparse: pass X.toarray()'
+        )
+
+
 def _require_square_if_precomputed(estimator: BaseEstimator, X: Array) -> None:
-    if getattr(estimator, "kernel", None) == "precomputed":
-        if X.shape[0] != X.shape[1]:
-            raise InvalidInputError(
-                'with kernel="precomputed", X must be the square kernel matrix of the training '
-                f"rows, got shape {tuple(X.shape)}"
-            )
-        if scipy.sparse.issparse(X):
-            raise UnsupportedInputError(
-                'with kernel="precomputed", X must be dense: pass X.toarray()'
-            )
+    _require_dense_if_precomputed(estimator, X)
+    if _is_precomputed(estimator) and X.shape[0] != X.shape[1]:
+        raise InvalidInputError(
+            'with kernel="precomputed", X must be the square kernel matrix of the training '
+            f"rows, got shape {tuple(X.shape)}"
+        )
 
 
 def _require_foreign_matrix(namespace: Namespace, X: Array) -> None:
@@ -176,7 +209,9 @@ def _require_foreign_matrix(namespace: Namespace, X: Array) -> None:
         raise InvalidInputError("Input X contains NaN or infinity: fill or drop those rows")
 
 
-def _check_foreign(estimator: BaseEstimator, X: Array, y: Any, sample_weight: Any) -> TrainingData:
+def _check_foreign(
+    estimator: BaseEstimator, X: Array, y: Any, sample_weight: Any, *, numeric_targets: bool
+) -> TrainingData:
     """The checks above for an array that must stay in its own library, on its own device."""
     namespace = namespace_of(X)
     _require_foreign_matrix(namespace, X)
@@ -184,8 +219,17 @@ def _check_foreign(estimator: BaseEstimator, X: Array, y: Any, sample_weight: An
         y = np.asarray(y)
         if y.dtype.kind in "fiu":
             y = namespace.asarray(y, X)
-    elif namespace.xp.isdtype(y.dtype, "real floating"):
-        y = namespace.asarray(y, X)
+        elif numeric_targets:
+            raise InvalidInputError(f"{_WANTED_TARGETS}, got an array of {y.dtype}")
+    elif namespace_of(y) is not namespace:
+        raise UnsupportedInputError(
+            f"y is an array of {namespace_of(y).name} but X is one of {namespace.name}: "
+            "pass both in one library"
+        )
+    elif namespace.xp.isdtype(y.dtype, "complex floating"):
+        raise InvalidInputError(f"y must be real, got {y.dtype}: pass its real part")
+    elif numeric_targets or namespace.xp.isdtype(y.dtype, "real floating"):
+        y = namespace.astype(y, X.dtype)
     if y.ndim not in (1, 2) or y.shape[0] != X.shape[0]:
         raise InvalidInputError(
             f"y must have one entry a row: X has shape {tuple(X.shape)}, y {tuple(y.shape)}"
@@ -196,12 +240,15 @@ def _check_foreign(estimator: BaseEstimator, X: Array, y: Any, sample_weight: An
     weights = None
     if sample_weight is not None:
         weights = namespace.asarray(sample_weight, X)
+        if weights.ndim == 0:
+            weights = namespace.ones(X.shape[0], X) * weights
         if tuple(weights.shape) != (X.shape[0],) or not namespace.all_finite(weights):
             raise InvalidInputError(
                 f"sample_weight must hold {X.shape[0]} finite numbers, got shape "
                 f"{tuple(weights.shape)}"
             )
-        _require_usable_weights(namespace.to_numpy(weights))
+        require_usable_weights(namespace.to_numpy(weights))
     _require_square_if_precomputed(estimator, X)
+    vars(estimator).pop("feature_names_in_", None)
     estimator.n_features_in_ = int(X.shape[1])
     return TrainingData(namespace, X, y, weights)

@@ -5,7 +5,13 @@ from ridgefold.kernels.composite import Product, Scaled, Sum
 from ridgefold.kernels.dot_product import Constant, Cosine, Linear, Polynomial, Sigmoid
 from ridgefold.kernels.gram import Gram, KernelGram, PrecomputedGram, WeightedGram
 from ridgefold.kernels.pairwise import AdditiveChi2, CallableKernel, Chi2
-from ridgefold.kernels.resolve import NAMED_KERNELS, PRECOMPUTED, KernelSettings, resolve_kernel
+from ridgefold.kernels.resolve import (
+    NAMED_KERNELS,
+    PRECOMPUTED,
+    KernelSettings,
+    resolve_kernel,
+    takes_sparse_and_negative,
+)
 from ridgefold.kernels.sobolev import Sobolev
 from ridgefold.kernels.stationary import RBF, Laplacian, Matern, RationalQuadratic
 
@@ -35,4 +41,5 @@ __all__ = [
     "Sum",
     "WeightedGram",
     "resolve_kernel",
+    "takes_sparse_and_negative",
 ]

@@ -48,6 +48,10 @@ class Kernel(ABC):
     """
 
     accepts_sparse: ClassVar[bool] = False
+    takes_negative_values: ClassVar[bool] = True
+
+    # So that NumPy numbers leave arithmetic to the kernel: np.float64(2) * RBF().
+    __array_ufunc__ = None
 
     # -- to override ---------------------------------------------------------------------
 
@@ -123,6 +127,10 @@ def _as_matrix(namespace: Namespace, X: Any) -> Array:
     if namespace.name == "numpy":
         X = np.asarray(X)
         X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    elif not namespace.xp.isdtype(X.dtype, "real floating"):
+        raise UnsupportedInputError(
+            f"X must be float32 or float64, got {X.dtype}: convert it first"
+        )
     if X.ndim != 2:
         raise InvalidInputError(f"X must have two dimensions (rows, columns), got shape {X.shape}")
     return X

@@ -30,6 +30,10 @@ class _Pair(Kernel):
     def accepts_sparse(self) -> bool:  # type: ignore[override]
         return self.left.accepts_sparse and self.right.accepts_sparse
 
+    @property
+    def takes_negative_values(self) -> bool:  # type: ignore[override]
+        return self.left.takes_negative_values and self.right.takes_negative_values
+
     def check(self, namespace: Namespace, X: Array) -> None:
         self.left.check(namespace, X)
         self.right.check(namespace, X)
@@ -110,6 +114,10 @@ class Scaled(Kernel):
     @property
     def accepts_sparse(self) -> bool:  # type: ignore[override]
         return self.kernel.accepts_sparse
+
+    @property
+    def takes_negative_values(self) -> bool:  # type: ignore[override]
+        return self.kernel.takes_negative_values
 
     def check(self, namespace: Namespace, X: Array) -> None:
         self.kernel.check(namespace, X)

@@ -28,8 +28,9 @@ def as_length_scale(value: Any) -> LengthScale:
 
 
 def as_gamma(gamma: Any) -> float:
-    if np.ndim(gamma) != 0 or isinstance(gamma, (bool, str)) or not float(gamma) >= 0.0:
-        raise InvalidInputError(f"gamma must be a number >= 0, got {gamma!r}")
+    number = np.ndim(gamma) == 0 and isinstance(gamma, (int, float, np.number))
+    if not number or isinstance(gamma, bool) or not 0.0 <= gamma < math.inf:
+        raise InvalidInputError(f"gamma must be a finite number >= 0, got {gamma!r}")
     return float(gamma)
 
 

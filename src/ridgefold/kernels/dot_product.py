@@ -22,8 +22,15 @@ def _squared_norms(namespace: Namespace, X: Array) -> Array:
     return namespace.xp.sum(X * X, axis=1)
 
 
+def _largest_magnitudes(namespace: Namespace, X: Array) -> Array:
+    if scipy.sparse.issparse(X):
+        return abs(X).max(axis=1).toarray().ravel()
+    return namespace.xp.max(namespace.xp.abs(X), axis=1)
+
+
 def _as_number(name: str, value: float) -> float:
-    if isinstance(value, (bool, str)) or np.ndim(value) != 0 or not math.isfinite(value):
+    number = np.ndim(value) == 0 and isinstance(value, (int, float, np.number))
+    if not number or isinstance(value, bool) or not math.isfinite(value):
         raise InvalidInputError(f"{name} must be a finite number, got {value!r}")
     return float(value)
 
@@ -210,11 +217,16 @@ class Cosine(Kernel):
     accepts_sparse = True
 
     def _normalised(self, namespace: Namespace, X: Array) -> Array:
-        norms = namespace.xp.sqrt(_squared_norms(namespace, X))
-        norms = namespace.xp.where(norms == 0.0, namespace.xp.ones_like(norms), norms)
-        if scipy.sparse.issparse(X):
-            return (scipy.sparse.diags_array(1.0 / norms, dtype=X.dtype) @ X).tocsr()
-        return X / norms[:, None]
+        # Largest entries first, so that no square overflows or vanishes.
+        for size in (_largest_magnitudes, lambda n, z: n.xp.sqrt(_squared_norms(n, z))):
+            sizes = size(namespace, X)
+            sizes = namespace.xp.where(sizes == 0.0, namespace.xp.ones_like(sizes), sizes)
+            if scipy.sparse.issparse(X):
+                X = X.tocsr(copy=True)
+                X.data /= np.repeat(sizes, np.diff(X.indptr))
+            else:
+                X = X / sizes[:, None]
+        return X
 
     def prepare(self, namespace: Namespace, X: Array, origin: Array | None) -> Rows:
         return Rows((self._normalised(namespace, X),))

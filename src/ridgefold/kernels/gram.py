@@ -128,6 +128,13 @@ class Gram(ABC):
         return SubGram(self, rows)
 
 
+def _stored_like(X: Array, other: Array) -> Array:
+    """X dense or sparse as `other` is: rows to be compared must have been prepared alike."""
+    if scipy.sparse.issparse(X) == scipy.sparse.issparse(other):
+        return X
+    return X.toarray() if scipy.sparse.issparse(X) else scipy.sparse.csr_array(X)
+
+
 class KernelGram(Gram):
     """The Gram matrix of a kernel on rows of X, and of Y if it is given."""
 
@@ -141,6 +148,7 @@ class KernelGram(Gram):
                 f"{right.shape[1]}"
             )
         kernel.check(self.namespace, X)
+        X = _stored_like(X, right)
         origin = None
         if not scipy.sparse.issparse(right):
             origin = self.namespace.xp.mean(right, axis=0)
@@ -196,6 +204,7 @@ class KernelGram(Gram):
             raise InvalidInputError(
                 f"X has {X.shape[1]} columns, but the model was fitted on {self._X.shape[1]}"
             )
+        X = _stored_like(X, self._X)
         other = object.__new__(KernelGram)
         other.kernel, other.namespace = self.kernel, self.namespace
         other._X, other._origin, other._right = X, self._origin, self._right

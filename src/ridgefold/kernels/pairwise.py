@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from ridgefold.errors import InvalidInputError, KernelDomainError, UnsupportedInputError
 from ridgefold.kernels.base import Kernel, Rows
@@ -37,14 +39,23 @@ class _NumpyKernel(Kernel):
 
 
 class _ChiSquared(_NumpyKernel):
+    takes_negative_values = False
+
     def check(self, namespace: Namespace, X: Array) -> None:
         super().check(namespace, X)
         lowest = float(np.min(X))
         if lowest < 0.0:
             raise KernelDomainError(
-                f"the {type(self).__name__} kernel is defined for values >= 0 (histograms), "
-                f"but X holds {lowest:.6g}: shift or clip the columns"
+                f"Negative values in data: the {type(self).__name__} kernel is defined for values "
+                f">= 0 (histograms), but X holds {lowest:.6g}: shift or clip the columns"
             )
+
+
+def _additive_chi2(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    from sklearn.metrics.pairwise import additive_chi2_kernel
+
+    # scikit-learn's compiled loop refuses read-only rows, though it only reads them.
+    return np.asarray(additive_chi2_kernel(*(np.require(z, requirements="W") for z in (a, b))))
 
 
 @dataclass(frozen=True)
@@ -52,9 +63,7 @@ class AdditiveChi2(_ChiSquared):
     """−Σ (x_j − x'_j)²/(x_j + x'_j), as scikit-learn defines it."""
 
     def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
-        from sklearn.metrics.pairwise import additive_chi2_kernel
-
-        out[...] = additive_chi2_kernel(left.arrays[0], right.arrays[0])
+        out[...] = _additive_chi2(left.arrays[0], right.arrays[0])
 
     def diagonal(self, namespace: Namespace, X: Array) -> Array:
         return np.zeros(X.shape[0], dtype=X.dtype)
@@ -70,14 +79,26 @@ class Chi2(_ChiSquared):
         object.__setattr__(self, "gamma", as_gamma(self.gamma))
 
     def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
-        from sklearn.metrics.pairwise import additive_chi2_kernel
-
-        out[...] = additive_chi2_kernel(left.arrays[0], right.arrays[0])
+        out[...] = _additive_chi2(left.arrays[0], right.arrays[0])
         out *= self.gamma
         namespace.exp_in_place(out)
 
     def diagonal(self, namespace: Namespace, X: Array) -> Array:
         return np.ones(X.shape[0], dtype=X.dtype)
+
+
+def is_function_of_matrices(function: Any) -> bool:
+    """True for scikit-learn's Gaussian-process kernels, which its KernelRidge also takes."""
+    if "sklearn.gaussian_process.kernels" not in sys.modules:
+        return False
+    from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
+
+    return isinstance(function, GaussianProcessKernel)
+
+
+def _row(a: Any, i: int) -> Any:
+    """A row as a vector, or as a matrix of one row if sparse: what scikit-learn passes on."""
+    return a[[i], :] if scipy.sparse.issparse(a) else a[i]
 
 
 @dataclass(frozen=True)
@@ -101,6 +122,9 @@ class CallableKernel(_NumpyKernel):
         if not callable(self.function):
             raise InvalidInputError(f"function must be callable, got {self.function!r}")
 
+    def __hash__(self) -> int:
+        return hash((self.function, self.vectorized))  # parameters may not be hashable
+
     def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
         a, b = left.arrays[0], right.arrays[0]
         if self.vectorized:
@@ -114,7 +138,7 @@ class CallableKernel(_NumpyKernel):
             return
         for i in range(a.shape[0]):
             for j in range(b.shape[0]):
-                out[i, j] = self.function(a[i], b[j], **self.parameters)
+                out[i, j] = self.function(_row(a, i), _row(b, j), **self.parameters)
 
     def diagonal(self, namespace: Namespace, X: Array) -> Array:
         out = np.empty(X.shape[0], dtype=X.dtype)

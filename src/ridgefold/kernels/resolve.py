@@ -13,7 +13,7 @@ from typing import Any
 from ridgefold.errors import InvalidInputError
 from ridgefold.kernels.base import Kernel
 from ridgefold.kernels.dot_product import Constant, Cosine, Linear, Polynomial, Sigmoid
-from ridgefold.kernels.pairwise import AdditiveChi2, CallableKernel, Chi2
+from ridgefold.kernels.pairwise import AdditiveChi2, CallableKernel, Chi2, is_function_of_matrices
 from ridgefold.kernels.sobolev import Sobolev
 from ridgefold.kernels.stationary import RBF, Laplacian, Matern, RationalQuadratic
 
@@ -75,6 +75,17 @@ NAMED_KERNELS: dict[str, tuple[type[Kernel], Builder]] = {
 """Every name that `kernel=` takes, apart from "precomputed"."""
 
 
+def takes_sparse_and_negative(kernel: Any) -> tuple[bool, bool]:
+    """Whether what `kernel` stands for takes sparse X, and values below zero."""
+    if isinstance(kernel, str):
+        if kernel not in NAMED_KERNELS:
+            return False, True
+        kernel = NAMED_KERNELS[kernel][0]
+    elif not isinstance(kernel, Kernel):
+        return callable(kernel), True
+    return kernel.accepts_sparse, kernel.takes_negative_values
+
+
 def resolve_kernel(kernel: Any, settings: KernelSettings, n_columns: int) -> Kernel:
     """The kernel object that `kernel` stands for, on rows with `n_columns` columns."""
     if isinstance(kernel, Kernel):
@@ -92,7 +103,7 @@ def resolve_kernel(kernel: Any, settings: KernelSettings, n_columns: int) -> Ker
                 f"kernel_params={parameters!r} does not suit kernel={kernel!r}: {error}"
             ) from None
     if callable(kernel):
-        return CallableKernel(kernel, parameters)
+        return CallableKernel(kernel, parameters, vectorized=is_function_of_matrices(kernel))
     names = ", ".join(sorted([*NAMED_KERNELS, PRECOMPUTED]))
     raise InvalidInputError(
         f"kernel must be one of {names}, a kernel object or a callable, got {kernel!r}"

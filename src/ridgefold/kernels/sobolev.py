@@ -13,12 +13,15 @@ from ridgefold.linalg import Array, Namespace
 class Sobolev(Kernel):
     """∏_j (1 + min(x_j, x'_j)) for x ≥ 0: functions with a square-integrable derivative."""
 
+    takes_negative_values = False
+
     def check(self, namespace: Namespace, X: Array) -> None:
         super().check(namespace, X)
         lowest = float(namespace.xp.min(X))
         if lowest < 0.0:
             raise KernelDomainError(
-                f"the Sobolev kernel is defined for values >= 0, but X holds {lowest:.6g}: "
+                "Negative values in data: the Sobolev kernel is defined for values >= 0, "
+                f"but X holds {lowest:.6g}: "
                 "scale the columns to [0, 1] (sklearn.preprocessing.MinMaxScaler(clip=True))"
             )
 
