@@ -71,7 +71,8 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py
 
 docs: $(VENV)/.test
-	$(BIN)/python -m pytest -q --doctest-glob="*.md" README.md docs
+	$(BIN)/python -m pytest -q --doctest-glob="*.md" README.md CONTRIBUTING.md docs
+	$(BIN)/python docs/check_examples.py
 
 clean:
 	rm -rf $(VENV) .venv-oldest .pytest_cache .mypy_cache .ruff_cache .hypothesis
