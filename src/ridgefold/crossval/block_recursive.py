@@ -24,13 +24,17 @@ from ridgefold.crossval.shared.folds import Folds
 from ridgefold.crossval.shared.shortcut import require_weighted_training_rows
 from ridgefold.kernels import Gram
 from ridgefold.linalg import Array
+from ridgefold.linalg.blocks import CACHE_BYTES
+from ridgefold.linalg.panels import subtract_gram_in_place
 from ridgefold.linalg.symmetric import factorise
 from ridgefold.records import Cost, Problem
 
 _MOST_SINGLE_FOLDS = 6
-"""Up to this many folds, a block is a fold."""
-_BLOCKS_OF_MANY_FOLDS = 4
-"""With more folds, rows are cut into this many blocks of several folds."""
+"""Up to this many disjoint folds, a block is a fold."""
+_GROUPS_OF_FOLDS = 4
+"""With more folds, they are put together into this many blocks."""
+_MOST_PIVOTS = 5
+"""Work grows by 3.6 with every further pivot block."""
 
 
 class BlockRecursive:
@@ -43,23 +47,24 @@ class BlockRecursive:
         return needs_complement(problem)
 
     def cost(self, problem: Problem) -> Cost:
-        blocks, several = _number_of_blocks(len(problem.test_sizes))
-        size = max(*problem.test_sizes, -(-problem.n_rows // blocks))
-        eliminated = blocks - 1
-        flops = sum(_flops_diagonal(j) for j in range(eliminated)) + eliminated / 3
-        if several:
-            flops += _flops_diagonal(eliminated) + 2
-        layers = -(-sum(problem.test_sizes) // problem.n_rows)
-        kernel = 4.0**eliminated * size**2 * max(problem.n_columns, 1)
-        repeats = layers * problem.n_alphas * blocks
+        product = kernel = most = 0.0
+        for rows, pivots, several in _shapes(problem):
+            size = max(float(rows), (problem.n_rows - rows) / pivots)
+            work = sum(_flops_diagonal(j) for j in range(pivots)) + pivots / 3
+            if several:
+                work += _flops_diagonal(pivots) + 1
+            product += work * size**3
+            kernel += 4.0**pivots * size**2 * max(problem.n_columns, 1)
+            most = max(most, most_live_blocks(pivots, several) * size**2)
         return Cost(
-            flops={"product": repeats * flops * float(size) ** 3, "kernel": repeats * kernel},
+            flops={"product": problem.n_alphas * product, "kernel": problem.n_alphas * kernel},
             peak_bytes=problem.itemsize
             * (
-                most_live_blocks(blocks, several) * float(size) ** 2
-                + 4.0 * problem.n_rows * (problem.n_targets + 1)
+                most
+                + 4.0 * problem.n_rows * (problem.n_targets + 1 + problem.n_columns)
                 + problem.held_out_numbers
-            ),
+            )
+            + 8 * CACHE_BYTES,
         )
 
     def prepare(self, gram: Gram, folds: Folds, weights: Array | None, bias: bool) -> _State:
@@ -123,38 +128,33 @@ def _predict_inside(
     """Predictions of several folds that lie in one block, from C over that block."""
     namespace, folds = state.matrix.gram.namespace, state.folds
     rows = np.concatenate([folds.test[k] for k in group.folds])
-    t = targets.shape[1]
+    t, bias = targets.shape[1], state.matrix.bias
     corner = elimination.right_hand_side(targets, rows)
-    square = 0.0
+    border = namespace.zeros((1, t + 1), targets)  # sᵀH_c[y s]
     if group.pivots:
         right = [elimination.right_hand_side(targets, block) for block in group.pivots]
         solved = elimination.solve(right)
-        for block, part in zip(group.pivots, solved, strict=True):
-            corner = corner - elimination.multiply(rows, block, part)
-        along = [part[:, t:].T @ x for part, x in zip(right, solved, strict=True)]
-        border = sum(along[1:], along[0])  # sᵀH_c[y s]
-    else:
-        border = namespace.zeros((1, t + 1), targets) if state.matrix.bias else None
-    # With S, [d s] what elimination leaves of K_pp and [y 1]: a = C_pp d', and with a bias
-    # C_pp = (S + ssᵀ/τ)⁻¹, d' = d − s·(1ᵀH_cy)/τ.
+        for block, y, x in zip(group.pivots, right, solved, strict=True):
+            corner = corner - elimination.multiply(rows, block, x)
+            if bias:
+                border = border + y[:, t:].T @ x
+    # With S, [d s] what elimination leaves of K_pp and [y 1], and τ = 1ᵀH_c1:
+    # C_pp = (S + ssᵀ/τ)⁻¹ and a_p = C_pp(d − s·(1ᵀH_cy)/τ).
     residual = corner[:, :t]
+    if bias:
+        residual = residual - corner[:, t:] * (border[:, :t] / border[0, t])
 
-    def fill(storage: Array) -> None:
-        storage[...] = elimination.diagonal_block(rows, group.pivots)
-        if state.matrix.bias:
-            s = corner[:, t]
-            step = 512
-            for start in range(0, storage.shape[0], step):
-                part = slice(start, start + step)
-                storage[part, :] += (s[part] / square)[:, None] * s[None, :]
+    def schur() -> Array:
+        block = elimination.diagonal_block(rows, group.pivots)
+        if bias:
+            s = corner[:, t:] / border[0, t] ** 0.5
+            subtract_gram_in_place(block, s.T, sign=-1.0)
+        return block
 
-    if state.matrix.bias:
-        assert border is not None
-        square = float(border[0, t])
-        residual = residual - corner[:, t:] * (border[:, :t] / square)
-    block = state.matrix.live.track(namespace.empty((len(rows), len(rows)), targets))
-    fill(block)
-    factor = factorise(namespace, block, fill)
+    def refill_schur(storage: Array) -> None:
+        storage[...] = schur()
+
+    factor = factorise(namespace, schur(), refill_schur)
     coefficients = factor.solve(residual)
     inverse = factor.inverse_in_place()
     out = namespace.empty((len(rows), t), targets)
@@ -174,21 +174,26 @@ def _predict_inside(
     return out
 
 
-# -- grouping ----------------------------------------------------------------------------
+# -- how much ----------------------------------------------------------------------------
 
 
-def _number_of_blocks(n_folds: int) -> tuple[int, bool]:
-    """How many blocks the rows are cut into, and whether a block holds several folds."""
-    if n_folds <= _MOST_SINGLE_FOLDS:
-        return max(n_folds, 2), False
-    return _BLOCKS_OF_MANY_FOLDS, True
+def most_live_blocks(pivots: int, several: bool) -> int:
+    """The most blocks alive at once when `pivots` blocks are eliminated.
+
+    S_pq after r eliminations needs 2r + 1 blocks, S_pp 2r (one if r = 0). One model needs the
+    factors of all S_jj, of which the last and largest is computed while no other is kept;
+    several folds in a block need its S_pp too.
+    """
+    return max(1, 2 * pivots) if several else max(1, pivots, 2 * (pivots - 1))
 
 
-def most_live_blocks(blocks: int, several: bool) -> int:
-    """The most blocks alive at once: S_pq after r eliminations needs 2r + 1, S_pp 2r."""
-    eliminated = blocks - 1
-    one_model = max(1, 2 * (eliminated - 1))
-    return max(one_model, 2 * eliminated + 1) if several else max(one_model, eliminated)
+def _shapes(problem: Problem) -> list[tuple[int, int, bool]]:
+    """(rows, pivot blocks, several folds) of every group, as `_groups` will make them."""
+    sizes, n = problem.test_sizes, problem.n_rows
+    if sum(sizes) > n or len(sizes) <= _MOST_SINGLE_FOLDS:
+        return [(m, _pivot_count(n - m, m), False) for m in sizes]
+    members = np.array_split(np.asarray(sizes), _GROUPS_OF_FOLDS)
+    return [(int(part.sum()), _GROUPS_OF_FOLDS - 1, True) for part in members]
 
 
 def _flops_diagonal(eliminated: int) -> float:
@@ -205,6 +210,9 @@ def _flops_off_diagonal(eliminated: int) -> float:
         return 0.0
     below = eliminated - 1
     return 3 * _flops_off_diagonal(below) + _flops_diagonal(below) + 13 / 3
+
+
+# -- grouping ----------------------------------------------------------------------------
 
 
 def _layers(folds: Folds) -> list[list[int]]:
@@ -227,38 +235,44 @@ def _layers(folds: Folds) -> list[list[int]]:
 
 def _groups(folds: Folds, layer: list[int], positive: np.ndarray) -> list[_Group]:
     """Cut one layer of disjoint folds into groups, each with the blocks to eliminate for it."""
-    blocks, several = _number_of_blocks(len(layer))
-    size = -(-folds.n_rows // blocks)
-    if not several:
-        return [_Group((k,), _pivots(folds, (k,), positive, size), True) for k in layer]
+
+    def alone(members: tuple[int, ...]) -> _Group:
+        rest = _training_rows(folds, members, positive)
+        rows = sum(folds.sizes[k] for k in members)
+        return _Group(members, _cut(rest, _pivot_count(len(rest), rows)), True)
+
+    if len(layer) <= _MOST_SINGLE_FOLDS:
+        return [alone((k,)) for k in layer]
+    # Rows of weight zero train no model: folds of nothing else all share the model of all
+    # weighted rows, and a fold that has some is solved for by itself.
     unseen = tuple(k for k in layer if not positive[folds.test[k]].any())
     mixed = [k for k in layer if k not in unseen and not positive[folds.test[k]].all()]
-    groups = [_Group((k,), _pivots(folds, (k,), positive, size), True) for k in mixed]
-    if unseen:  # their models are all the model of every weighted row
-        groups.append(_Group(unseen, _pivots(folds, unseen, positive, size), True))
-    members: list[int] = []
-    filled = 0
-    for k in layer:
-        if k in unseen or k in mixed:
-            continue
-        if members and filled + folds.sizes[k] > size:
-            groups.append(_Group(tuple(members), _pivots(folds, members, positive, size), False))
-            members, filled = [], 0
-        members.append(k)
-        filled += folds.sizes[k]
-    if members:
-        single = len(members) == 1
-        groups.append(_Group(tuple(members), _pivots(folds, members, positive, size), single))
+    groups = [alone((k,)) for k in mixed]
+    if unseen:
+        groups.append(alone(unseen))
+    ordinary = np.asarray([k for k in layer if positive[folds.test[k]].all()], dtype=int)
+    for part in np.array_split(ordinary, _GROUPS_OF_FOLDS):
+        members = tuple(int(k) for k in part)
+        if len(members) == 1:
+            groups.append(alone(members))
+        elif members:
+            rest = _training_rows(folds, members, positive)
+            groups.append(_Group(members, _cut(rest, _GROUPS_OF_FOLDS - 1), False))
     return groups
 
 
-def _pivots(
-    folds: Folds, members: list[int] | tuple[int, ...], positive: np.ndarray, size: int
-) -> tuple[np.ndarray, ...]:
-    """The weighted rows outside the group, in blocks of at most `size` rows."""
+def _training_rows(folds: Folds, members: tuple[int, ...], positive: np.ndarray) -> np.ndarray:
+    """The weighted rows that no fold of the group tests."""
     kept = positive.copy()
     for k in members:
         kept[folds.test[k]] = False
-    rows = np.flatnonzero(kept)
-    count = -(-len(rows) // size)
-    return tuple(np.array_split(rows, count)) if count else ()
+    return np.flatnonzero(kept)
+
+
+def _pivot_count(rest: int, rows: int) -> int:
+    """Blocks of about the size of what is held out, but no more than the work allows."""
+    return max(1, min(_MOST_PIVOTS, round(rest / max(rows, 1))))
+
+
+def _cut(rows: np.ndarray, count: int) -> tuple[np.ndarray, ...]:
+    return tuple(part for part in np.array_split(rows, count) if len(part))

@@ -15,12 +15,12 @@ def subtract_product_in_place(out: Array, left: Array, right: Array) -> None:
         out[:, columns] -= left.T @ right[:, columns]
 
 
-def subtract_gram_in_place(out: Array, rows: Array) -> None:
-    """out −= rowsᵀ rows, lower triangle only."""
+def subtract_gram_in_place(out: Array, rows: Array, sign: float = 1.0) -> None:
+    """out −= sign·rowsᵀ rows, lower triangle only."""
     n = out.shape[0]
     for start in range(0, n, _PANEL):
         stop = min(start + _PANEL, n)
-        out[start:stop, :stop] -= rows[:, start:stop].T @ rows[:, :stop]
+        out[start:stop, :stop] -= (sign * rows[:, start:stop]).T @ rows[:, :stop]
 
 
 def half_solve_in_place(factor: Factor, b: Array) -> None:
