@@ -1,0 +1,32 @@
+"""scikit-learn's own checks, on every estimator and without expected failures."""
+
+from __future__ import annotations
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from ridgefold import KernelRidge, LSSVMClassifier, LSSVMRegressor
+from ridgefold.kernels import RBF
+
+ESTIMATORS = [
+    KernelRidge(),
+    KernelRidge(kernel="rbf", fit_intercept=True),
+    KernelRidge(kernel="polynomial", solver="eigendecomposition"),
+    KernelRidge(kernel="precomputed"),
+    KernelRidge(kernel="sobolev"),
+    KernelRidge(kernel="chi2"),
+    KernelRidge(solver="conjugate_gradient"),
+    LSSVMRegressor(),
+    LSSVMRegressor(kernel="laplacian", solver="eigendecomposition"),
+    LSSVMRegressor(kernel=0.5 * RBF(2.0) + 1),
+    LSSVMClassifier(),
+    LSSVMClassifier(kernel="linear", class_weight="balanced"),
+    LSSVMClassifier(kernel="precomputed"),
+]
+
+
+# The checks fit what is ill-conditioned on purpose; that the library says so is no failure.
+@pytest.mark.filterwarnings("default::ridgefold.errors.ConditionWarning")
+@parametrize_with_checks(ESTIMATORS)
+def test_estimator_keeps_the_conventions(estimator, check):
+    check(estimator)

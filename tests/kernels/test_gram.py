@@ -1,0 +1,129 @@
+"""The Gram matrix as a source: every way of asking gives the same numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse
+from cases import INDEFINITE, KERNELS, rows
+from namespaces import EVERYWHERE, to_numpy
+
+from ridgefold.errors import InvalidInputError
+from ridgefold.kernels import KernelGram, PrecomputedGram, WeightedGram
+
+X = rows(600, 3, seed=3, positive=True)  # more than one tile and one panel of 256 rows
+INDICES = {
+    "all": slice(None),
+    "slice": slice(3, 311),
+    "to the end": slice(590, None),
+    "steps": slice(1, 500, 7),
+    "backwards": slice(50, 10, -3),
+    "array": np.array([5, 2, 2, 599, 0]),
+    "empty": slice(4, 4),
+}
+ALL_KERNELS = {**KERNELS, **INDEFINITE}
+
+
+def sources(kernel):
+    gram = KernelGram(kernel, X)
+    K = gram.full()
+    roots = np.sqrt(np.arange(1.0, 601.0))
+    some = np.arange(0, 600, 2)[::-1].copy()
+    return {
+        "kernel": (gram, K),
+        "precomputed": (PrecomputedGram(K), K),
+        "restricted": (gram.restricted(some), K[np.ix_(some, some)]),
+        "weighted": (WeightedGram(gram, roots), K * np.outer(roots, roots)),
+        "restricted precomputed": (
+            PrecomputedGram(K).restricted(some),
+            K[np.ix_(some, some)],
+        ),
+    }
+
+
+@pytest.mark.parametrize("rows_index", INDICES.values(), ids=INDICES)
+@pytest.mark.parametrize("columns_index", INDICES.values(), ids=INDICES)
+def test_blocks_are_parts_of_the_whole(rows_index, columns_index):
+    for gram, K in sources(KERNELS["rbf"]).values():
+        limit = K.shape[0]
+        if any(not isinstance(i, slice) and max(i) >= limit for i in (rows_index, columns_index)):
+            continue
+        expected = K[rows_index][:, columns_index]
+        np.testing.assert_allclose(gram.block(rows_index, columns_index), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", ALL_KERNELS.values(), ids=ALL_KERNELS)
+def test_diagonal_is_that_of_the_full_matrix(kernel):
+    for gram, K in sources(kernel).values():
+        np.testing.assert_allclose(gram.diagonal(), np.diag(K), rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("kernel", ALL_KERNELS.values(), ids=ALL_KERNELS)
+def test_lower_triangle_is_that_of_the_full_matrix(kernel):
+    for gram, K in sources(kernel).values():
+        np.testing.assert_allclose(np.tril(gram.lower()), np.tril(K), rtol=1e-12, atol=1e-13)
+
+
+def test_lower_triangle_of_chosen_rows():
+    for gram, K in sources(KERNELS["matern 3/2"]).values():
+        for index in (slice(10, 290), np.array([7, 3, 200, 11])):
+            expected = np.tril(K[index][:, index])
+            np.testing.assert_allclose(np.tril(gram.lower(index)), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("limit", [1, 5000.0, 1e5, 1e9])
+def test_products_in_little_memory_are_the_whole_product(limit):
+    for gram, K in sources(KERNELS["nested"]).values():
+        V = np.random.default_rng(0).standard_normal((K.shape[0], 2))
+        scale = np.abs(K).max() * K.shape[0]
+        np.testing.assert_allclose(gram.matmat(V, limit=limit), K @ V, rtol=0, atol=1e-13 * scale)
+        part = gram.matmat(V, slice(3, 9), limit=limit)
+        np.testing.assert_allclose(part, (K @ V)[3:9], rtol=0, atol=1e-13 * scale)
+
+
+def test_a_column_is_a_column():
+    for gram, K in sources(KERNELS["laplacian"]).values():
+        np.testing.assert_allclose(gram.column(17), K[:, 17], rtol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", ALL_KERNELS.values(), ids=ALL_KERNELS)
+def test_new_rows_against_training_rows(kernel):
+    new = rows(31, 3, seed=9, positive=True)
+    expected = kernel(new, X)
+    np.testing.assert_allclose(KernelGram(kernel, X).against(new).block(), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", [n for n, k in ALL_KERNELS.items() if k.accepts_sparse])
+def test_sparse_rows_give_the_dense_matrix(name):
+    kernel, thinned = ALL_KERNELS[name], np.where(X > 0.4, X, 0.0)[:50]
+    for form in (scipy.sparse.csr_array, scipy.sparse.csc_array, scipy.sparse.csr_matrix):
+        np.testing.assert_allclose(
+            kernel(form(thinned)),
+            kernel(thinned),
+            rtol=1e-10,
+            atol=2e-8 if "1/2" in name else 1e-13,
+        )
+        np.testing.assert_allclose(
+            kernel(thinned[:9], form(thinned)), kernel(thinned[:9], thinned), atol=2e-8
+        )
+
+
+@pytest.mark.parametrize("convert", EVERYWHERE.values(), ids=EVERYWHERE)
+def test_source_speaks_the_library_of_its_rows(convert):
+    small = X[:20]
+    gram, K = KernelGram(KERNELS["sum"], convert(small)), KERNELS["sum"](small)
+    some = np.array([3, 1, 19])
+    assert gram.itemsize == 8
+    np.testing.assert_allclose(to_numpy(gram.block(some, slice(2, 9))), K[some, 2:9], rtol=1e-13)
+    np.testing.assert_allclose(
+        to_numpy(gram.restricted(some).full()), K[np.ix_(some, some)], rtol=1e-13
+    )
+    precomputed = PrecomputedGram(convert(K))
+    np.testing.assert_allclose(to_numpy(precomputed.block(some, some)), K[np.ix_(some, some)])
+
+
+def test_new_rows_with_other_columns_are_refused():
+    with pytest.raises(InvalidInputError, match="2 columns, but the model was fitted on 3"):
+        KernelGram(KERNELS["rbf"], X).against(X[:, :2])
+    with pytest.raises(InvalidInputError, match="each of the 5 training rows, got 4"):
+        PrecomputedGram(np.eye(5)).against(np.ones((2, 4)))
