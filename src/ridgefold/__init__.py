@@ -11,14 +11,30 @@ from typing import Any
 __version__ = "0.1.0"
 
 _PUBLIC = {
+    "CrossValidationPath": "ridgefold.estimators.cross_val_path",
     "KernelRidge": "ridgefold.estimators.kernel_ridge",
+    "KernelRidgeCV": "ridgefold.estimators.kernel_ridge_cv",
     "LSSVMClassifier": "ridgefold.estimators.ls_svm",
+    "LSSVMClassifierCV": "ridgefold.estimators.ls_svm_cv",
     "LSSVMRegressor": "ridgefold.estimators.ls_svm",
+    "LSSVMRegressorCV": "ridgefold.estimators.kernel_ridge_cv",
+    "cross_val_path": "ridgefold.estimators.cross_val_path",
     "errors": "ridgefold.errors",
     "kernels": "ridgefold.kernels",
 }
 
-__all__ = ["KernelRidge", "LSSVMClassifier", "LSSVMRegressor", "errors", "kernels"]
+__all__ = [
+    "CrossValidationPath",
+    "KernelRidge",
+    "KernelRidgeCV",
+    "LSSVMClassifier",
+    "LSSVMClassifierCV",
+    "LSSVMRegressor",
+    "LSSVMRegressorCV",
+    "cross_val_path",
+    "errors",
+    "kernels",
+]
 
 
 def __getattr__(name: str) -> Any:

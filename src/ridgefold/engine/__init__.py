@@ -1,7 +1,15 @@
 """Run what was planned. Nothing is decided here."""
 
 from ridgefold.engine.compress import Compressed, compress
+from ridgefold.engine.cross_validate import run_cross_validation
 from ridgefold.engine.fit import run_fit
 from ridgefold.engine.predict import predict_dual, predict_primal
 
-__all__ = ["Compressed", "compress", "predict_dual", "predict_primal", "run_fit"]
+__all__ = [
+    "Compressed",
+    "compress",
+    "predict_dual",
+    "predict_primal",
+    "run_cross_validation",
+    "run_fit",
+]

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.engine import compress, predict_dual, predict_primal, run_fit
 from ridgefold.errors import InvalidInputError
+from ridgefold.estimators.describe import TrainingGram, describe
 from ridgefold.estimators.validation import TrainingData, check_alpha, check_new_rows
 from ridgefold.kernels import (
     PRECOMPUTED,
@@ -26,7 +27,6 @@ from ridgefold.kernels import (
 )
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.planning import available_resources, plan_fit
-from ridgefold.records import Problem
 from ridgefold.solvers import RidgeSystem
 
 
@@ -46,24 +46,18 @@ class KernelModel(BaseEstimator):
 
     # -- fitting -------------------------------------------------------------------------
 
+    def _solve(self, data: TrainingData, targets: Array) -> None:
+        """Fit to `targets` (n, t) with this model's own kernel and alpha."""
+        alphas = check_alpha(self.alpha, int(targets.shape[1]))
+        self._solve_with(data, targets, self._gram(data.X), alphas)
+
     # Overflow needs no warning of NumPy's: what comes out is checked, and raises a typed error.
     @np.errstate(over="ignore", invalid="ignore", divide="ignore")
-    def _solve(self, data: TrainingData, targets: Array) -> None:
-        """Fit to `targets` (n, t) and set the fitted attributes."""
-        gram = self._gram(data.X)
-        alphas = check_alpha(self.alpha, int(targets.shape[1]))
-        problem = Problem(
-            n_rows=int(data.X.shape[0]),
-            n_columns=int(data.X.shape[1]),
-            n_targets=int(targets.shape[1]),
-            n_alphas=len(np.unique(alphas)),
-            smallest_alpha=float(alphas.min()),
-            itemsize=gram.itemsize,
-            feature_dimension=gram.feature_dimension,
-            bias=bool(self.fit_intercept),
-            weighted=data.weights is not None,
-            precomputed=isinstance(gram, PrecomputedGram),
-        )
+    def _solve_with(
+        self, data: TrainingData, targets: Array, gram: TrainingGram, alphas: np.ndarray
+    ) -> None:
+        """Plan, run, and set the fitted attributes."""
+        problem = describe(data, targets, gram, alphas, bias=self.fit_intercept)
         plan = plan_fit(problem, available_resources(self.memory_budget), self.solver)
         system = RidgeSystem(
             gram=gram,
@@ -91,7 +85,7 @@ class KernelModel(BaseEstimator):
     def _single(data: TrainingData) -> bool:
         return data.namespace.itemsize(data.like) == 4
 
-    def _gram(self, X: Array) -> KernelGram | PrecomputedGram:
+    def _gram(self, X: Array) -> TrainingGram:
         """The Gram matrix of training rows, as a source."""
         if isinstance(self.kernel, str) and self.kernel == PRECOMPUTED:
             return PrecomputedGram(X)

@@ -1,7 +1,11 @@
-"""Choose a solver: those that can run, fit the memory, and promise the best accuracy first."""
+"""Choose a method: those that can run, fit the memory, and promise the best accuracy first."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Protocol
+
+from ridgefold.crossval import METHODS
 from ridgefold.errors import BudgetError, InvalidInputError
 from ridgefold.planning.rates import seconds
 from ridgefold.records import Cost, Plan, Problem, Rejection, Resources
@@ -12,22 +16,47 @@ def _gigabytes(n_bytes: float) -> str:
     return f"{n_bytes / 1e9:.3g} GB"
 
 
+class _Candidate(Protocol):
+    """What solvers and cross-validation methods have in common."""
+
+    exact: bool
+
+    def can_run(self, problem: Problem) -> str | None: ...
+
+    def cost(self, problem: Problem) -> Cost: ...
+
+
 def plan_fit(problem: Problem, resources: Resources, requested: str = "auto") -> Plan:
     """The solver for a problem, or a typed error that says what would do."""
-    if requested != "auto" and requested not in SOLVERS:
-        known = ", ".join(["auto", *SOLVERS])
-        raise InvalidInputError(f"solver must be one of {known}, got {requested!r}")
-    names = list(SOLVERS) if requested == "auto" else [requested]
+    return _choose("solver", SOLVERS, problem, resources, requested)
+
+
+def plan_cross_validation(problem: Problem, resources: Resources, requested: str = "auto") -> Plan:
+    """The cross-validation method for a problem, or a typed error that says what would do."""
+    return _choose("method", METHODS, problem, resources, requested)
+
+
+def _choose(
+    argument: str,
+    registry: Mapping[str, _Candidate],
+    problem: Problem,
+    resources: Resources,
+    requested: str,
+) -> Plan:
+    if requested != "auto" and requested not in registry:
+        known = ", ".join(["auto", *registry])
+        raise InvalidInputError(f"{argument} must be one of {known}, got {requested!r}")
+    names = list(registry) if requested == "auto" else [requested]
     candidates: list[tuple[bool, float, str, Cost]] = []
     rejected: list[Rejection] = []
     too_large: list[str] = []
     for name in names:
-        solver = SOLVERS[name]
-        reason = solver.can_run(problem)
+        candidate = registry[name]
+        reason = candidate.can_run(problem)
         if reason is not None:
             rejected.append(Rejection(name, reason))
             continue
-        cost = solver.cost(problem)
+        cost = candidate.cost(problem)
         if cost.peak_bytes > resources.memory_bytes:
             text = f"needs {_gigabytes(cost.peak_bytes)}"
             rejected.append(
@@ -35,20 +64,21 @@ def plan_fit(problem: Problem, resources: Resources, requested: str = "auto") ->
             )
             too_large.append(f"{name} {text}")
             continue
-        candidates.append((not solver.exact, seconds(cost), name, cost))
+        candidates.append((not candidate.exact, seconds(cost), name, cost))
     if not candidates:
         if too_large:
             raise BudgetError(
-                f"no solver fits memory_budget={_gigabytes(resources.memory_bytes)}: "
+                f"no {argument} fits memory_budget={_gigabytes(resources.memory_bytes)}: "
                 f"{'; '.join(too_large)}. Raise memory_budget, or fit on fewer rows"
             )
         raise InvalidInputError(
-            f'solver="{requested}" cannot be used: {rejected[0].reason}; '
-            'use solver="auto" or "cholesky"'
+            f'{argument}="{requested}" cannot be used: {rejected[0].reason}; use {argument}="auto"'
         )
-    _, predicted, name, cost = min(candidates)[:4]
-    for inexact, other, loser, _ in candidates:
+    inexact, predicted, name, cost = min(candidates, key=lambda c: c[:3])
+    for other_inexact, other, loser, _ in candidates:
         if loser != name:
-            why = "right only to a tolerance" if inexact else f"predicted {other:.2g} s"
+            why = f"predicted {other:.2g} s"
+            if other_inexact and not inexact:
+                why = "right only to a tolerance"
             rejected.append(Rejection(loser, f"{why}; {name}: {predicted:.2g} s"))
     return Plan(problem, resources, name, cost, predicted, tuple(rejected))

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from ridgefold.records import Cost
 
 DEFAULT_RATES: Mapping[str, float] = {
-    "product": 4e10,
-    "cholesky": 3e10,
-    "eigendecomposition": 1.2e10,
-    "kernel": 1e9,
+    "product": 5e10,
+    "cholesky": 3.5e10,
+    "inverse": 5e10,
+    "eigendecomposition": 5.5e10,
+    "kernel": 3e9,
 }
 """Operations a second of one ordinary core; only their ratios decide a choice."""
 

@@ -1,0 +1,195 @@
+"""Held-out predictions for every ridge value, as a function."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ridgefold.crossval import Folds
+from ridgefold.engine import run_cross_validation
+from ridgefold.errors import ConditionWarning
+from ridgefold.estimators.cross_validated import by_row
+from ridgefold.estimators.describe import describe
+from ridgefold.estimators.grids import alphas_from_data, check_alphas
+from ridgefold.estimators.kernel_ridge import KernelRidge
+from ridgefold.estimators.progress import progress_bar
+from ridgefold.estimators.splits import folds_of
+from ridgefold.estimators.validation import check_training_data
+from ridgefold.kernels import KernelGram
+from ridgefold.linalg import Array
+from ridgefold.linalg.symmetric import expected_digits
+from ridgefold.planning import available_resources, plan_cross_validation
+from ridgefold.records import Plan
+
+
+@dataclass(frozen=True)
+class CrossValidationPath:
+    """Held-out predictions and errors for every ridge value."""
+
+    alphas: np.ndarray
+    predictions: Array
+    """Shape (n_alphas, rows of all folds one after the other, n_targets), in the array library
+    of X; `test_rows` says which rows of X they are."""
+    targets: np.ndarray
+    """The targets of those rows."""
+    folds: Folds
+    plan: Plan
+    conditions: np.ndarray
+    """Condition number of K + alpha·I for every alpha, where it is known and matters, else NaN."""
+    warnings: tuple[str, ...]
+
+    @property
+    def method(self) -> str:
+        """The method that computed the predictions."""
+        return self.plan.method
+
+    @property
+    def test_rows(self) -> np.ndarray:
+        return self.folds.stacked
+
+    @property
+    def _errors(self) -> np.ndarray:
+        return np.square(_to_numpy(self.predictions) - self.targets)
+
+    @property
+    def mse(self) -> np.ndarray:
+        """Mean squared error over all held-out rows and targets, for every alpha."""
+        return np.mean(self._errors, axis=(1, 2))
+
+    @property
+    def fold_mse(self) -> np.ndarray:
+        """Mean squared error of every fold, shape (n_alphas, n_folds)."""
+        errors = self._errors.mean(axis=2)
+        return np.stack([errors[:, run].mean(axis=1) for run in self.folds.runs], axis=1)
+
+    @property
+    def target_mse(self) -> np.ndarray:
+        """Mean squared error of every target, shape (n_alphas, n_targets)."""
+        return np.mean(self._errors, axis=1)
+
+    @property
+    def best_alpha(self) -> float:
+        """The first alpha with the least mean squared error."""
+        return float(self.alphas[int(np.argmin(self.mse))])
+
+    def by_row(self, alpha: float) -> np.ndarray:
+        """Held-out predictions of one alpha for each row of X, shape (n_rows, n_targets).
+
+        Rows that several folds test get the mean, rows that none tests NaN.
+        """
+        index = int(np.argmin(np.abs(np.log(self.alphas / alpha))))
+        return by_row(self.folds, _to_numpy(self.predictions)[index])
+
+
+def _to_numpy(a: Array) -> np.ndarray:
+    from ridgefold.linalg import namespace_of
+
+    return namespace_of(a).to_numpy(a)
+
+
+def cross_val_path(
+    X: Any,
+    y: Any,
+    *,
+    kernel: Any = "rbf",
+    alphas: Any = None,
+    cv: Any = 5,
+    method: str = "auto",
+    gamma: float | None = None,
+    degree: float = 3,
+    coef0: float = 1,
+    kernel_params: dict[str, Any] | None = None,
+    fit_intercept: bool = False,
+    sample_weight: Any = None,
+    groups: Any = None,
+    memory_budget: Any = "auto",
+    verbose: int = 0,
+) -> CrossValidationPath:
+    """Exact held-out predictions of kernel ridge regression for every ridge value.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        As for :meth:`KernelRidge.fit`.
+    kernel, gamma, degree, coef0, kernel_params, fit_intercept, memory_budget
+        As for :class:`KernelRidge`.
+    alphas : sequence of float, optional
+        Ridge values, each > 0; from the data if not given.
+    cv : int, "loo", splitter or iterable of (train, test), default=5
+    method : str, default="auto"
+        "refit", "inverse_blocks", "eigendecomposition", "block_recursive", or "auto" for the one
+        that is predicted to be fastest within the memory budget.
+    groups : array of shape (n_rows,), optional
+        Passed to the splitter.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Returns
+    -------
+    path : CrossValidationPath
+        `predictions`, `mse`, `fold_mse`, `best_alpha`, `method`, `plan`, `warnings`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ridgefold import cross_val_path
+    >>> X = np.linspace(0, 6, 60)[:, None]
+    >>> path = cross_val_path(X, np.sin(X[:, 0]), alphas=[1e-3, 1e-1, 10.0], cv="loo")
+    >>> path.mse.shape, path.best_alpha
+    ((3,), 0.001)
+    """
+    model = KernelRidge(
+        kernel=kernel,
+        gamma=gamma,
+        degree=degree,
+        coef0=coef0,
+        kernel_params=kernel_params,
+        memory_budget=memory_budget,
+    )
+    data = check_training_data(model, X, y, sample_weight, numeric_targets=True)
+    targets = data.y[:, None] if data.y.ndim == 1 else data.y
+    numbers = data.namespace.to_numpy(targets).astype(np.float64)
+    folds = folds_of(cv, data.X, numbers, classifier=False, groups=groups)
+    gram = model._gram(data.X)
+    values = (
+        alphas_from_data(gram.kernel if isinstance(gram, KernelGram) else kernel, data)
+        if alphas is None
+        else check_alphas(alphas)
+    )
+    problem = describe(data, targets, gram, values, bias=fit_intercept, folds=folds)
+    plan = plan_cross_validation(problem, available_resources(memory_budget), method)
+    with progress_bar(verbose, "cross-validating") as progress:
+        result = run_cross_validation(
+            plan,
+            gram,
+            folds,
+            targets,
+            values,
+            weights=data.weights,
+            bias=bool(fit_intercept),
+            progress=progress,
+        )
+    messages = _condition_messages(values, result.conditions, data.namespace.eps(data.like))
+    for message in messages:
+        warnings.warn(message, ConditionWarning, stacklevel=2)
+    return CrossValidationPath(
+        values, result.predictions, numbers[folds.stacked], folds, plan, result.conditions, messages
+    )
+
+
+def _condition_messages(alphas: np.ndarray, conditions: np.ndarray, eps: float) -> tuple[str, ...]:
+    known = np.isfinite(conditions)
+    digits = [
+        expected_digits(float(c), eps) if k else 16 for c, k in zip(conditions, known, strict=True)
+    ]
+    poor = [float(a) for a, d in zip(alphas, digits, strict=True) if d < 3]
+    if not poor:
+        return ()
+    return (
+        f"K + alpha·I is ill-conditioned for {len(poor)} of {len(alphas)} alphas (up to "
+        f"{max(poor):.2g}; condition number up to {np.nanmax(conditions):.1e}): expect fewer than "
+        "3 correct digits there",
+    )

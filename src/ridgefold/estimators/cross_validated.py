@@ -1,0 +1,121 @@
+"""What the models that choose their own kernel and ridge share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ridgefold.crossval import Folds
+from ridgefold.errors import InvalidInputError
+from ridgefold.estimators.base import KernelModel
+from ridgefold.estimators.describe import TrainingGram
+from ridgefold.estimators.grids import (
+    Candidate,
+    alphas_from_data,
+    check_alphas,
+    kernel_grid,
+)
+from ridgefold.estimators.progress import progress_bar
+from ridgefold.estimators.scoring import Truth, scoring_of
+from ridgefold.estimators.search import Choice, GridSearch, Settings, results_table
+from ridgefold.estimators.validation import TrainingData
+from ridgefold.kernels import Kernel, KernelGram, PrecomputedGram
+from ridgefold.linalg import Array
+
+
+class CrossValidatedModel(KernelModel):
+    """Search over kernels and alphas by exact cross-validation, then one fit on all rows."""
+
+    alphas: Any
+    length_scale: Any
+    cv: Any
+    scoring: Any
+    method: str
+    one_standard_error: bool
+    weighted_scores: bool
+    verbose: int
+
+    def _choose_and_fit(
+        self,
+        data: TrainingData,
+        targets: Array,
+        folds: Folds,
+        truth: Truth,
+        *,
+        alpha_per_target: bool = False,
+    ) -> None:
+        """Set all fitted attributes but those that depend on the shape of y."""
+        grid = kernel_grid(self.kernel, self._kernel_settings(), data)
+        middle = grid.candidates[len(grid.candidates) // 2].kernel
+        given = self.alphas is not None
+        alphas = check_alphas(self.alphas) if given else alphas_from_data(middle, data)
+
+        def gram_of(candidate: Candidate) -> TrainingGram:
+            if isinstance(candidate.kernel, Kernel):
+                return KernelGram(candidate.kernel, data.X)
+            return PrecomputedGram(data.X)
+
+        search = GridSearch(
+            data=data,
+            targets=targets,
+            folds=folds,
+            truth=truth,
+            scoring=scoring_of(self.scoring, classifier=truth.classes is not None),
+            settings=Settings(
+                bias=bool(self.fit_intercept),
+                method=self.method,
+                memory_budget=self.memory_budget,
+                alpha_per_target=alpha_per_target,
+                one_standard_error=bool(self.one_standard_error),
+            ),
+            gram_of=gram_of,
+        )
+        with (
+            np.errstate(over="ignore", invalid="ignore", divide="ignore"),
+            progress_bar(self.verbose, "choosing kernel and alpha") as progress,
+        ):
+            choice = search.run(grid, alphas, not given, progress)
+        self._solve_with(data, targets, gram_of(choice.candidate), choice.alphas)
+        self._set_choice(choice, folds, alpha_per_target)
+
+    def _kernel_settings(self) -> Mapping[str, Any]:
+        return {
+            "gamma": self.gamma,
+            "length_scale": self.length_scale,
+            "degree": self.degree,
+            "coef0": self.coef0,
+            "kernel_params": self.kernel_params,
+        }
+
+    def _set_choice(self, choice: Choice, folds: Folds, alpha_per_target: bool) -> None:
+        self.alpha_ = choice.alphas if alpha_per_target else float(choice.alphas[0])
+        self.best_params_ = {"alpha": self.alpha_, **choice.candidate.params}
+        self.best_score_ = choice.score
+        self.best_index_ = choice.best_index
+        self.cv_results_ = results_table(choice.trials)
+        self.cv_plan_ = choice.plan
+        self.n_splits_ = len(folds)
+        self.held_out_predictions_ = by_row(folds, choice.predictions)
+
+    def _score_weights(self, data: TrainingData, folds: Folds) -> np.ndarray | None:
+        if not self.weighted_scores:
+            return None
+        if data.weights is None:
+            raise InvalidInputError(
+                "weighted_scores=True needs sample_weight: pass it to fit, or leave it False"
+            )
+        return np.asarray(data.namespace.to_numpy(data.weights)[folds.stacked], np.float64)
+
+
+def by_row(folds: Folds, predictions: np.ndarray) -> np.ndarray:
+    """Stacked predictions (rows of all folds, t) as one row for each row of X.
+
+    Rows tested by several folds get the mean of their predictions, rows tested by none NaN.
+    """
+    out = np.zeros((folds.n_rows, predictions.shape[1]), dtype=predictions.dtype)
+    np.add.at(out, folds.stacked, predictions)
+    counts = np.bincount(folds.stacked, minlength=folds.n_rows)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return out / counts[:, None]

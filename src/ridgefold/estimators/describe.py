@@ -1,0 +1,50 @@
+"""From checked data to the problem that the planner sees."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ridgefold.crossval import Folds
+from ridgefold.estimators.validation import TrainingData
+from ridgefold.kernels import KernelGram, PrecomputedGram
+from ridgefold.linalg import Array
+from ridgefold.records import Problem
+
+TrainingGram = KernelGram | PrecomputedGram
+
+
+def describe(
+    data: TrainingData,
+    targets: Array,
+    gram: TrainingGram,
+    alphas: np.ndarray,
+    *,
+    bias: bool,
+    folds: Folds | None = None,
+) -> Problem:
+    """Shapes and settings of a fit, or with folds of a cross-validation."""
+    n_rows = int(data.X.shape[0])
+    test_sizes: tuple[int, ...] = ()
+    train_sizes: tuple[int, ...] = ()
+    if folds is not None:
+        test_sizes = folds.sizes
+        train_sizes = (
+            tuple(n_rows - size for size in test_sizes)
+            if folds.train is None
+            else tuple(len(rows) for rows in folds.train)
+        )
+    return Problem(
+        n_rows=n_rows,
+        n_columns=int(data.X.shape[1]),
+        n_targets=int(targets.shape[1]),
+        n_alphas=len(np.unique(alphas)),
+        smallest_alpha=float(alphas.min()),
+        itemsize=gram.itemsize,
+        feature_dimension=gram.feature_dimension,
+        bias=bool(bias),
+        weighted=data.weights is not None,
+        precomputed=isinstance(gram, PrecomputedGram),
+        test_sizes=test_sizes,
+        train_sizes=train_sizes,
+        complement_folds=folds is None or folds.complement,
+    )

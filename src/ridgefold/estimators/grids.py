@@ -1,0 +1,204 @@
+"""Which kernels and ridge values to try: those the user lists, or a grid from the data."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from scipy.spatial.distance import pdist
+
+from ridgefold.errors import InvalidInputError
+from ridgefold.estimators.validation import TrainingData
+from ridgefold.kernels import (
+    NAMED_KERNELS,
+    PRECOMPUTED,
+    Kernel,
+    KernelGram,
+    KernelSettings,
+    Laplacian,
+    PrecomputedGram,
+    resolve_kernel,
+)
+from ridgefold.kernels.distances import DistanceKernel
+
+_SAMPLE_ROWS = 500
+WIDTH_STEP = 2.0
+_WIDTH_STEPS = range(-3, 4)
+_ALPHAS_A_DECADE = 3
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A kernel to try, with the parameters to report it by."""
+
+    kernel: Kernel | str
+    params: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class KernelGrid:
+    """Kernels in the order in which ties are decided."""
+
+    candidates: tuple[Candidate, ...]
+    widths_from_data: bool
+    """True if the candidates are widths of one kernel, chosen here, that may be extended."""
+
+
+def _sample(data: TrainingData) -> np.ndarray:
+    """Evenly spaced rows as NumPy: the same ones every time."""
+    n = int(data.X.shape[0])
+    rows = np.unique(np.linspace(0, n - 1, min(n, _SAMPLE_ROWS)).astype(int))
+    if scipy.sparse.issparse(data.X):
+        return np.asarray(data.X[rows].toarray(), dtype=np.float64)
+    return data.namespace.to_numpy(data.namespace.take_rows(data.X, rows)).astype(np.float64)
+
+
+def median_distance(data: TrainingData, *, manhattan: bool) -> float:
+    """Median distance between rows, from a sample; 1 if all rows are the same."""
+    distances = pdist(_sample(data), "cityblock" if manhattan else "euclidean")
+    positive = distances[distances > 0]
+    return float(np.median(positive)) if len(positive) else 1.0
+
+
+def _as_options(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple, np.ndarray)) else [value]
+
+
+def kernel_grid(kernel: Any, settings: Mapping[str, Any], data: TrainingData) -> KernelGrid:
+    """The kernels that `kernel` and its parameters stand for.
+
+    `settings` holds gamma, length_scale, degree, coef0 (each a number, or a list to choose
+    from) and kernel_params. A named kernel of distances without a width gets widths from the
+    data: powers of two around the median distance.
+    """
+    if isinstance(kernel, (list, tuple)):
+        if not kernel:
+            raise InvalidInputError("kernel is an empty list: give at least one kernel")
+        parts = [kernel_grid(each, settings, data).candidates for each in kernel]
+        return KernelGrid(
+            tuple(
+                Candidate(c.kernel, {"kernel": each, **c.params})
+                for each, part in zip(kernel, parts, strict=True)
+                for c in part
+            ),
+            widths_from_data=False,
+        )
+    if isinstance(kernel, str) and kernel == PRECOMPUTED:
+        return KernelGrid((Candidate(PRECOMPUTED, {}),), widths_from_data=False)
+    named = isinstance(kernel, str) and kernel in NAMED_KERNELS
+    parameters = dict(settings["kernel_params"] or {})
+    no_width = (
+        settings["gamma"] is None
+        and settings["length_scale"] is None
+        and "length_scale" not in parameters
+        and "gamma" not in parameters
+    )
+    if named and no_width and issubclass(NAMED_KERNELS[kernel][0], DistanceKernel):
+        manhattan = issubclass(NAMED_KERNELS[kernel][0], Laplacian)
+        middle = median_distance(data, manhattan=manhattan)
+        widths = [middle * WIDTH_STEP**step for step in _WIDTH_STEPS]
+        return KernelGrid(
+            tuple(_named(kernel, settings, {"length_scale": w}, data) for w in widths),
+            widths_from_data=True,
+        )
+    if not named:
+        resolved = resolve_kernel(kernel, KernelSettings(parameters=parameters), data.X.shape[1])
+        return KernelGrid((Candidate(resolved, {}),), widths_from_data=False)
+    axes = {
+        name: _as_options(settings[name])
+        for name in ("coef0", "degree", "gamma", "length_scale")
+        if isinstance(settings[name], (list, tuple, np.ndarray)) or name == "length_scale"
+    }
+    if settings["length_scale"] is None:
+        del axes["length_scale"]
+    if any(not options for options in axes.values()):
+        raise InvalidInputError(f"a list of kernel parameters is empty: {axes}")
+    candidates = [
+        _named(kernel, settings, dict(zip(axes, values, strict=True)), data)
+        for values in itertools.product(*axes.values())
+    ]
+    return KernelGrid(tuple(candidates), widths_from_data=False)
+
+
+def _named(
+    kernel: str, settings: Mapping[str, Any], chosen: Mapping[str, Any], data: TrainingData
+) -> Candidate:
+    parameters = dict(settings["kernel_params"] or {})
+    if "length_scale" in chosen:
+        parameters["length_scale"] = chosen["length_scale"]
+    resolved = resolve_kernel(
+        kernel,
+        KernelSettings(
+            gamma=chosen.get("gamma", settings["gamma"]),
+            degree=chosen.get("degree", settings["degree"]),
+            coef0=chosen.get("coef0", settings["coef0"]),
+            parameters=parameters,
+        ),
+        int(data.X.shape[1]),
+    )
+    return Candidate(resolved, chosen)
+
+
+def wider(candidate: Candidate, factor: float) -> Candidate:
+    """The same kernel with its width multiplied."""
+    import dataclasses
+
+    assert isinstance(candidate.kernel, DistanceKernel)
+    width = candidate.params["length_scale"] * factor
+    return Candidate(
+        dataclasses.replace(candidate.kernel, length_scale=width), {"length_scale": width}
+    )
+
+
+def check_alphas(alphas: Any) -> np.ndarray:
+    """Ridge values to choose from: finite and > 0, none twice."""
+    values = np.asarray(_as_options(alphas))
+    if values.dtype.kind not in "iuf" or values.ndim != 1 or values.size == 0:
+        raise InvalidInputError(f"alphas must be a sequence of numbers > 0, got {alphas!r}")
+    values = values.astype(np.float64)
+    wrong = values[~(np.isfinite(values) & (values > 0))]
+    if wrong.size:
+        raise InvalidInputError(
+            f"alphas must be finite and > 0, got {wrong[0]:g}: cross-validation needs K + alpha·I "
+            "to be regular (use KernelRidge for alpha = 0)"
+        )
+    if len(np.unique(values)) != len(values):
+        raise InvalidInputError(f"alphas must not hold a value twice, got {values.tolist()}")
+    return values
+
+
+def alphas_from_data(kernel: Kernel | str, data: TrainingData) -> np.ndarray:
+    """Whole decades from far below to just above the largest eigenvalue of K.
+
+    Above it a ridge shrinks everything to zero; seven decades below (four in float32) it no
+    longer changes the fit. The eigenvalue is estimated on a sample of rows.
+    """
+    n = int(data.X.shape[0])
+    if isinstance(kernel, Kernel):
+        matrix = KernelGram(kernel, _sample(data)).full()
+    else:
+        rows = np.unique(np.linspace(0, n - 1, min(n, _SAMPLE_ROWS)).astype(int))
+        matrix = data.namespace.to_numpy(PrecomputedGram(data.X).block(rows, rows))
+    matrix = np.asarray(matrix, dtype=np.float64)
+    if not np.all(np.isfinite(matrix)):
+        raise InvalidInputError(
+            "the kernel overflows on these rows, so no alphas can be chosen: scale the columns "
+            "of X, or give alphas"
+        )
+    largest = float(np.linalg.eigvalsh(matrix)[-1]) * n / len(matrix)
+    largest = largest if largest > 0 else 1.0
+    decades = 4 if data.namespace.itemsize(data.like) == 4 else 7
+    high = math.ceil(math.log10(largest))
+    low = math.floor(math.log10(largest)) - decades
+    return np.logspace(low, high, _ALPHAS_A_DECADE * (high - low) + 1)
+
+
+def further_alphas(alphas: np.ndarray, *, below: bool) -> np.ndarray:
+    """Two more decades beyond an end of the grid."""
+    steps = np.arange(1, 2 * _ALPHAS_A_DECADE + 1) / _ALPHAS_A_DECADE
+    return np.sort(alphas.min() * 10.0**-steps if below else alphas.max() * 10.0**steps)

@@ -1,0 +1,217 @@
+"""Regression that chooses its own kernel width and ridge."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import MultiOutputMixin, RegressorMixin
+
+from ridgefold.estimators.base import KernelRegressor
+from ridgefold.estimators.cross_validated import CrossValidatedModel
+from ridgefold.estimators.scoring import Truth
+from ridgefold.estimators.splits import folds_of
+from ridgefold.estimators.validation import check_training_data, unchanged_on_error
+from ridgefold.linalg import Array
+
+
+class _CrossValidatedRegressor(
+    MultiOutputMixin, RegressorMixin, CrossValidatedModel, KernelRegressor
+):
+    """`fit` and `predict` of the regressors below."""
+
+    alpha_per_target: bool
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
+        """Choose kernel and alpha by cross-validation, then fit on all rows.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_rows, n_columns)
+            The kernel matrix (n_rows, n_rows) if ``kernel="precomputed"``.
+        y : array of shape (n_rows,) or (n_rows, n_targets)
+        sample_weight : float or array of shape (n_rows,), optional
+            Weights of the fits; scores count every row once unless ``weighted_scores``.
+        groups : array of shape (n_rows,), optional
+            Passed to the splitter.
+        """
+        with unchanged_on_error(self):
+            data = check_training_data(self, X, y, sample_weight, numeric_targets=True)
+            one_target = data.y.ndim == 1
+            targets = data.y[:, None] if one_target else data.y
+            numbers = data.namespace.to_numpy(targets).astype(np.float64)
+            folds = folds_of(self.cv, data.X, numbers, classifier=False, groups=groups)
+            truth = Truth(folds, numbers[folds.stacked], self._score_weights(data, folds))
+            self._choose_and_fit(
+                data, targets, folds, truth, alpha_per_target=bool(self.alpha_per_target)
+            )
+            self._set_coefficients(one_target)
+            if one_target:
+                self.held_out_predictions_ = self.held_out_predictions_[:, 0]
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Predictions for the rows of X, in blocks of bounded memory."""
+        return self._predict_numbers(X)
+
+
+class KernelRidgeCV(_CrossValidatedRegressor):
+    """Kernel ridge regression that chooses kernel width and ridge by exact cross-validation.
+
+    Every fold's error is that of a model that never saw the fold, for every ridge value, at
+    about the cost of one decomposition for each kernel.
+
+    Parameters
+    ----------
+    alphas : sequence of float, optional
+        Ridge values to choose from, each > 0. By default from the data: whole decades up to the
+        largest eigenvalue of the kernel matrix, further if the best one lies at an end.
+    kernel : str, kernel object, callable or list of them, default="rbf"
+        As in :class:`KernelRidge`; of a list, the best is chosen. A named kernel of distances
+        ("rbf", "laplacian", "matern", "rational_quadratic") without `gamma` or `length_scale`
+        gets widths from the data: powers of two around the median distance, further if the
+        best one lies at an end.
+    gamma, length_scale, degree, coef0 : float or list of float
+        Parameters of a named kernel; of a list, the best is chosen.
+    kernel_params : dict, optional
+    fit_intercept : bool, default=False
+        Add a bias that is not penalised.
+    cv : int, "loo", splitter or iterable of (train, test), default=5
+        A number means consecutive folds, as for ``GridSearchCV``.
+    scoring : str, callable or None
+        None: mean squared error over all held-out rows together. A scikit-learn name: averaged
+        over folds, as ``GridSearchCV`` does. A callable: ``scoring(y_true, y_predicted)`` on all
+        held-out rows, higher is better. Ties go to the first in grid order.
+    method : str, default="auto"
+        Cross-validation method: "refit", "inverse_blocks", "eigendecomposition" or
+        "block_recursive".
+    alpha_per_target : bool, default=False
+        Choose one ridge for each target.
+    one_standard_error : bool, default=False
+        Take the largest alpha whose score is within one standard error of the best.
+    weighted_scores : bool, default=False
+        Weight the scores by `sample_weight` too.
+    solver, tol, memory_budget
+        As in :class:`KernelRidge`.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    alpha_ : float or array of shape (n_targets,)
+    kernel_ : Kernel
+    best_params_, best_score_, best_index_, cv_results_
+        As `GridSearchCV` has them.
+    held_out_predictions_ : array of shape (n_rows,) or (n_rows, n_targets)
+        Prediction of every row by the model of the chosen parameters that did not see it. Rows
+        that several folds test have the mean, rows that none tests NaN.
+    cv_plan_, plan_ : Plan
+        How the cross-validation and the last fit were computed, and what else was possible.
+    dual_coef_, intercept_, X_fit_
+        As in :class:`KernelRidge`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ridgefold import KernelRidgeCV
+    >>> X = np.linspace(0, 6, 60)[:, None]
+    >>> model = KernelRidgeCV(cv=5).fit(X, np.sin(X[:, 0]))
+    >>> bool(model.best_score_ > -1e-3)
+    True
+    """
+
+    def __init__(
+        self,
+        alphas: Any = None,
+        *,
+        kernel: Any = "rbf",
+        gamma: Any = None,
+        length_scale: Any = None,
+        degree: Any = 3,
+        coef0: Any = 1,
+        kernel_params: dict[str, Any] | None = None,
+        fit_intercept: bool = False,
+        cv: Any = 5,
+        scoring: Any = None,
+        method: str = "auto",
+        alpha_per_target: bool = False,
+        one_standard_error: bool = False,
+        weighted_scores: bool = False,
+        solver: str = "auto",
+        tol: float | None = None,
+        memory_budget: Any = "auto",
+        verbose: int = 0,
+    ) -> None:
+        self.alphas = alphas
+        self.kernel = kernel
+        self.gamma = gamma
+        self.length_scale = length_scale
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.fit_intercept = fit_intercept
+        self.cv = cv
+        self.scoring = scoring
+        self.method = method
+        self.alpha_per_target = alpha_per_target
+        self.one_standard_error = one_standard_error
+        self.weighted_scores = weighted_scores
+        self.solver = solver
+        self.tol = tol
+        self.memory_budget = memory_budget
+        self.verbose = verbose
+
+
+class LSSVMRegressorCV(_CrossValidatedRegressor):
+    """LS-SVM regression that chooses kernel width and ridge by exact cross-validation.
+
+    :class:`KernelRidgeCV` with an unpenalised bias by default; see there for the arguments.
+
+    Parameters
+    ----------
+    alphas, kernel, gamma, length_scale, degree, coef0, kernel_params, cv, scoring, method, \
+alpha_per_target, one_standard_error, weighted_scores, solver, tol, memory_budget, verbose
+        As in :class:`KernelRidgeCV`.
+    fit_intercept : bool, default=True
+    """
+
+    def __init__(
+        self,
+        alphas: Any = None,
+        *,
+        kernel: Any = "rbf",
+        gamma: Any = None,
+        length_scale: Any = None,
+        degree: Any = 3,
+        coef0: Any = 1,
+        kernel_params: dict[str, Any] | None = None,
+        fit_intercept: bool = True,
+        cv: Any = 5,
+        scoring: Any = None,
+        method: str = "auto",
+        alpha_per_target: bool = False,
+        one_standard_error: bool = False,
+        weighted_scores: bool = False,
+        solver: str = "auto",
+        tol: float | None = None,
+        memory_budget: Any = "auto",
+        verbose: int = 0,
+    ) -> None:
+        self.alphas = alphas
+        self.kernel = kernel
+        self.gamma = gamma
+        self.length_scale = length_scale
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.fit_intercept = fit_intercept
+        self.cv = cv
+        self.scoring = scoring
+        self.method = method
+        self.alpha_per_target = alpha_per_target
+        self.one_standard_error = one_standard_error
+        self.weighted_scores = weighted_scores
+        self.solver = solver
+        self.tol = tol
+        self.memory_budget = memory_budget
+        self.verbose = verbose

@@ -1,0 +1,137 @@
+"""Classification that chooses its own kernel width and ridge."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+
+from ridgefold.estimators.cross_validated import CrossValidatedModel
+from ridgefold.estimators.ls_svm import label_targets, labels_of
+from ridgefold.estimators.scoring import Truth
+from ridgefold.estimators.splits import folds_of
+from ridgefold.estimators.validation import check_training_data, unchanged_on_error
+from ridgefold.linalg import Array
+
+
+class LSSVMClassifierCV(ClassifierMixin, CrossValidatedModel):
+    """LS-SVM classification that chooses kernel width and ridge by exact cross-validation.
+
+    Parameters
+    ----------
+    alphas, kernel, gamma, length_scale, degree, coef0, kernel_params, method, \
+one_standard_error, weighted_scores, solver, tol, memory_budget, verbose
+        As in :class:`KernelRidgeCV`.
+    fit_intercept : bool, default=True
+    class_weight : dict, "balanced" or None
+    cv : int, "loo", splitter or iterable of (train, test), default=5
+        A number means stratified folds, as for ``GridSearchCV``.
+    scoring : str, callable or None
+        None: the share of all held-out rows that are classified rightly. A scikit-learn name
+        ("balanced_accuracy", "roc_auc", …): from held-out decision values, averaged over folds.
+        A callable: ``scoring(labels, predicted_labels)`` on all held-out rows.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    alpha_, kernel_, best_params_, best_score_, best_index_, cv_results_, cv_plan_, plan_
+        As in :class:`KernelRidgeCV`.
+    held_out_predictions_ : array of shape (n_rows,)
+        The class of every row by the model that did not see it; None for rows in no test set.
+    held_out_decisions_ : array of shape (n_rows,) or (n_rows, n_classes)
+        The decision values behind them.
+
+    Notes
+    -----
+    A fold whose training rows hold a single class is no error: ridge on labels is defined
+    there, and classifies every row as that class.
+    """
+
+    def __init__(
+        self,
+        alphas: Any = None,
+        *,
+        kernel: Any = "rbf",
+        gamma: Any = None,
+        length_scale: Any = None,
+        degree: Any = 3,
+        coef0: Any = 1,
+        kernel_params: dict[str, Any] | None = None,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        cv: Any = 5,
+        scoring: Any = None,
+        method: str = "auto",
+        one_standard_error: bool = False,
+        weighted_scores: bool = False,
+        solver: str = "auto",
+        tol: float | None = None,
+        memory_budget: Any = "auto",
+        verbose: int = 0,
+    ) -> None:
+        self.alphas = alphas
+        self.kernel = kernel
+        self.gamma = gamma
+        self.length_scale = length_scale
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.cv = cv
+        self.scoring = scoring
+        self.method = method
+        self.one_standard_error = one_standard_error
+        self.weighted_scores = weighted_scores
+        self.solver = solver
+        self.tol = tol
+        self.memory_budget = memory_budget
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
+        """Choose kernel and alpha by cross-validation, then fit on all rows."""
+        with unchanged_on_error(self):
+            data = check_training_data(self, X, y, sample_weight, numeric_targets=False)
+            score_data = data
+            data, targets, classes = label_targets(self, data, self.class_weight)
+            labels = np.asarray(classes)[self._codes(data.namespace.to_numpy(targets))]
+            folds = folds_of(self.cv, data.X, labels, classifier=True, groups=groups)
+            truth = Truth(
+                folds,
+                labels[folds.stacked],
+                self._score_weights(score_data, folds),
+                np.asarray(classes),
+            )
+            self._choose_and_fit(data, targets, folds, truth)
+            self.classes_ = classes
+            self._set_coefficients(one_target=targets.shape[1] == 1)
+            self._set_held_out(truth)
+        return self
+
+    @staticmethod
+    def _codes(columns: np.ndarray) -> np.ndarray:
+        """Class numbers from columns of ±1."""
+        if columns.shape[1] == 1:
+            return np.asarray(columns[:, 0] > 0, dtype=int)
+        return np.argmax(columns, axis=1)
+
+    def _set_held_out(self, truth: Truth) -> None:
+        decisions = self.held_out_predictions_
+        labels = truth.labels_of(decisions)
+        untested = np.isnan(decisions[:, 0])
+        if untested.any():
+            labels = labels.astype(object)
+            labels[untested] = None
+        self.held_out_predictions_ = labels
+        self.held_out_decisions_ = decisions[:, 0] if decisions.shape[1] == 1 else decisions
+
+    def decision_function(self, X: Any) -> Array:
+        """Decision values: one a row for two classes (positive: the second), else one a class."""
+        values = self._decision(X)
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def predict(self, X: Any) -> Array:
+        """The class of each row."""
+        decisions = self._decision(X)
+        return labels_of(self.classes_, decisions)

@@ -1,0 +1,199 @@
+"""Scores of held-out predictions. Higher is better.
+
+`scoring=None` pools the rows of all folds, as the papers do: mean squared error (negated), or
+for classes the share of rows classified rightly. A scikit-learn name is computed for each fold
+and averaged, as `GridSearchCV` does. A callable gets all held-out rows at once.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.metrics import get_scorer
+
+from ridgefold.crossval import Folds
+from ridgefold.errors import InvalidInputError
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores for every α."""
+
+    overall: np.ndarray
+    """What candidates are compared by, shape (n_alphas,)."""
+    by_fold: np.ndarray
+    """Shape (n_alphas, n_folds)."""
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What the predictions are compared with, in the order of the stacked test rows."""
+
+    folds: Folds
+    y: np.ndarray
+    """Targets (rows, t), or for classes the labels (rows,)."""
+    weights: np.ndarray | None
+    """Weights of the scores; None counts every row once."""
+    classes: np.ndarray | None = None
+
+    def labels_of(self, decisions: np.ndarray) -> np.ndarray:
+        """Labels for decision values (…, rows, t)."""
+        assert self.classes is not None
+        if decisions.shape[-1] == 1:
+            codes = (decisions[..., 0] > 0).astype(int)
+        else:
+            codes = np.argmax(decisions, axis=-1)
+        return np.asarray(self.classes[codes])
+
+
+class Scoring(Protocol):
+    def __call__(self, truth: Truth, predictions: np.ndarray) -> Scores:
+        """Score predictions of shape (n_alphas, rows, t)."""
+
+
+def scoring_of(scoring: Any, *, classifier: bool) -> Scoring:
+    """The rule that `scoring` stands for."""
+    if scoring is None:
+        return _pooled_accuracy if classifier else _pooled_squared_error
+    if isinstance(scoring, str):
+        simple = {} if classifier else _SQUARED_AND_ABSOLUTE
+        if scoring in simple:
+            return simple[scoring]
+        try:
+            scorer = get_scorer(scoring)
+        except (ValueError, KeyError):
+            raise InvalidInputError(
+                f"scoring must be a scikit-learn scorer's name, a callable or None, got "
+                f"{scoring!r}: sklearn.metrics.get_scorer_names() lists the names"
+            ) from None
+        return _by_scorer(scorer, scoring)
+    if callable(scoring):
+        return _by_callable(scoring)
+    raise InvalidInputError(
+        f"scoring must be a scikit-learn scorer's name, a callable or None, got {scoring!r}"
+    )
+
+
+def _fold_means(truth: Truth, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Weighted means of values (n_alphas, rows), over all rows and over every fold."""
+    weights = np.ones(values.shape[1]) if truth.weights is None else truth.weights
+    starts = [run.start for run in truth.folds.runs]
+    sums = np.add.reduceat(values * weights, starts, axis=1)
+    totals = np.add.reduceat(weights, starts)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return sums.sum(axis=1) / totals.sum(), sums / totals
+
+
+def _pooled_squared_error(truth: Truth, predictions: np.ndarray) -> Scores:
+    errors = np.mean((predictions - truth.y) ** 2, axis=2)
+    pooled, by_fold = _fold_means(truth, errors)
+    return Scores(-pooled, -by_fold)
+
+
+def _pooled_accuracy(truth: Truth, predictions: np.ndarray) -> Scores:
+    right = (truth.labels_of(predictions) == truth.y).astype(float)
+    return Scores(*_fold_means(truth, right))
+
+
+def _averaged(error: Callable[[np.ndarray], np.ndarray], root: bool = False) -> Scoring:
+    """A named error of every fold, averaged over folds: GridSearchCV's numbers, vectorised."""
+
+    def score(truth: Truth, predictions: np.ndarray) -> Scores:
+        errors = error(predictions - truth.y)
+        if root:  # the root of each target's mean, then the mean over targets
+            by_target = [_fold_means(truth, errors[:, :, j])[1] for j in range(errors.shape[2])]
+            by_fold = np.mean(np.sqrt(by_target), axis=0)
+        else:
+            by_fold = _fold_means(truth, np.mean(errors, axis=2))[1]
+        return Scores(-by_fold.mean(axis=1), -by_fold)
+
+    return score
+
+
+_SQUARED_AND_ABSOLUTE: dict[str, Scoring] = {
+    "neg_mean_squared_error": _averaged(np.square),
+    "neg_root_mean_squared_error": _averaged(np.square, root=True),
+    "neg_mean_absolute_error": _averaged(np.abs),
+}
+
+
+def _by_callable(function: Callable[[Any, Any], float]) -> Scoring:
+    """A function of (true, predicted) on all held-out rows; for classes, of labels."""
+
+    def score(truth: Truth, predictions: np.ndarray) -> Scores:
+        values = truth.labels_of(predictions) if truth.classes is not None else predictions
+        if values.ndim == 3 and values.shape[2] == 1:
+            values = values[:, :, 0]
+        y = truth.y[:, 0] if truth.y.ndim == 2 and truth.y.shape[1] == 1 else truth.y
+        overall = [float(function(y, row)) for row in values]
+        by_fold = [
+            [float(function(y[run], row[run])) for run in truth.folds.runs] for row in values
+        ]
+        return Scores(np.asarray(overall), np.asarray(by_fold))
+
+    return score
+
+
+class _HeldOutRegressor(RegressorMixin, BaseEstimator):
+    """Answers a scorer with predictions that were made elsewhere: X holds their row numbers."""
+
+    def __init__(self, values: np.ndarray | None = None) -> None:
+        self.values = values
+        self.fitted_ = True
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        assert self.values is not None
+        values: np.ndarray = self.values[X[:, 0]]
+        return values[:, 0] if values.shape[1] == 1 else values
+
+
+class _HeldOutClassifier(ClassifierMixin, BaseEstimator):
+    """The same for classes."""
+
+    def __init__(self, truth: Truth | None = None, values: np.ndarray | None = None) -> None:
+        self.truth = truth
+        self.values = values
+        self.classes_ = None if truth is None else truth.classes
+
+    def decision_function(self, X: np.ndarray) -> np.ndarray:
+        assert self.values is not None
+        values: np.ndarray = self.values[X[:, 0]]
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        assert self.truth is not None
+        assert self.values is not None
+        return self.truth.labels_of(self.values[X[:, 0]])
+
+
+def _by_scorer(scorer: Any, name: str) -> Scoring:
+    def score(truth: Truth, predictions: np.ndarray) -> Scores:
+        rows = np.arange(predictions.shape[1])[:, None]
+        y = truth.y[:, 0] if truth.y.ndim == 2 and truth.y.shape[1] == 1 else truth.y
+        by_fold = np.empty((len(predictions), len(truth.folds)))
+        for j, values in enumerate(predictions):
+            model = (
+                _HeldOutRegressor(values)
+                if truth.classes is None
+                else _HeldOutClassifier(truth, values)
+            )
+            for k, run in enumerate(truth.folds.runs):
+                extra = {} if truth.weights is None else {"sample_weight": truth.weights[run]}
+                try:
+                    with warnings.catch_warnings():
+                        # An undefined score is NaN, and a candidate with NaN cannot win.
+                        warnings.simplefilter("ignore", UndefinedMetricWarning)
+                        by_fold[j, k] = scorer(model, rows[run], y[run], **extra)
+                except (ValueError, TypeError, AttributeError) as error:
+                    raise InvalidInputError(
+                        f"scoring={name!r} cannot score these held-out predictions: {error}"
+                    ) from None
+        return Scores(by_fold.mean(axis=1), by_fold)
+
+    return score

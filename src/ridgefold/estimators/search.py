@@ -1,0 +1,310 @@
+"""Choose kernel and ridge by exact cross-validation."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ridgefold.crossval import Folds, Progress
+from ridgefold.engine import run_cross_validation
+from ridgefold.errors import ConditionWarning, InvalidInputError
+from ridgefold.estimators.describe import TrainingGram, describe
+from ridgefold.estimators.grids import (
+    WIDTH_STEP,
+    Candidate,
+    KernelGrid,
+    further_alphas,
+    wider,
+)
+from ridgefold.estimators.scoring import Scoring, Truth
+from ridgefold.estimators.validation import TrainingData
+from ridgefold.linalg import Array
+from ridgefold.planning import available_resources, plan_cross_validation
+from ridgefold.records import Plan
+
+_MOST_EXTENSIONS = 4
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to search."""
+
+    bias: bool
+    method: str
+    memory_budget: Any
+    alpha_per_target: bool
+    one_standard_error: bool
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One (kernel, alpha) pair and how it did."""
+
+    candidate: Candidate
+    alpha: float
+    overall: float
+    by_fold: np.ndarray
+    by_target: np.ndarray
+    """Score of every target by itself (only with one alpha a target, else empty)."""
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the search found."""
+
+    candidate: Candidate
+    alphas: np.ndarray
+    """The chosen ridge for every target, shape (t,)."""
+    score: float
+    trials: tuple[Trial, ...]
+    best_index: int
+    predictions: np.ndarray
+    """Held-out predictions of the choice, shape (rows of all folds, t)."""
+    plan: Plan
+
+
+@dataclass(frozen=True)
+class _Leader:
+    """The kernel that leads so far, with its held-out predictions: the others' are dropped."""
+
+    candidate: Candidate
+    merit: float
+    alphas: np.ndarray
+    predictions: np.ndarray
+
+
+@dataclass
+class GridSearch:
+    """Evaluates kernels over all alphas, one cross-validation path each."""
+
+    data: TrainingData
+    targets: Array
+    folds: Folds
+    truth: Truth
+    scoring: Scoring
+    settings: Settings
+    gram_of: Callable[[Candidate], TrainingGram]
+    _plan: Plan | None = None
+    _leader: _Leader | None = None
+
+    def run(
+        self, grid: KernelGrid, alphas: np.ndarray, extend_alphas: bool, progress: Progress
+    ) -> Choice:
+        """Try the grid; extend it where the best pair lies on an edge that was chosen here."""
+        candidates = list(grid.candidates)
+        count = len(candidates)
+
+        def part(k: int) -> Progress:
+            return lambda share: progress((k + share) / count)
+
+        table = [self._evaluate(c, alphas, part(k)) for k, c in enumerate(candidates)]
+        # scikit-learn's ParameterGrid runs through the kernels for each alpha; ties go to the
+        # first in that order.
+        trials = [table[k][j] for j in range(len(alphas)) for k in range(count)]
+        for _ in range(_MOST_EXTENSIONS):
+            best = trials[self._best(trials)]
+            more: list[Trial] = []
+            if extend_alphas and best.alpha in (alphas.min(), alphas.max()):
+                new = further_alphas(alphas, below=best.alpha == alphas.min())
+                more += self._evaluate(best.candidate, new, _silent)
+                alphas = np.concatenate([alphas, new])
+            widths = [c.params.get("length_scale") for c in candidates]
+            if grid.widths_from_data and best.candidate in (candidates[0], candidates[-1]):
+                below = best.candidate == candidates[0]
+                new_width = wider(best.candidate, 1 / WIDTH_STEP if below else WIDTH_STEP)
+                assert new_width.params["length_scale"] not in widths
+                candidates.insert(0 if below else len(candidates), new_width)
+                more += self._evaluate(new_width, alphas, _silent)
+            if not more:
+                break
+            trials += more
+        return self._choose(trials)
+
+    def _evaluate(
+        self, candidate: Candidate, alphas: np.ndarray, progress: Progress
+    ) -> list[Trial]:
+        """Every alpha with one kernel."""
+        started = time.perf_counter()
+        predictions = self._path(candidate, alphas, progress)
+        scores = self.scoring(self.truth, predictions)
+        by_target = np.empty((len(alphas), 0))
+        if self.settings.alpha_per_target:
+            by_target = np.stack(
+                [
+                    self.scoring(self._truth_of(j), predictions[:, :, j : j + 1]).overall
+                    for j in range(predictions.shape[2])
+                ],
+                axis=1,
+            )
+        self._keep_if_leading(candidate, alphas, predictions, scores.overall, by_target)
+        seconds = (time.perf_counter() - started) / (len(alphas) * len(self.folds))
+        return [
+            Trial(
+                candidate,
+                float(alpha),
+                float(scores.overall[j]),
+                scores.by_fold[j],
+                by_target[j],
+                seconds,
+            )
+            for j, alpha in enumerate(alphas)
+        ]
+
+    def _keep_if_leading(
+        self,
+        candidate: Candidate,
+        alphas: np.ndarray,
+        predictions: np.ndarray,
+        overall: np.ndarray,
+        by_target: np.ndarray,
+    ) -> None:
+        scores = by_target if self.settings.alpha_per_target else overall[:, None]
+        merit = float(np.max(np.where(np.isfinite(scores), scores, -np.inf), axis=0).mean())
+        leader = self._leader
+        if leader is not None and leader.candidate == candidate:
+            alphas = np.concatenate([leader.alphas, alphas])
+            predictions = np.concatenate([leader.predictions, predictions])
+            merit = max(merit, leader.merit)
+        elif leader is not None and merit <= leader.merit:
+            return
+        self._leader = _Leader(candidate, merit, alphas, predictions)
+
+    def _truth_of(self, target: int) -> Truth:
+        return Truth(
+            self.truth.folds,
+            self.truth.y[:, target : target + 1],
+            self.truth.weights,
+            self.truth.classes,
+        )
+
+    def _path(self, candidate: Candidate, alphas: np.ndarray, progress: Progress) -> np.ndarray:
+        gram = self.gram_of(candidate)
+        problem = describe(
+            self.data, self.targets, gram, alphas, bias=self.settings.bias, folds=self.folds
+        )
+        self._plan = plan_cross_validation(
+            problem, available_resources(self.settings.memory_budget), self.settings.method
+        )
+        with warnings.catch_warnings():
+            # Tiny ridge values of the grid are ill-conditioned; the one that wins is checked
+            # when it is fitted.
+            warnings.simplefilter("ignore", ConditionWarning)
+            result = run_cross_validation(
+                self._plan,
+                gram,
+                self.folds,
+                self.targets,
+                alphas,
+                weights=self.data.weights,
+                bias=self.settings.bias,
+                progress=progress,
+            )
+        return gram.namespace.to_numpy(result.predictions)
+
+    # -- choice --------------------------------------------------------------------------
+
+    @staticmethod
+    def _best(trials: list[Trial]) -> int:
+        """The first trial with the highest finite score."""
+        scores = np.asarray([trial.overall for trial in trials])
+        scores = np.where(np.isfinite(scores), scores, -np.inf)
+        if not np.any(np.isfinite(scores)):
+            raise InvalidInputError(
+                "no pair of kernel and alpha has a finite score: check that scoring is defined on "
+                "every fold (a fold with one class, or one row, leaves some scores undefined)"
+            )
+        return int(np.argmax(scores))
+
+    def _choose(self, trials: list[Trial]) -> Choice:
+        index = self._best(trials)
+        if self.settings.one_standard_error:
+            index = self._largest_within_one_error(trials, index)
+        candidate, score = trials[index].candidate, trials[index].overall
+        alphas = np.full(self.targets.shape[1], trials[index].alpha)
+        if self.settings.alpha_per_target:
+            index, alphas, score = self._best_by_target(trials)
+            candidate = trials[index].candidate
+        predictions = self._predictions_of(candidate, alphas)
+        assert self._plan is not None
+        return Choice(candidate, alphas, score, tuple(trials), index, predictions, self._plan)
+
+    @staticmethod
+    def _largest_within_one_error(trials: list[Trial], best: int) -> int:
+        """The largest alpha of the winning kernel within one standard error of the best score."""
+        spread = np.std(trials[best].by_fold, ddof=1) if len(trials[best].by_fold) > 1 else 0.0
+        floor = trials[best].overall - spread / np.sqrt(len(trials[best].by_fold))
+        same = [
+            (trial.alpha, i)
+            for i, trial in enumerate(trials)
+            if trial.candidate == trials[best].candidate and trial.overall >= floor
+        ]
+        return max(same)[1]
+
+    def _best_by_target(self, trials: list[Trial]) -> tuple[int, np.ndarray, float]:
+        """The kernel whose targets do best on average when each has its own best alpha."""
+        best: tuple[float, int, np.ndarray] | None = None
+        kernels: list[Candidate] = []
+        for trial in trials:
+            if trial.candidate not in kernels:
+                kernels.append(trial.candidate)
+        for kernel in kernels:
+            indices = [i for i, trial in enumerate(trials) if trial.candidate == kernel]
+            scores = np.stack([trials[i].by_target for i in indices])
+            scores = np.where(np.isfinite(scores), scores, -np.inf)
+            winners = np.argmax(scores, axis=0)
+            mean = float(scores[winners, np.arange(scores.shape[1])].mean())
+            if best is None or mean > best[0]:
+                chosen = np.asarray([trials[indices[w]].alpha for w in winners])
+                best = (mean, indices[int(winners[0])], chosen)
+        assert best is not None
+        return best[1], best[2], best[0]
+
+    def _predictions_of(self, candidate: Candidate, alphas: np.ndarray) -> np.ndarray:
+        leader = self._leader
+        if leader is not None and leader.candidate == candidate:
+            known, path = leader.alphas, leader.predictions
+        else:  # another kernel was as good, and stands earlier in the grid
+            known = np.unique(alphas)
+            path = self._path(candidate, known, _silent)
+        where = [int(np.flatnonzero(known == alpha)[0]) for alpha in alphas]
+        return np.stack([path[w, :, j] for j, w in enumerate(where)], axis=1)
+
+
+def _silent(share: float) -> None:
+    """Work that is too short to report."""
+
+
+def results_table(trials: tuple[Trial, ...]) -> dict[str, Any]:
+    """`cv_results_` in scikit-learn's shape."""
+    keys = list(dict.fromkeys(["alpha", *(k for trial in trials for k in trial.candidate.params)]))
+    params = [{"alpha": trial.alpha, **trial.candidate.params} for trial in trials]
+    table: dict[str, Any] = {
+        "mean_fit_time": np.asarray([trial.seconds for trial in trials]),
+        "std_fit_time": np.zeros(len(trials)),
+        "mean_score_time": np.zeros(len(trials)),
+        "std_score_time": np.zeros(len(trials)),
+    }
+    for key in keys:
+        column = np.ma.MaskedArray(np.empty(len(trials), dtype=object), mask=True)
+        for i, values in enumerate(params):
+            if key in values:
+                column[i] = values[key]
+        table[f"param_{key}"] = column
+    table["params"] = params
+    by_fold = np.stack([trial.by_fold for trial in trials])
+    for k in range(by_fold.shape[1]):
+        table[f"split{k}_test_score"] = by_fold[:, k]
+    overall = np.asarray([trial.overall for trial in trials])
+    table["mean_test_score"] = overall
+    table["std_test_score"] = by_fold.std(axis=1)
+    ranked = np.where(np.isfinite(overall), overall, -np.inf)
+    table["rank_test_score"] = (1 + np.sum(ranked[None, :] > ranked[:, None], axis=1)).astype(
+        np.int32
+    )
+    return table
