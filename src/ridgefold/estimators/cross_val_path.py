@@ -52,12 +52,12 @@ class CrossValidationPath:
 
     @property
     def _errors(self) -> np.ndarray:
-        return np.square(_to_numpy(self.predictions) - self.targets)
+        return np.asarray(np.square(_to_numpy(self.predictions) - self.targets))
 
     @property
     def mse(self) -> np.ndarray:
         """Mean squared error over all held-out rows and targets, for every alpha."""
-        return np.mean(self._errors, axis=(1, 2))
+        return np.asarray(np.mean(self._errors, axis=(1, 2)))
 
     @property
     def fold_mse(self) -> np.ndarray:
@@ -68,7 +68,7 @@ class CrossValidationPath:
     @property
     def target_mse(self) -> np.ndarray:
         """Mean squared error of every target, shape (n_alphas, n_targets)."""
-        return np.mean(self._errors, axis=1)
+        return np.asarray(np.mean(self._errors, axis=1))
 
     @property
     def best_alpha(self) -> float:

@@ -114,7 +114,7 @@ one_standard_error, weighted_scores, solver, tol, memory_budget, verbose
         """Class numbers from columns of ±1."""
         if columns.shape[1] == 1:
             return np.asarray(columns[:, 0] > 0, dtype=int)
-        return np.argmax(columns, axis=1)
+        return np.asarray(np.argmax(columns, axis=1))
 
     def _set_held_out(self, truth: Truth) -> None:
         decisions = self.held_out_predictions_
