@@ -74,8 +74,9 @@ def residual_ratio(A: np.ndarray, x: np.ndarray, b: np.ndarray) -> float:
     """‖b − Ax‖/(‖A‖‖x‖ + ‖b‖), the worst over the columns, without overflow."""
     A, x, b = (np.asarray(m, dtype=np.float64) for m in (A, x, b))
     unit = float(np.max(np.abs(A)))
+    length = max(float(np.max(np.abs(x))), 1e-300)
     residual = np.linalg.norm(b - A @ x, axis=0)
-    size = np.linalg.norm(A / unit, 2) * unit * np.linalg.norm(x, axis=0)
+    size = np.linalg.norm(A / unit, 2) * unit * length * np.linalg.norm(x / length, axis=0)
     return float(np.max(residual / (size + np.linalg.norm(b, axis=0))))
 
 

@@ -41,7 +41,7 @@ LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
 """Ways in which NumPy may hold the same numbers."""
 
 LIBRARIES: dict[str, Callable[[np.ndarray], Any]] = {
-    "array-api-strict": array_api_strict.asarray,
+    "array-api-strict": lambda a: array_api_strict.asarray(np.array(a)),
     "torch": lambda a: torch.from_numpy(np.array(a)),
 }
 """Libraries whose arrays come in and go out as they are."""

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import scipy.sparse
 import sklearn.kernel_ridge
-from cases import rows, targets, tolerance
 from sklearn.gaussian_process.kernels import ExpSineSquared
 from sklearn.metrics.pairwise import chi2_kernel, pairwise_kernels
 
+from cases import rows, targets, tolerance
 from ridgefold import KernelRidge
 from ridgefold.errors import SingularSystemWarning
 

@@ -26,7 +26,7 @@ ESTIMATORS = [
 
 
 # The checks fit what is ill-conditioned on purpose; that the library says so is no failure.
-@pytest.mark.filterwarnings("default::ridgefold.errors.ConditionWarning")
+@pytest.mark.filterwarnings("ignore::ridgefold.errors.ConditionWarning")
 @parametrize_with_checks(ESTIMATORS)
 def test_estimator_keeps_the_conventions(estimator, check):
     check(estimator)

@@ -8,10 +8,10 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.sparse
-from cases import INDEFINITE, KERNELS, rows
-from namespaces import EVERYWHERE, to_numpy
 
 import ridgefold.kernels
+from cases import INDEFINITE, KERNELS, rows
+from namespaces import EVERYWHERE, to_numpy
 from ridgefold.errors import InvalidInputError, KernelDomainError, UnsupportedInputError
 from ridgefold.kernels import (
     RBF,

@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from cases import INDEFINITE, KERNELS, rows
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from namespaces import EVERYWHERE, LAYOUTS, to_numpy
 from sklearn.metrics.pairwise import pairwise_kernels
 
+from cases import INDEFINITE, KERNELS, rows
+from namespaces import EVERYWHERE, LAYOUTS, to_numpy
 from ridgefold.kernels import (
     RBF,
     AdditiveChi2,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse
+
 from cases import INDEFINITE, KERNELS, rows
 from namespaces import EVERYWHERE, to_numpy
-
 from ridgefold.errors import InvalidInputError
 from ridgefold.kernels import KernelGram, PrecomputedGram, WeightedGram
 
