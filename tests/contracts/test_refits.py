@@ -1,0 +1,82 @@
+"""Every method gives what fitting each fold anew gives."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from allpairspy import AllPairs
+
+from contracts.oracle import (
+    ALPHAS,
+    DTYPES,
+    FOLDS,
+    KERNELS,
+    WEIGHTS,
+    Setting,
+    axes,
+    disagreements,
+    every_combination,
+    make_case,
+    problem_of,
+    refits,
+    run,
+)
+from namespaces import EVERYWHERE, to_numpy
+from ridgefold.crossval import METHODS
+from ridgefold.errors import ConditionWarning, InvalidInputError
+
+LIBRARIES = ["numpy", "read-only", "torch", "array-api-strict"]
+TAKES_EVERYTHING = {"refit", "inverse_blocks", "eigendecomposition", "block_recursive"}
+AXES = axes(LIBRARIES)
+
+
+def covering_set() -> list[Setting]:
+    """Every pair of values of any two axes occurs together in one of these."""
+    return [Setting(*values) for values in AllPairs(list(AXES.values()))]
+
+
+def check(method: str, setting: Setting, expected: np.ndarray | None = None) -> list[str]:
+    """What is wrong with one method at one setting."""
+    case, convert = make_case(setting), EVERYWHERE[setting.library]
+    reason = METHODS[method].can_run(problem_of(case, convert))
+    if reason is not None:
+        assert method not in TAKES_EVERYTHING
+        assert len(reason) > 10
+        return []
+    if not case.solvable:
+        with pytest.raises(InvalidInputError, match="no training rows of positive weight"):
+            run(method, case, convert)
+        return []
+    expected = refits(case) if expected is None else expected
+    with warnings.catch_warnings():
+        # Tiny alphas are ill-conditioned, and refit says so for every fold.
+        warnings.simplefilter("ignore", ConditionWarning)
+        result = run(method, case, convert)
+    return disagreements(method, case, result, to_numpy(result.predictions), expected)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("setting", covering_set(), ids=str)
+def test_every_method_agrees_with_refitting(method, setting):
+    assert check(method, setting) == []
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("folds", FOLDS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_method_agrees_with_refitting_in_every_case(library, kernel, folds, dtype):
+    wrong = []
+    for rest in every_combination(
+        bias=[False, True], weights=list(WEIGHTS), targets=[1, 3], alphas=list(ALPHAS)
+    ):
+        setting = Setting(kernel=kernel, folds=folds, dtype=dtype, library=library, **rest)
+        case = make_case(setting)
+        expected = refits(case) if case.solvable else None
+        wrong += [
+            f"{setting}: {line}" for method in METHODS for line in check(method, setting, expected)
+        ]
+    assert wrong == []
