@@ -25,6 +25,10 @@ class NumericalError(RidgefoldError, ArithmeticError):
     """A computation left the range of floating-point numbers or lost all its digits."""
 
 
+class MethodGaveUpError(RidgefoldError, ArithmeticError):
+    """A method found that these data do not suit it; the message says why and what would do."""
+
+
 class BudgetError(RidgefoldError, MemoryError):
     """Nothing that could run fits the memory budget; the message names what would."""
 

@@ -42,6 +42,8 @@ class BlockRecursive:
 
     name = "block_recursive"
     exact = True
+    may_give_up = False
+    last_resort = False
 
     def can_run(self, problem: Problem) -> str | None:
         return needs_complement(problem)

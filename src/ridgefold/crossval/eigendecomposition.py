@@ -86,6 +86,8 @@ class Eigendecomposition:
 
     name = "eigendecomposition"
     exact = True
+    may_give_up = False
+    last_resort = False
 
     def can_run(self, problem: Problem) -> str | None:
         return needs_complement(problem)

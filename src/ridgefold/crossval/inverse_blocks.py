@@ -75,6 +75,8 @@ class InverseBlocks:
 
     name = "inverse_blocks"
     exact = True
+    may_give_up = False
+    last_resort = False
 
     def can_run(self, problem: Problem) -> str | None:
         return needs_complement(problem)

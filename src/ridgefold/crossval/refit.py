@@ -28,6 +28,8 @@ class Refit:
 
     name = "refit"
     exact = True
+    may_give_up = False
+    last_resort = False
 
     def can_run(self, problem: Problem) -> str | None:
         return None

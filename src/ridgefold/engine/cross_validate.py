@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ridgefold.crossval import METHODS, Folds, HeldOut, Progress, no_progress
-from ridgefold.errors import NumericalError
+from ridgefold.errors import MethodGaveUpError, NumericalError
 from ridgefold.kernels import Gram
 from ridgefold.linalg import Array
 from ridgefold.records import Plan
+
+
+def _in_order(plan: Plan) -> list[tuple[str, bool]]:
+    names = [plan.method, *plan.fallbacks]
+    return [(name, name == names[-1]) for name in names]
 
 
 def run_cross_validation(
@@ -22,10 +29,19 @@ def run_cross_validation(
     bias: bool = False,
     progress: Progress = no_progress,
 ) -> HeldOut:
-    """Held-out predictions of every fold for every α."""
-    method = METHODS[plan.method]
-    state = method.prepare(gram, folds, weights, bias)
-    result = method.held_out(state, targets, alphas, progress)
+    """Held-out predictions of every fold for every α.
+
+    If the planned method gives up, the plan's fallbacks run in their order.
+    """
+    for name, is_last in _in_order(plan):
+        method = METHODS[name]
+        try:
+            state = method.prepare(gram, folds, weights, bias)
+            result = replace(method.held_out(state, targets, alphas, progress), method=name)
+            break
+        except MethodGaveUpError:
+            if is_last:
+                raise
     if not gram.namespace.all_finite(result.predictions):
         raise NumericalError(
             "held-out predictions are NaN or infinite: values overflowed on the way; scale the "

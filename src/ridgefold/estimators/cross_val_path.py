@@ -40,11 +40,11 @@ class CrossValidationPath:
     conditions: np.ndarray
     """Condition number of K + alpha·I for every alpha, where it is known and matters, else NaN."""
     warnings: tuple[str, ...]
-
-    @property
-    def method(self) -> str:
-        """The method that computed the predictions."""
-        return self.plan.method
+    method: str
+    """The method that computed the predictions."""
+    certificate: np.ndarray | None
+    """Bound on the error of the predictions, shape (n_alphas, n_folds, n_targets); None if they
+    are right to rounding error."""
 
     @property
     def test_rows(self) -> np.ndarray:
@@ -176,7 +176,15 @@ def cross_val_path(
     for message in messages:
         warnings.warn(message, ConditionWarning, stacklevel=2)
     return CrossValidationPath(
-        values, result.predictions, numbers[folds.stacked], folds, plan, result.conditions, messages
+        alphas=values,
+        predictions=result.predictions,
+        targets=numbers[folds.stacked],
+        folds=folds,
+        plan=plan,
+        conditions=result.conditions,
+        warnings=messages,
+        method=result.method,
+        certificate=result.certificate,
     )
 
 

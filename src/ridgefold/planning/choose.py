@@ -19,7 +19,8 @@ def _gigabytes(n_bytes: float) -> str:
 class _Candidate(Protocol):
     """What solvers and cross-validation methods have in common."""
 
-    exact: bool
+    may_give_up: bool
+    last_resort: bool
 
     def can_run(self, problem: Problem) -> str | None: ...
 
@@ -64,7 +65,7 @@ def _choose(
             )
             too_large.append(f"{name} {text}")
             continue
-        candidates.append((not candidate.exact, seconds(cost), name, cost))
+        candidates.append((candidate.last_resort, seconds(cost), name, cost))
     if not candidates:
         if too_large:
             raise BudgetError(
@@ -74,11 +75,22 @@ def _choose(
         raise InvalidInputError(
             f'{argument}="{requested}" cannot be used: {rejected[0].reason}; use {argument}="auto"'
         )
-    inexact, predicted, name, cost = min(candidates, key=lambda c: c[:3])
-    for other_inexact, other, loser, _ in candidates:
-        if loser != name:
-            why = f"predicted {other:.2g} s"
-            if other_inexact and not inexact:
-                why = "right only to a tolerance"
-            rejected.append(Rejection(loser, f"{why}; {name}: {predicted:.2g} s"))
-    return Plan(problem, resources, name, cost, predicted, tuple(rejected))
+    candidates.sort(key=lambda candidate: candidate[:3])
+    last_resort, predicted, name, cost = candidates[0]
+    for other_last_resort, other, loser, _ in candidates[1:]:
+        why = f"predicted {other:.2g} s"
+        if other_last_resort and not last_resort:
+            why = "right only to a tolerance"
+        rejected.append(Rejection(loser, f"{why}; {name}: {predicted:.2g} s"))
+    return Plan(
+        problem, resources, name, cost, predicted, tuple(rejected), _fallbacks(registry, candidates)
+    )
+
+
+def _fallbacks(
+    registry: Mapping[str, _Candidate], candidates: list[tuple[bool, float, str, Cost]]
+) -> tuple[str, ...]:
+    """The next best methods, up to the first that cannot give up."""
+    ranked = [name for _, _, name, _ in candidates]
+    certain = [i for i, name in enumerate(ranked) if not registry[name].may_give_up]
+    return tuple(ranked[1 : certain[0] + 1]) if certain else tuple(ranked[1:])

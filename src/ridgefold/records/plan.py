@@ -27,3 +27,5 @@ class Plan:
     cost: Cost
     seconds: float
     rejected: tuple[Rejection, ...]
+    fallbacks: tuple[str, ...] = ()
+    """What runs instead, in this order, if the method finds that the data do not suit it."""

@@ -69,6 +69,10 @@ class Solver(Protocol):
     name: str
     exact: bool
     """True if the answer is right to rounding error, False if to a tolerance."""
+    may_give_up: bool
+    """True if it can find out, at little cost, that the data do not suit it."""
+    last_resort: bool
+    """True if it is to be chosen only when nothing else fits the memory."""
 
     def can_run(self, problem: Problem) -> str | None:
         """None, or the reason why this solver cannot take the problem."""

@@ -19,6 +19,8 @@ class Cholesky:
 
     name = "cholesky"
     exact = True
+    may_give_up = False
+    last_resort = False
 
     def can_run(self, problem: Problem) -> str | None:
         return None

@@ -36,6 +36,8 @@ class ConjugateGradient:
 
     name = "conjugate_gradient"
     exact = False
+    may_give_up = False
+    last_resort = True
 
     def can_run(self, problem: Problem) -> str | None:
         if problem.smallest_alpha <= 0:

@@ -18,6 +18,8 @@ class Eigendecomposition:
 
     name = "eigendecomposition"
     exact = True
+    may_give_up = False
+    last_resort = False
 
     def can_run(self, problem: Problem) -> str | None:
         return None

@@ -18,6 +18,8 @@ class Primal:
 
     name = "primal"
     exact = True
+    may_give_up = False
+    last_resort = False
 
     def can_run(self, problem: Problem) -> str | None:
         width = problem.feature_dimension

@@ -29,6 +29,11 @@ class HeldOut:
     """Shape (n_alphas, rows of all folds one after the other, n_targets)."""
     conditions: np.ndarray
     """Condition number of K + αI for every α, as far as the method knows it (else NaN)."""
+    certificate: np.ndarray | None = None
+    """Bound on the error of the predictions, shape (n_alphas, n_folds, n_targets); None for
+    methods that are right to rounding error."""
+    method: str = ""
+    """The method that made them, filled in by the engine."""
 
 
 class CrossValidation(Protocol):
@@ -37,6 +42,12 @@ class CrossValidation(Protocol):
     name: str
     exact: bool
     """True if the predictions are right to rounding error, False if to a certificate."""
+    may_give_up: bool
+    """True if the method can find out, at little cost, that the data do not suit it; it then
+    raises `MethodGaveUpError`, and the plan names what runs instead."""
+
+    last_resort: bool
+    """True if it is to be chosen only when nothing else fits the memory."""
 
     def can_run(self, problem: Problem) -> str | None:
         """None, or the reason why this method cannot take the problem."""

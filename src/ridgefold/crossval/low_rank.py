@@ -1,0 +1,303 @@
+"""Exact to a certificate from a low-rank factor: for kernels whose spectrum falls fast.
+
+K = F Fᵀ + E with F n×r from a pivoted Cholesky factorisation. In the r features F the model is
+an ordinary weighted ridge regression, and all folds share its moments: with S = FᵀWF,
+g = FᵀWy, those of the training rows of fold k are what remains when the fold's own are taken
+off (with a bias, centred at the training rows' weighted means). One r×r eigendecomposition a
+fold serves every α. For leave-one-out, with f centred and h_i = w_i/Σw + w_i f_iᵀ(S + αI)⁻¹f_i,
+
+    y_i − ŷ_i = (y_i − fitted_i)/(1 − h_i).
+
+Certificate. Let a be the dual coefficients, ã = a/√w, τ the weighted trace of E over the
+training rows. The residual of the exact system is −Ea, so that, without a bias,
+
+    |ŷ(x) − exact(x)| ≤ τ‖ã‖√k(x,x)/(2√α) + √(E_xx τ)‖ã‖;
+
+with one, √k(x,x) becomes ‖φ(x) − φ̄‖ ≤ √k(x,x) + √(mean k(x_i,x_i)) and τ‖ã‖/√Σw is added.
+α²‖ã‖² is the weighted residual sum of squares, which the moments give.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ridgefold.crossval.shared.base import HeldOut, Progress, needs_complement, no_progress
+from ridgefold.crossval.shared.folds import Folds
+from ridgefold.crossval.shared.shortcut import require_weighted_training_rows
+from ridgefold.errors import MethodGaveUpError
+from ridgefold.kernels import Gram
+from ridgefold.kernels.gram import ALL
+from ridgefold.linalg import Array
+from ridgefold.linalg.partial_cholesky import PartialCholesky
+from ridgefold.records import Cost, Problem
+
+_TOLERANCE = 1e-9
+"""Aimed at: error of a prediction, relative to the largest target."""
+_ACCEPTED = 1e-7
+"""A certificate above this is not worth calling exact."""
+_PIVOTS_A_ROUND = 24
+_LARGEST_SHARE = 0.25
+"""Above this rank, as a share of n, other methods are faster."""
+
+
+@dataclass(frozen=True)
+class _State:
+    gram: Gram
+    folds: Folds
+    weights: Array | None
+    bias: bool
+    partial: PartialCholesky
+
+
+class LowRank:
+    """r features instead of n rows, with a bound on what that loses."""
+
+    name = "low_rank"
+    exact = False
+    may_give_up = True
+    last_resort = False
+
+    def can_run(self, problem: Problem) -> str | None:
+        return needs_complement(problem)
+
+    def cost(self, problem: Problem) -> Cost:
+        """As if the rank were an eighth of its cap: if it is more, the method gives up early."""
+        n, a, t, folds = (
+            problem.n_rows,
+            problem.n_alphas,
+            problem.n_targets,
+            len(problem.test_sizes),
+        )
+        rank = max(1.0, _LARGEST_SHARE * n / 8)
+        decompositions = 1 if max(problem.test_sizes) == 1 else folds
+        return Cost(
+            flops={
+                "kernel": n * rank * max(problem.n_columns, 1),
+                "product": 6.0 * n * rank**2 + 4.0 * n * rank * a * t,
+                "eigendecomposition": decompositions * 9.0 * rank**3,
+            },
+            peak_bytes=problem.itemsize
+            * (3.0 * n * _LARGEST_SHARE * n + 3 * problem.held_out_numbers),
+        )
+
+    def prepare(self, gram: Gram, folds: Folds, weights: Array | None, bias: bool) -> _State:
+        positive = np.ones(folds.n_rows, dtype=bool)
+        if weights is not None:
+            positive = gram.namespace.to_numpy(weights) > 0
+        require_weighted_training_rows(folds, positive)
+        partial = PartialCholesky(
+            gram.namespace,
+            columns=lambda rows: gram.block(ALL, rows),
+            entries=lambda rows: gram.block(rows, rows),
+            diagonal=gram.diagonal(),
+        )
+        return _State(gram, folds, weights, bias, partial)
+
+    def held_out(
+        self, state: _State, targets: Array, alphas: np.ndarray, progress: Progress = no_progress
+    ) -> HeldOut:
+        namespace = state.gram.namespace
+        scale = float(namespace.xp.max(namespace.xp.abs(targets)))
+        _factorise(state, targets, float(alphas.min()), scale)
+        problem = _problem(state, targets)
+        if state.folds.leave_one_out:
+            predictions, certificate, largest = _leave_one_out(state, problem, alphas)
+        else:
+            predictions, certificate, largest = _by_fold(state, problem, alphas, progress)
+        worst = float(certificate.max())
+        if worst > _ACCEPTED * scale:
+            raise MethodGaveUpError(
+                f"low_rank can only promise an error of {worst:.1e} (largest target {scale:.1e}) "
+                f'with alpha={float(alphas.min()):g}: use method="auto", or larger alphas'
+            )
+        return HeldOut(predictions, (largest + alphas) / alphas, certificate)
+
+
+def _factorise(state: _State, targets: Array, alpha: float, scale: float) -> None:
+    """Grow the factor until the certificate will hold, or give up as soon as it will not.
+
+    The trace needed follows from the certificate with ‖ã‖ ≤ ‖ỹ‖/α.
+    """
+    namespace, partial = state.gram.namespace, state.partial
+    n = state.folds.n_rows
+    reach = math.sqrt(float(namespace.xp.max(state.gram.diagonal()))) or 1.0
+    size = namespace.norm(targets) or 1.0
+    needed = _TOLERANCE * (scale or 1.0) * 2.0 * alpha**1.5 / (size * reach)
+    needed = max(needed, partial.rounding)
+    most = max(_PIVOTS_A_ROUND, int(_LARGEST_SHARE * n))
+    started = partial.trace
+    while partial.trace > needed:
+        added = partial.grow(min(_PIVOTS_A_ROUND, n - partial.rank))
+        if added == 0:
+            if partial.trace > 2 * needed:
+                break
+            return
+        # With a trace that falls by the same factor in every round, where will this end?
+        fallen = math.log(max(started, needed) / max(partial.trace, needed))
+        left = math.log(max(partial.trace, needed) / needed)
+        predicted = partial.rank * (1 + left / fallen) if fallen > 0 else math.inf
+        if partial.trace > needed and (partial.rank >= most or predicted > 2 * most):
+            break
+    else:
+        return
+    raise MethodGaveUpError(
+        f"low_rank: after {partial.rank} of {n} columns the rest of the kernel matrix still has "
+        f"trace {partial.trace:.1e} (needed: {needed:.1e}), so its rank is too high: use "
+        'method="auto" or "eigendecomposition"'
+    )
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """The ridge regression on r features: rows Z = [F 1 y]ᵀ with their weights."""
+
+    state: _State
+    rows: Array
+    """Z, of shape (r + 1 + t, n)."""
+    weights: Array
+    rank: int
+
+    def moments(self, test: np.ndarray | None = None) -> Array:
+        """Z W Zᵀ over some rows, or all: every sum that the fits need, in one matrix."""
+        namespace = self.state.gram.namespace
+        rows, weights = self.rows, self.weights
+        if test is not None:
+            rows = namespace.xp.take(rows, namespace.indices(test, rows), axis=1)
+            weights = namespace.take_rows(weights, test)
+        return (rows * weights[None, :]) @ rows.T
+
+    def centre(self, moments: Array) -> Array:
+        """Moments about the weighted means, if there is a bias."""
+        if not self.state.bias:
+            return moments
+        column = moments[:, self.rank]
+        return moments - column[:, None] * column[None, :] / column[self.rank]
+
+
+class _Fit:
+    """One ridge regression for every α, by the eigendecomposition of its second moments."""
+
+    def __init__(self, problem: _Problem, moments: Array, alphas: np.ndarray) -> None:
+        state, namespace, r = problem.state, problem.state.gram.namespace, problem.rank
+        xp = namespace.xp
+        centred = problem.centre(moments)
+        values, vectors = namespace.eigh_in_place(namespace.copy(centred[:r, :r]))
+        namespace.maximum_in_place(values, 0.0)
+        self.largest = float(values[-1]) if r else 0.0
+        self.vectors = vectors
+        projected = vectors.T @ centred[:r, r + 1 :]
+        shifted = values[:, None] + namespace.asarray(alphas, values)[None, :]
+        self.filters = 1.0 / shifted  # (r, a)
+        self.coefficients = self.filters[:, :, None] * projected[:, None, :]  # (r, a, t)
+        total = moments[r, r]
+        zero = namespace.zeros(r, values)
+        self.mean = moments[:r, r] / total if state.bias else zero
+        self.target_mean = moments[r, r + 1 :] / total
+        if not state.bias:
+            self.target_mean = self.target_mean * 0.0
+        self.total = float(total)
+        # Weighted residual sums of squares, and the least value of the whole objective.
+        square = xp.linalg.diagonal(centred[r + 1 :, r + 1 :])
+        explained = projected[:, None, :] ** 2 * self.filters[:, :, None]
+        penalty = namespace.asarray(alphas, values)[None, :, None] * self.filters[:, :, None]
+        self.objective = namespace.to_numpy(square[None, :] - xp.sum(explained, axis=0))
+        self.residual = namespace.to_numpy(
+            square[None, :] - xp.sum(explained * (1.0 + penalty), axis=0)
+        )
+        self.rounding = namespace.eps(values) * (r + 1) * namespace.to_numpy(square)[None, :]
+
+    def predict(self, problem: _Problem, test: np.ndarray) -> tuple[Array, Array]:
+        """Features (rows, r) in the eigenbasis and predictions (a, rows, t)."""
+        namespace, xp, r = (
+            problem.state.gram.namespace,
+            problem.state.gram.namespace.xp,
+            problem.rank,
+        )
+        rows = xp.take(problem.rows[:r, :], namespace.indices(test, problem.rows), axis=1)
+        features = (rows - self.mean[:, None]).T @ self.vectors
+        a, t = self.coefficients.shape[1:]
+        values = features @ xp.reshape(self.coefficients, (r, a * t))
+        values = xp.permute_dims(xp.reshape(values, (len(test), a, t)), (1, 0, 2))
+        return features, values + self.target_mean[None, None, :]
+
+
+def _problem(state: _State, targets: Array) -> _Problem:
+    namespace = state.gram.namespace
+    factor = state.partial.factor_rows()
+    n = factor.shape[1]
+    ones = namespace.ones((1, n), targets)
+    weights = namespace.ones(n, targets) if state.weights is None else state.weights
+    rows = namespace.xp.concat([factor, ones, targets.T], axis=0)
+    return _Problem(state, rows, weights, state.partial.rank)
+
+
+def _bound(
+    problem: _Problem,
+    squared_residual: np.ndarray,
+    alphas: np.ndarray,
+    training_weight: float,
+    seen: np.ndarray,
+) -> np.ndarray:
+    """The certificate (a, t) for predictions at the rows `seen`.
+
+    τ is taken over all weighted rows, a little more than over the training rows alone.
+    """
+    state, namespace = problem.state, problem.state.gram.namespace
+    partial = state.partial
+    remainder = namespace.to_numpy(partial.remainder).astype(np.float64) + partial.floor
+    diagonal = namespace.to_numpy(state.gram.diagonal()).astype(np.float64)
+    weights = namespace.to_numpy(problem.weights).astype(np.float64)
+    trace = float(weights @ remainder)
+    size = np.sqrt(np.maximum(squared_residual, 0.0)) / alphas[:, None]
+    reach = math.sqrt(float(diagonal[seen].max()))
+    bias = 0.0
+    if state.bias:
+        reach += math.sqrt(float(weights @ diagonal) / float(weights.sum()))
+        bias = trace / math.sqrt(training_weight)
+    spread = trace * reach / (2.0 * np.sqrt(alphas)) + bias
+    return np.asarray(size) * (spread[:, None] + math.sqrt(float(remainder[seen].max()) * trace))
+
+
+def _by_fold(
+    state: _State, problem: _Problem, alphas: np.ndarray, progress: Progress
+) -> tuple[Array, np.ndarray, float]:
+    namespace, folds = state.gram.namespace, state.folds
+    t = problem.rows.shape[0] - problem.rank - 1
+    predictions = namespace.empty((len(alphas), len(folds.stacked), t), problem.rows)
+    certificate = np.empty((len(alphas), len(folds), t))
+    everything = problem.moments()
+    largest = 0.0
+    for k, run in enumerate(folds.runs):
+        test = folds.test[k]
+        fit = _Fit(problem, everything - problem.moments(test), alphas)
+        predictions[:, run, :] = fit.predict(problem, test)[1]
+        squares = fit.residual + fit.rounding
+        certificate[:, k, :] = _bound(problem, squares, alphas, fit.total, test)
+        largest = max(largest, fit.largest)
+        progress((k + 1) / len(folds))
+    return predictions, certificate, largest
+
+
+def _leave_one_out(
+    state: _State, problem: _Problem, alphas: np.ndarray
+) -> tuple[Array, np.ndarray, float]:
+    namespace, xp, folds = state.gram.namespace, state.gram.namespace.xp, state.folds
+    fit = _Fit(problem, problem.moments(), alphas)
+    rows = folds.stacked
+    features, fitted = fit.predict(problem, rows)
+    weights = namespace.take_rows(problem.weights, rows)
+    leverage = (features * features) @ fit.filters
+    if state.bias:
+        leverage = leverage + 1.0 / fit.total
+    leverage = leverage * weights[:, None]  # (rows, a)
+    y = namespace.take_rows(problem.rows[problem.rank + 1 :, :].T, rows)
+    residual = (y[None, :, :] - fitted) / (1.0 - leverage.T)[:, :, None]
+    # Leaving a row out cannot raise the least objective, which bounds its residuals.
+    squares = fit.objective + fit.rounding
+    lightest = fit.total - float(xp.max(weights)) if state.bias else fit.total
+    bound = _bound(problem, squares, alphas, max(lightest, np.finfo(float).tiny), rows)
+    certificate = np.broadcast_to(bound[:, None, :], (len(alphas), len(folds), bound.shape[1]))
+    return y[None, :, :] - residual, certificate, fit.largest

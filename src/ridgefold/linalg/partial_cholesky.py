@@ -1,0 +1,100 @@
+"""Low-rank factors of a positive semi-definite matrix, many pivots at a time.
+
+K = F Fᵀ + E with E ⪰ 0. Each round draws candidates spread over the diagonal of E (where rows
+are represented badly), picks the best of them by a small pivoted Cholesky factorisation among
+themselves, and adds a whole block of columns to F: nearly the rank of the greedy choice, at the
+speed of matrix products. Compare RPCholesky (Chen, Epperly, Tropp, Webber 2022).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.linalg import lapack
+
+from ridgefold.linalg.namespace import Array, Namespace
+
+Columns = Callable[[np.ndarray], Array]
+"""Columns of the matrix, shape (n, number of indices)."""
+Entries = Callable[[np.ndarray], Array]
+"""The square submatrix of some indices."""
+
+
+class PartialCholesky:
+    """A factor that grows until the trace of the remainder is small enough."""
+
+    def __init__(
+        self, namespace: Namespace, columns: Columns, entries: Entries, diagonal: Array
+    ) -> None:
+        self.namespace = namespace
+        self._columns, self._entries = columns, entries
+        self._diagonal = diagonal
+        self.remainder = namespace.copy(diagonal)
+        """The diagonal of E."""
+        self._rows: list[Array] = []
+        self.pivots: list[int] = []
+        self.floor = 32.0 * namespace.eps(diagonal) * float(namespace.xp.max(diagonal))
+        """Entries of the remainder below this are rounding error, the kernel's own included."""
+
+    @property
+    def rank(self) -> int:
+        return len(self.pivots)
+
+    @property
+    def trace(self) -> float:
+        """The trace of E, which bounds ‖E‖, up to rounding error."""
+        return float(self.namespace.xp.sum(self.remainder))
+
+    @property
+    def rounding(self) -> float:
+        """What rounding may add to the trace."""
+        return self.floor * int(self.remainder.shape[0])
+
+    def factor_rows(self) -> Array:
+        """Fᵀ, of shape (rank, n)."""
+        if not self._rows:
+            return self.namespace.zeros((0, self._diagonal.shape[0]), self._diagonal)
+        if len(self._rows) > 1:
+            self._rows = [self.namespace.xp.concat(self._rows, axis=0)]
+        return self._rows[0]
+
+    def grow(self, most: int) -> int:
+        """Add up to `most` pivots; returns how many were worth adding."""
+        namespace, xp = self.namespace, self.namespace.xp
+        remainder = namespace.to_numpy(self.remainder)
+        candidates = _spread(remainder, 3 * most)
+        rows = self.factor_rows()
+        known = xp.take(rows, namespace.indices(candidates, rows), axis=1)
+        small = namespace.to_numpy(self._entries(candidates) - known.T @ known)
+        order, lower = _pivot(small, most, max(self.floor, 0.1 * float(remainder.mean())))
+        if len(order) == 0:
+            return 0
+        pivots = candidates[order]
+        block = (
+            self._columns(pivots).T
+            - xp.take(known, namespace.indices(order, rows), axis=1).T @ rows
+        )
+        new = namespace.solve_triangular(namespace.asarray(lower, rows), block)
+        self._rows.append(new)
+        self.remainder = self.remainder - xp.sum(new * new, axis=0)
+        namespace.maximum_in_place(self.remainder, 0.0)
+        self.pivots.extend(int(p) for p in pivots)
+        return len(pivots)
+
+
+def _spread(weights: np.ndarray, count: int) -> np.ndarray:
+    """Indices drawn evenly from the cumulative weights, and the heaviest."""
+    cumulative = np.cumsum(weights)
+    marks = (np.arange(count) + 0.5) * (cumulative[-1] / count)
+    return np.unique(np.append(np.searchsorted(cumulative, marks), np.argmax(weights)))
+
+
+def _pivot(matrix: np.ndarray, most: int, floor: float) -> tuple[np.ndarray, np.ndarray]:
+    """Pivoted Cholesky factorisation of a small matrix, stopped at `most` or at the floor."""
+    pstrf = lapack.spstrf if matrix.dtype == np.float32 else lapack.dpstrf
+    factor, pivots, rank, _ = pstrf(matrix, tol=floor, lower=1)
+    kept = min(int(rank), most)
+    # The diagonal falls, so what is above the floor comes first.
+    kept = int(np.sum(np.diagonal(factor)[:kept] ** 2 > floor))
+    return pivots[:kept] - 1, np.ascontiguousarray(np.tril(factor[:kept, :kept]))
