@@ -76,7 +76,7 @@ class KernelModel(BaseEstimator):
 
     def _tolerance(self, data: TrainingData) -> float:
         if self.tol is None:
-            return float(1e6 * data.namespace.eps(data.like)) if self._single(data) else 1e-10
+            return 1e-4 if self._single(data) else 1e-10
         if not isinstance(self.tol, (int, float)) or not 0 < self.tol < 1:
             raise InvalidInputError(f"tol must lie between 0 and 1, or be None, got {self.tol!r}")
         return float(self.tol)
@@ -85,6 +85,7 @@ class KernelModel(BaseEstimator):
     def _single(data: TrainingData) -> bool:
         return data.namespace.itemsize(data.like) == 4
 
+    @np.errstate(over="ignore", invalid="ignore")
     def _gram(self, X: Array) -> TrainingGram:
         """The Gram matrix of training rows, as a source."""
         if isinstance(self.kernel, str) and self.kernel == PRECOMPUTED:

@@ -68,17 +68,27 @@ def _machine_free() -> float | None:
 
 def _control_group_free() -> list[float]:
     """Limits of containers, which the host's figures do not show."""
-    files = (
-        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-        (
-            "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-            "/sys/fs/cgroup/memory/memory.usage_in_bytes",
-        ),
+    groups = (
+        ("/sys/fs/cgroup", "memory.max", "memory.current"),
+        ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
     )
     free = []
-    for limit, used in files:
+    for folder, limit, used in groups:
         try:
-            free.append(float(Path(limit).read_text()) - float(Path(used).read_text()))
+            left = float(Path(f"{folder}/{limit}").read_text())
+            left -= float(Path(f"{folder}/{used}").read_text())
         except (OSError, ValueError):  # no such file, or "max"
             continue
-    return [amount for amount in free if amount > 0]
+        free.append(max(0.0, left + _cached_files(f"{folder}/memory.stat")))
+    return free
+
+
+def _cached_files(path: str) -> float:
+    """Bytes of file cache that count as used but are given up when memory is asked for."""
+    try:
+        for line in Path(path).read_text().splitlines():
+            if line.startswith("inactive_file "):
+                return float(line.split()[1])
+    except OSError:
+        pass
+    return 0.0

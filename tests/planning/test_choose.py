@@ -1,0 +1,86 @@
+"""Which solver is chosen, and what is said about the others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cases import rows, targets
+from ridgefold import KernelRidge
+from ridgefold.errors import BudgetError, InvalidInputError
+from ridgefold.planning import plan_fit
+from ridgefold.records import Problem, Resources
+from ridgefold.solvers import SOLVERS
+
+PLENTY = Resources(memory_bytes=1e15)
+
+
+def problem(**settings):
+    return Problem(**{"n_rows": 5000, "n_columns": 10, **settings})
+
+
+def test_one_alpha_is_solved_by_cholesky():
+    assert plan_fit(problem(), PLENTY).method == "cholesky"
+
+
+def test_many_alphas_are_solved_by_one_eigendecomposition():
+    many = problem(n_targets=500, n_alphas=500)
+    assert plan_fit(many, PLENTY).method == "eigendecomposition"
+
+
+def test_few_features_are_solved_in_the_primal():
+    assert plan_fit(problem(feature_dimension=10), PLENTY).method == "primal"
+    assert plan_fit(problem(feature_dimension=5000), PLENTY).method == "cholesky"
+
+
+def test_a_matrix_that_does_not_fit_is_never_stored():
+    plan = plan_fit(problem(n_rows=100_000), Resources(memory_bytes=4e9))
+    assert plan.method == "conjugate_gradient"
+    assert plan.cost.peak_bytes <= 4e9
+    reasons = {r.method: r.reason for r in plan.rejected}
+    assert reasons["cholesky"] == "needs 80 GB, the budget is 4 GB"
+    assert "infinite" in reasons["primal"]
+
+
+def test_every_solver_is_chosen_or_rejected_with_a_reason():
+    for settings in ({}, {"feature_dimension": 10}, {"smallest_alpha": 0.0}, {"precomputed": True}):
+        plan = plan_fit(problem(**settings), PLENTY)
+        assert {plan.method, *(r.method for r in plan.rejected)} == set(SOLVERS)
+        assert all(r.reason for r in plan.rejected)
+        assert plan.seconds > 0
+
+
+def test_exact_solvers_come_before_faster_ones():
+    plan = plan_fit(problem(n_rows=200_000), Resources(memory_bytes=1e15))
+    assert SOLVERS[plan.method].exact
+
+
+def test_a_budget_that_nothing_fits_names_what_each_needs():
+    with pytest.raises(BudgetError) as caught:
+        plan_fit(problem(n_rows=100_000), Resources(memory_bytes=1e6))
+    text = str(caught.value)
+    assert "memory_budget=0.001 GB" in text
+    assert "cholesky needs 80 GB" in text
+    assert "conjugate_gradient needs" in text
+    assert "Raise memory_budget, or fit on fewer rows" in text
+
+
+def test_a_requested_solver_is_obeyed_or_refused():
+    assert plan_fit(problem(), PLENTY, "eigendecomposition").method == "eigendecomposition"
+    with pytest.raises(BudgetError, match="eigendecomposition needs"):
+        plan_fit(problem(), Resources(memory_bytes=1e6), "eigendecomposition")
+    with pytest.raises(InvalidInputError, match=r"primal.*infinite"):
+        plan_fit(problem(), PLENTY, "primal")
+    with pytest.raises(InvalidInputError, match=r"solver must be one of auto.*got 'svd'"):
+        plan_fit(problem(), PLENTY, "svd")
+
+
+def test_a_fit_whose_matrix_does_not_fit_gives_the_same_predictions():
+    X = rows(3400, 2)
+    y = targets(X)
+    exact = KernelRidge(1.0, kernel="rbf").fit(X, y)
+    frugal = KernelRidge(1.0, kernel="rbf", memory_budget="90MB").fit(X, y)
+    assert exact.plan_.method == "cholesky"
+    assert frugal.plan_.method == "conjugate_gradient"
+    bound = frugal._model.certificate[0] / 2 + 1e-9
+    assert np.abs(frugal.predict(X[:100]) - exact.predict(X[:100])).max() <= bound
