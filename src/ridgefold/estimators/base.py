@@ -76,7 +76,7 @@ class KernelModel(BaseEstimator):
 
     def _tolerance(self, data: TrainingData) -> float:
         if self.tol is None:
-            return 1e-4 if self._single(data) else 1e-10
+            return 1e-3 if self._single(data) else 1e-10
         if not isinstance(self.tol, (int, float)) or not 0 < self.tol < 1:
             raise InvalidInputError(f"tol must lie between 0 and 1, or be None, got {self.tol!r}")
         return float(self.tol)
