@@ -97,6 +97,16 @@ def best_of(
 # -- memory --------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Run:
+    """What one call in a process of its own took."""
+
+    peak_bytes: float
+    """Most bytes resident at once during the call, beyond what was there before it."""
+    seconds: float
+    """Processor time."""
+
+
 def _status(key: str) -> float:
     """A figure of /proc/self/status in bytes."""
     for line in Path("/proc/self/status").read_text().splitlines():
@@ -124,7 +134,7 @@ def _return_free_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def _peak_in_child(setup: Callable[..., Callable[[], Any]], arguments: tuple[Any, ...]) -> float:
+def _run_here(setup: Callable[..., Callable[[], Any]], arguments: tuple[Any, ...]) -> Run:
     with one_thread():
         call = setup(*arguments)
         _return_free_memory()
@@ -133,21 +143,28 @@ def _peak_in_child(setup: Callable[..., Callable[[], Any]], arguments: tuple[Any
             before = _status("VmRSS")
         except OSError:
             before = _high_water()
+        started = processor_seconds()
         result = call()
+        seconds = processor_seconds() - started
         after = _high_water()
     del result
-    return after - before
+    return Run(after - before, seconds)
 
 
-def peak_memory(setup: Callable[..., Callable[[], Any]], *arguments: Any) -> float:
-    """Most bytes resident at once during a call, beyond what was there before it.
+def run_in_child(setup: Callable[..., Callable[[], Any]], *arguments: Any) -> Run:
+    """Peak memory and processor time of one call in a fresh process.
 
     `setup(*arguments)`, a function of a module, makes the data, loads what has to be loaded
     and returns the call to measure. It runs in a fresh process, so nothing that was freed
     earlier can hide what the call needs.
     """
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(_peak_in_child, (setup, arguments))
+        return pool.apply(_run_here, (setup, arguments))
+
+
+def peak_memory(setup: Callable[..., Callable[[], Any]], *arguments: Any) -> float:
+    """The peak of `run_in_child`, in bytes."""
+    return run_in_child(setup, *arguments).peak_bytes
 
 
 # -- results -------------------------------------------------------------------------------
@@ -158,7 +175,8 @@ class Figure:
     """One measured number, beside what it should be."""
 
     what: str
-    measured: float
+    measured: float | None
+    """None if it could not be measured; the unit then says why."""
     unit: str = ""
     at_most: float | None = None
     at_least: float | None = None
@@ -167,7 +185,9 @@ class Figure:
 
     @property
     def held(self) -> bool | None:
-        """Whether the target was met; None without a target."""
+        """Whether the target was met; None without a target or a measurement."""
+        if self.measured is None:
+            return None
         if self.at_most is not None:
             return self.measured <= self.at_most
         return None if self.at_least is None else self.measured >= self.at_least
@@ -228,7 +248,7 @@ def markdown_table(figures: Sequence[Figure]) -> str:
     lines = ["| what | target | measured | held |", "|---|---|---|---|"]
     words = {True: "yes", False: "**no**", None: ""}
     for f in figures:
-        measured = f"{number(f.measured)} {f.unit}".strip()
+        measured = f"{'' if f.measured is None else number(f.measured)} {f.unit}".strip()
         lines.append(f"| {f.what} | {f.target} | {measured} | {words[f.held]} |")
     return "\n".join(lines)
 
@@ -240,13 +260,25 @@ def machine_line(facts: Mapping[str, str]) -> str:
     )
 
 
-def write_results(name: str, title: str, notes: str, figures: Sequence[Figure]) -> None:
-    """Write results/<name>.json and results/<name>.md."""
+def write_results(
+    name: str,
+    title: str,
+    notes: str,
+    figures: Sequence[Figure],
+    *,
+    more: str = "",
+    data: Mapping[str, Any] | None = None,
+) -> None:
+    """Write results/<name>.json and results/<name>.md.
+
+    `more` is Markdown that follows the table of figures, `data` the numbers behind it.
+    """
     facts = machine_facts()
     RESULTS.mkdir(parents=True, exist_ok=True)
     record = {
         "machine": facts,
         "figures": [asdict(f) | {"held": f.held} for f in figures],
+        **(data or {}),
     }
     text = json.dumps(record, indent=1, ensure_ascii=False)
     (RESULTS / f"{name}.json").write_text(text + "\n", encoding="utf-8")
@@ -256,6 +288,8 @@ def write_results(name: str, title: str, notes: str, figures: Sequence[Figure]) 
         if f.detail
     )
     page = f"# {title}\n\n{machine_line(facts)}\n\n{notes.strip()}\n\n{markdown_table(figures)}\n"
+    if more:
+        page += f"\n{more.strip()}\n"
     if details:
         page += f"\n## The numbers behind them\n\n{details}\n"
     (RESULTS / f"{name}.md").write_text(page, encoding="utf-8")
