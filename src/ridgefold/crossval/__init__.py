@@ -3,6 +3,7 @@
 from ridgefold.crossval.block_recursive import BlockRecursive
 from ridgefold.crossval.eigendecomposition import Eigendecomposition
 from ridgefold.crossval.inverse_blocks import InverseBlocks
+from ridgefold.crossval.krylov import Krylov
 from ridgefold.crossval.low_rank import LowRank
 from ridgefold.crossval.refit import Refit
 from ridgefold.crossval.shared.base import CrossValidation, HeldOut, Progress, no_progress
@@ -10,7 +11,14 @@ from ridgefold.crossval.shared.folds import Folds, leave_one_out, make_folds
 
 METHODS: dict[str, CrossValidation] = {
     method.name: method
-    for method in (LowRank(), Eigendecomposition(), InverseBlocks(), BlockRecursive(), Refit())
+    for method in (
+        LowRank(),
+        Krylov(),
+        Eigendecomposition(),
+        InverseBlocks(),
+        BlockRecursive(),
+        Refit(),
+    )
 }
 
 __all__ = [

@@ -24,7 +24,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ridgefold.crossval.shared.base import HeldOut, Progress, needs_complement, no_progress
+from ridgefold.crossval.shared.base import (
+    HeldOut,
+    Progress,
+    certified,
+    needs_complement,
+    no_progress,
+)
 from ridgefold.crossval.shared.folds import Folds
 from ridgefold.crossval.shared.shortcut import require_weighted_training_rows
 from ridgefold.errors import MethodGaveUpError
@@ -41,6 +47,8 @@ _ACCEPTED = 1e-7
 _PIVOTS_A_ROUND = 24
 _LARGEST_SHARE = 0.25
 """Above this rank, as a share of n, other methods are faster."""
+_ALWAYS_ALLOWED = 128
+"""Up to this rank nothing is slow."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +121,13 @@ class LowRank:
                 f"low_rank can only promise an error of {worst:.1e} (largest target {scale:.1e}) "
                 f'with alpha={float(alphas.min()):g}: use method="auto", or larger alphas'
             )
-        return HeldOut(predictions, (largest + alphas) / alphas, certificate)
+        return certified(
+            namespace,
+            predictions,
+            conditions=(largest + alphas) / alphas,
+            bound=certificate,
+            n_rows=state.folds.n_rows,
+        )
 
 
 def _factorise(state: _State, targets: Array, alpha: float, scale: float) -> None:
@@ -127,7 +141,7 @@ def _factorise(state: _State, targets: Array, alpha: float, scale: float) -> Non
     size = namespace.norm(targets) or 1.0
     needed = _TOLERANCE * (scale or 1.0) * 2.0 * alpha**1.5 / (size * reach)
     needed = max(needed, partial.rounding)
-    most = max(_PIVOTS_A_ROUND, int(_LARGEST_SHARE * n))
+    most = max(_ALWAYS_ALLOWED, int(_LARGEST_SHARE * n))
     started = partial.trace
     while partial.trace > needed:
         added = partial.grow(min(_PIVOTS_A_ROUND, n - partial.rank))
@@ -258,7 +272,8 @@ def _bound(
         reach += math.sqrt(float(weights @ diagonal) / float(weights.sum()))
         bias = trace / math.sqrt(training_weight)
     spread = trace * reach / (2.0 * np.sqrt(alphas)) + bias
-    return np.asarray(size) * (spread[:, None] + math.sqrt(float(remainder[seen].max()) * trace))
+    bound = size * (spread[:, None] + math.sqrt(float(remainder[seen].max()) * trace))
+    return np.asarray(bound)
 
 
 def _by_fold(

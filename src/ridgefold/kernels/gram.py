@@ -285,6 +285,11 @@ class PrecomputedGram(Gram):
     def diagonal(self) -> Array:
         return self.namespace.diagonal(self._K)
 
+    def matmat(self, V: Array, rows: Index = ALL, limit: float = 16 * CACHE_BYTES) -> Array:
+        if isinstance(rows, slice) and rows == ALL:
+            return self._K @ V  # it is all there: no blocks to make
+        return super().matmat(V, rows, limit)
+
     def against(self, K: Array) -> PrecomputedGram:
         if K.shape[1] != self.shape[0]:
             raise InvalidInputError(

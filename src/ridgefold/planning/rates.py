@@ -12,6 +12,7 @@ DEFAULT_RATES: Mapping[str, float] = {
     "inverse": 5e10,
     "eigendecomposition": 5.5e10,
     "kernel": 3e9,
+    "memory": 6e9,
 }
 """Operations a second of one ordinary core; only their ratios decide a choice."""
 

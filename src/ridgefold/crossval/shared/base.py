@@ -10,7 +10,7 @@ import numpy as np
 
 from ridgefold.crossval.shared.folds import Folds
 from ridgefold.kernels import Gram
-from ridgefold.linalg import Array
+from ridgefold.linalg import Array, Namespace
 from ridgefold.records import Cost, Problem
 
 Progress = Callable[[float], None]
@@ -34,6 +34,24 @@ class HeldOut:
     methods that are right to rounding error."""
     method: str = ""
     """The method that made them, filled in by the engine."""
+
+
+def certified(
+    namespace: Namespace,
+    predictions: Array,
+    *,
+    conditions: np.ndarray,
+    bound: np.ndarray,
+    n_rows: int,
+) -> HeldOut:
+    """Predictions with a bound on their error, to which rounding is added.
+
+    The allowance for rounding is what methods that are exact are held to:
+    10(n + condition)·eps·max|ŷ|.
+    """
+    largest = float(namespace.xp.max(namespace.xp.abs(predictions)))
+    rounding = 10.0 * (n_rows + conditions) * namespace.eps(predictions) * largest
+    return HeldOut(predictions, conditions, np.asarray(bound + rounding[:, None, None]))
 
 
 class CrossValidation(Protocol):

@@ -1,0 +1,370 @@
+"""All folds, all ridge values in Krylov spaces: needs products with K and nothing else.
+
+A shift by α does not change the Krylov space of K̃_cc and ỹ_c, so one Lanczos run a fold serves
+every α. The folds run side by side: V holds one column for each fold (and target), zero outside
+its training rows, and one pass over K moves them all; the rows a fold tests come out as
+K_kc v, so that held-out predictions cost nothing more. Full reorthogonalisation keeps the
+spaces what they are in exact arithmetic.
+
+With T the projection of K̃_cc and z = (T + αI)⁻¹‖ỹ‖e₁, the residual of the shifted system is
+β_{j+1}|z_j|: with it |ŷ(x) − exact(x)| ≤ ‖φ(x)‖·‖residual‖/(2√α), ‖φ(x) − φ̄‖ with a bias.
+
+For a single α the same is done by preconditioned conjugate gradients, with a low-rank factor of
+K as preconditioner, short recurrences and K computed block by block: O(n·(folds + rank)) numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import eigh_tridiagonal
+
+from ridgefold.crossval.shared.base import HeldOut, Progress, certified, no_progress
+from ridgefold.crossval.shared.folds import Folds
+from ridgefold.crossval.shared.masked import MaskedFolds, mask_folds
+from ridgefold.errors import MethodGaveUpError
+from ridgefold.kernels import Gram
+from ridgefold.kernels.gram import ALL
+from ridgefold.linalg import Array
+from ridgefold.linalg.partial_cholesky import PartialCholesky
+from ridgefold.records import Cost, Problem
+
+_TOLERANCE = 1e-8
+"""Bound on the error of a prediction, relative to the largest target."""
+_MOST_STEPS = 600
+_CHECK_EVERY = 10
+_HELD_BYTES = 4e9
+"""A Gram matrix up to this size is computed once and held."""
+_BLOCK_BYTES = float(1 << 23)
+_MOST_PRECONDITIONER_PIVOTS = 192
+_NOMINAL_STEPS = 200
+_NOMINAL_PRECONDITIONED_STEPS = 60
+
+
+class Krylov:
+    """Lanczos for all folds and alphas at once; conjugate gradients in little memory for one."""
+
+    name = "krylov"
+    exact = False
+    may_give_up = True
+    last_resort = False
+
+    def can_run(self, problem: Problem) -> str | None:
+        columns = len(problem.test_sizes) * problem.n_targets
+        if columns > max(64, problem.n_rows // 4):
+            return (
+                f"{len(problem.test_sizes)} folds × {problem.n_targets} targets are too many "
+                "Krylov spaces"
+            )
+        return None
+
+    def cost(self, problem: Problem) -> Cost:
+        n, columns = float(problem.n_rows), len(problem.test_sizes) * problem.n_targets
+        if problem.n_alphas == 1:
+            steps, rank = _NOMINAL_PRECONDITIONED_STEPS, _MOST_PRECONDITIONER_PIVOTS
+            numbers = n * (rank + 12 * columns) + 2 * columns * rank**2
+            return Cost(
+                flops={
+                    "kernel": steps * n**2 * max(problem.n_columns, 1),
+                    "product": steps * (2 * n**2 * columns + 4 * n * rank * columns),
+                },
+                peak_bytes=problem.itemsize * (numbers + problem.held_out_numbers)
+                + 2 * _BLOCK_BYTES,
+            )
+        held = n**2 * problem.itemsize <= _HELD_BYTES
+        return Cost(
+            flops={
+                "kernel": (0.5 if held else _NOMINAL_STEPS) * n**2 * max(problem.n_columns, 1),
+                # A product of K with few columns moves K through memory once.
+                "memory": _NOMINAL_STEPS * n**2 * problem.itemsize if held else 0.0,
+                "product": _NOMINAL_STEPS * (2 * n**2 * columns + 4 * n * columns * _NOMINAL_STEPS),
+            },
+            peak_bytes=problem.itemsize
+            * ((n**2 if held else 0.0) + n * columns * (_MOST_STEPS + 12.0))
+            + problem.itemsize * problem.held_out_numbers
+            + 2 * _BLOCK_BYTES,
+        )
+
+    def prepare(self, gram: Gram, folds: Folds, weights: Array | None, bias: bool) -> MaskedFolds:
+        return mask_folds(gram, folds, weights, bias)
+
+    def held_out(
+        self,
+        state: MaskedFolds,
+        targets: Array,
+        alphas: np.ndarray,
+        progress: Progress = no_progress,
+    ) -> HeldOut:
+        if len(alphas) == 1:
+            return _conjugate_gradients(state, targets, float(alphas[0]), progress)
+        return _lanczos(state, targets, alphas, progress)
+
+
+def _wanted_residuals(state: MaskedFolds, targets: Array, alphas: np.ndarray) -> np.ndarray:
+    """The residual norm at which the certificate reaches the tolerance, for every α."""
+    namespace = state.namespace
+    scale = float(namespace.xp.max(namespace.xp.abs(targets))) or 1.0
+    return np.asarray(_TOLERANCE * scale * 2.0 * np.sqrt(alphas) / (state.reach() or 1.0))
+
+
+# -- all alphas --------------------------------------------------------------------------
+
+
+@dataclass
+class _Spaces:
+    """Orthonormal bases of all Krylov spaces, grown a step at a time."""
+
+    state: MaskedFolds
+    n_targets: int
+    multiply: Callable[[Array], Array]
+    """v ↦ Kv for vectors that are rows."""
+    right: Array
+
+    def __post_init__(self) -> None:
+        namespace, xp = self.state.namespace, self.state.namespace.xp
+        self.roots = self.state.roots[None, :]
+        self.mask = self.state.repeated(self.n_targets).T  # vectors are rows here
+        direction = self.state.directions(self.n_targets)
+        self.direction = None if direction is None else direction.T
+        start = self._project(self.right.T)
+        self.norms = namespace.to_numpy(xp.sqrt(xp.sum(start * start, axis=1))).astype(float)
+        safe = namespace.asarray(np.where(self.norms > 0, self.norms, 1.0), start)
+        self.latest = start / safe[:, None]
+        self.bases = namespace.zeros((start.shape[0], 0, start.shape[1]), start)
+        self.diagonals: list[np.ndarray] = []
+        self.couplings: list[np.ndarray] = []
+        self.tested: list[Array] = []  # K_kc v: (rows of all folds, t)
+        self.along: list[np.ndarray] = []  # s'K v, for the bias
+
+    def _project(self, rows: Array) -> Array:
+        rows = rows * self.mask
+        if self.direction is None:
+            return rows
+        inner = self.state.namespace.xp.sum(self.direction * rows, axis=1)
+        return rows - self.direction * inner[:, None]
+
+    def _store(self, rows: Array) -> None:
+        """Keep the vectors; room is made for many at a time."""
+        namespace, step = self.state.namespace, len(self.diagonals)
+        columns, room, n = self.bases.shape
+        if step == room:
+            more = namespace.zeros((columns, max(32, room), n), rows)
+            self.bases = namespace.xp.concat([self.bases, more], axis=1)
+        self.bases[:, step, :] = rows
+
+    def step(self) -> None:
+        """One more vector for every space."""
+        namespace, xp, v = self.state.namespace, self.state.namespace.xp, self.latest
+        self._store(v)
+        product = self.multiply(v * self.roots)
+        self.tested.append(self.state.gather(product.T, self.n_targets))
+        weighted = product * self.roots
+        if self.direction is not None:
+            self.along.append(namespace.to_numpy(xp.sum(self.direction * weighted, axis=1)))
+        w = self._project(weighted)
+        self.diagonals.append(namespace.to_numpy(xp.sum(v * w, axis=1)).astype(float))
+        bases = self.bases[:, : len(self.diagonals), :]
+        for _ in range(2):  # twice is enough (Kahan, Parlett)
+            inner = bases @ w[:, :, None]
+            w = w - (xp.matrix_transpose(inner) @ bases)[:, 0, :]
+        norms = namespace.to_numpy(xp.sqrt(xp.sum(w * w, axis=1))).astype(float)
+        # A space that is exhausted stays where it is: its coupling is rounding error.
+        floor = 100 * namespace.eps(w) * np.maximum(np.abs(self.diagonals[0]), 1e-300)
+        alive = norms > floor
+        self.couplings.append(np.where(alive, norms, 0.0))
+        factors = np.where(alive, 1.0 / np.where(alive, norms, 1.0), 0.0)
+        self.latest = w * namespace.asarray(factors, w)[:, None]
+
+    def solve(self, column: int, alphas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """z(α) of one space, shape (steps, n_alphas), and the residual norms."""
+        steps = len(self.diagonals)
+        main = np.asarray([d[column] for d in self.diagonals])
+        side = np.asarray([c[column] for c in self.couplings])
+        dead = np.flatnonzero(side[:-1] == 0.0)
+        used = int(dead[0]) + 1 if len(dead) else steps
+        values, vectors = eigh_tridiagonal(main[:used], side[: used - 1])
+        filters = 1.0 / (values[:, None] + alphas[None, :])
+        z = np.zeros((steps, len(alphas)))
+        z[:used] = vectors @ (filters * (self.norms[column] * vectors[0])[:, None])
+        return z, side[used - 1] * np.abs(z[used - 1])
+
+
+def _lanczos(state: MaskedFolds, targets: Array, alphas: np.ndarray, progress: Progress) -> HeldOut:
+    namespace, xp, t = state.namespace, state.namespace.xp, int(targets.shape[1])
+    n = state.folds.n_rows
+    spaces = _Spaces(state, t, _multiplier(state.gram), state.spread(targets))
+    columns = len(state.folds) * t
+    wanted = _wanted_residuals(state, targets, alphas)
+    most = min(n, _MOST_STEPS)
+    excess: list[tuple[int, float]] = []
+    while True:
+        for _ in range(min(_CHECK_EVERY, most - len(spaces.diagonals))):
+            spaces.step()
+        steps = len(spaces.diagonals)
+        solved = [spaces.solve(column, alphas) for column in range(columns)]
+        ratio = max(float(np.max(residual / wanted)) for _, residual in solved)
+        progress(min(0.99, steps / most))
+        if ratio <= 1.0:
+            break
+        excess.append((steps, math.log(ratio)))
+        if steps >= most or _hopeless(excess, most):
+            raise MethodGaveUpError(
+                f"krylov: after {steps} steps the residual is still {ratio:.1e} times too large, "
+                'so the spectrum falls too slowly for these alphas: use method="auto" or '
+                '"eigendecomposition"'
+            )
+    z = np.stack([part for part, _ in solved], axis=2)  # (steps, a, columns)
+    residuals = np.stack([part for _, part in solved], axis=1)  # (a, columns)
+    tested = xp.stack(spaces.tested, axis=0)  # (steps, rows, t)
+    predictions = namespace.empty((len(alphas), len(state.folds.stacked), t), targets)
+    for k, run in enumerate(state.folds.runs):
+        for j in range(t):
+            part = namespace.asarray(z[:, :, k * t + j], targets)
+            predictions[:, run, j] = part.T @ tested[:, run, j]
+    if state.bias:
+        predictions += _intercepts(state, targets, spaces, z)
+    bound = state.reach() * residuals / (2.0 * np.sqrt(alphas)[:, None])
+    top = max(float(np.max(np.abs(d))) for d in spaces.diagonals)
+    return certified(
+        namespace,
+        predictions,
+        conditions=(top + alphas) / alphas,
+        bound=bound.reshape(len(alphas), len(state.folds), t),
+        n_rows=n,
+    )
+
+
+def _multiplier(gram: Gram) -> Callable[[Array], Array]:
+    """v ↦ Kv for rows v, with K held if it is not too large."""
+    if gram.shape[0] ** 2 * gram.itemsize > _HELD_BYTES:
+        return lambda rows: gram.matmat(rows.T).T
+    held = gram.full()
+    return lambda rows: rows @ held  # K is symmetric; few rows from the left are faster
+
+
+def _hopeless(excess: list[tuple[int, float]], most: int) -> bool:
+    """True if, at the pace of the last steps, the tolerance is out of reach."""
+    if len(excess) < 6:
+        return False
+    (first, before), (last, now) = excess[-6], excess[-1]
+    pace = (before - now) / (last - first)
+    return pace <= 0 or last + now / pace > 2 * most
+
+
+def _intercepts(state: MaskedFolds, targets: Array, spaces: _Spaces, z: np.ndarray) -> Array:
+    """b = u'(ỹ − K̃x)/‖s‖ of every fold, repeated for its rows: (a, rows of all folds, t)."""
+    namespace, t = state.namespace, int(targets.shape[1])
+    assert spaces.direction is not None
+    along_y = namespace.to_numpy(namespace.xp.sum(spaces.direction * spaces.right.T, axis=1))
+    along_product = np.einsum("sac,sc->ac", z, np.asarray(spaces.along))
+    norms = namespace.to_numpy(state.training_norms(t))
+    intercept = (along_y[None, :] - along_product) / norms[None, :]
+    by_fold = intercept.reshape(z.shape[1], len(state.folds), t)
+    return namespace.asarray(np.repeat(by_fold, state.folds.sizes, axis=1), targets)
+
+
+# -- one alpha ---------------------------------------------------------------------------
+
+
+class _Preconditioner:
+    """(F_cF_cᵀ + αI)⁻¹ on the training rows of every fold, by the Woodbury identity."""
+
+    def __init__(self, state: MaskedFolds, alpha: float, t: int) -> None:
+        namespace = state.namespace
+        partial = PartialCholesky(
+            namespace,
+            columns=lambda rows: state.gram.block(ALL, rows),
+            entries=lambda rows: state.gram.block(rows, rows),
+            diagonal=state.gram.diagonal(),
+        )
+        while partial.rank < _MOST_PRECONDITIONER_PIVOTS and partial.trace > 0.1 * alpha:
+            if partial.grow(min(48, _MOST_PRECONDITIONER_PIVOTS - partial.rank)) == 0:
+                break
+        self._namespace, self._alpha, self._t = namespace, alpha, t
+        self._rows = partial.factor_rows() * state.roots[None, :]  # (r, n)
+        self._inverses = []
+        for k in range(len(state.folds)):
+            masked = self._rows * state.mask[:, k][None, :]
+            small = masked @ masked.T
+            namespace.add_to_diagonal_in_place(small, alpha)
+            values, vectors = namespace.eigh_in_place(small)
+            namespace.maximum_in_place(values, alpha)
+            self._inverses.append((vectors / values[None, :]) @ vectors.T)
+
+    def __call__(self, columns: Array) -> Array:
+        xp, t = self._namespace.xp, self._t
+        inner = self._rows @ columns
+        parts = [
+            inverse @ inner[:, k * t : (k + 1) * t] for k, inverse in enumerate(self._inverses)
+        ]
+        return (columns - self._rows.T @ xp.concat(parts, axis=1)) / self._alpha
+
+
+def _conjugate_gradients(
+    state: MaskedFolds, targets: Array, alpha: float, progress: Progress
+) -> HeldOut:
+    namespace, xp, t = state.namespace, state.namespace.xp, int(targets.shape[1])
+    mask, direction = state.repeated(t), state.directions(t)
+    roots = state.roots[:, None]
+
+    def project(columns: Array) -> Array:
+        columns = columns * mask
+        if direction is None:
+            return columns
+        return columns - direction * xp.sum(direction * columns, axis=0)[None, :]
+
+    def multiply(columns: Array) -> Array:
+        return state.gram.matmat(columns * roots, limit=_BLOCK_BYTES)
+
+    precondition = _Preconditioner(state, alpha, t)
+    y = state.spread(targets)
+    x = namespace.zeros(y.shape, y)
+    r = project(y)
+    z = project(precondition(r))
+    p = z
+    rho = xp.sum(r * z, axis=0)
+    wanted = float(_wanted_residuals(state, targets, np.asarray([alpha]))[0])
+    for step in range(_MOST_STEPS):
+        norms = namespace.to_numpy(xp.sqrt(xp.sum(r * r, axis=0)))
+        if float(norms.max()) <= 0.5 * wanted:
+            break
+        progress(min(0.99, step / _NOMINAL_PRECONDITIONED_STEPS))
+        q = project(multiply(p) * roots) + alpha * p
+        curvature = xp.sum(p * q, axis=0)
+        length = xp.where(curvature > 0, rho / xp.where(curvature > 0, curvature, 1.0), 0.0)
+        x = x + length[None, :] * p
+        r = r - length[None, :] * q
+        z = project(precondition(r))
+        new = xp.sum(r * z, axis=0)
+        p = z + xp.where(rho > 0, new / xp.where(rho > 0, rho, 1.0), 0.0)[None, :] * p
+        rho = new
+    # One more pass gives the predictions, the bias and the residual as it truly is.
+    product = multiply(x)
+    predictions = state.gather(product, t)
+    weighted = product * roots
+    residual = project(y - weighted) - alpha * x
+    norms = namespace.to_numpy(xp.sqrt(xp.sum(residual * residual, axis=0))).astype(float)
+    if not float(norms.max()) <= wanted * 10:
+        raise MethodGaveUpError(
+            f"krylov: conjugate gradients stopped at a residual {float(norms.max()) / wanted:.1e} "
+            f'times too large for alpha={alpha:g}: use method="auto", or a larger alpha'
+        )
+    if direction is not None:
+        along = xp.sum(direction * (y - weighted), axis=0) / state.training_norms(t)
+        by_fold = namespace.to_numpy(along).reshape(len(state.folds), t)
+        predictions = predictions + namespace.asarray(
+            np.repeat(by_fold, state.folds.sizes, axis=0), targets
+        )
+    bound = state.reach() * norms / (2.0 * math.sqrt(alpha))
+    # The trace bounds the largest eigenvalue, and with it the rounding errors.
+    largest = float(xp.sum(state.gram.diagonal()))
+    return certified(
+        namespace,
+        predictions[None, ...],
+        conditions=np.asarray([(largest + alpha) / alpha]),
+        bound=bound.reshape(1, len(state.folds), t),
+        n_rows=state.folds.n_rows,
+    )

@@ -1,0 +1,95 @@
+"""All folds side by side: one column for each fold and target, zero outside its training rows.
+
+A product of the whole K̃ with such columns is a product with every fold's own K̃_cc at once; the
+rows that a fold tests come out as K_kc v, which is what its predictions are made of.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ridgefold.crossval.shared.folds import Folds
+from ridgefold.crossval.shared.shortcut import require_weighted_training_rows
+from ridgefold.kernels import Gram
+from ridgefold.linalg import Array, Namespace
+
+
+@dataclass(frozen=True)
+class MaskedFolds:
+    """The training rows of every fold as columns of zeros and ones."""
+
+    namespace: Namespace
+    gram: Gram
+    folds: Folds
+    bias: bool
+    roots: Array
+    """√w of every row."""
+    mask: Array
+    """Shape (n, n_folds): 1 where the fold trains on the row."""
+
+    def multiply(self, columns: Array) -> Array:
+        """K W^½ v for every column; weight the result by √w for K̃ v."""
+        return self.gram.matmat(columns * self.roots[:, None])
+
+    def repeated(self, t: int) -> Array:
+        """The mask for every fold and target: column k·t + j is fold k, target j."""
+        if t == 1:
+            return self.mask
+        n, count = self.mask.shape
+        xp = self.namespace.xp
+        wide = xp.broadcast_to(self.mask[:, :, None], (n, count, t))
+        return xp.reshape(wide, (n, count * t))
+
+    def spread(self, targets: Array) -> Array:
+        """ỹ for every fold and target, zero on the rows that the fold does not train on."""
+        xp, (n, t) = self.namespace.xp, targets.shape
+        y = targets * self.roots[:, None]
+        wide = xp.broadcast_to(y[:, None, :], (n, len(self.folds), t))
+        return xp.reshape(wide, (n, len(self.folds) * t)) * self.repeated(t)
+
+    def directions(self, t: int) -> Array | None:
+        """s/‖s‖ of every column's training rows, if there is a bias."""
+        if not self.bias:
+            return None
+        s = self.roots[:, None] * self.repeated(t)
+        return s / self.namespace.xp.sqrt(self.namespace.xp.sum(s * s, axis=0))[None, :]
+
+    def training_norms(self, t: int) -> Array:
+        """‖s‖ of every column."""
+        s = self.roots[:, None] * self.repeated(t)
+        return self.namespace.xp.sqrt(self.namespace.xp.sum(s * s, axis=0))
+
+    def gather(self, values: Array, t: int) -> Array:
+        """Rows that each fold tests, from columns over all rows: (rows of all folds, t)."""
+        namespace = self.namespace
+        parts = [
+            namespace.take_rows(values[:, k * t : (k + 1) * t], test)
+            for k, test in enumerate(self.folds.test)
+        ]
+        return namespace.xp.concat(parts, axis=0)
+
+    def reach(self) -> float:
+        """The most that √k(x, x), or with a bias ‖φ(x) − φ̄‖, can be."""
+        xp, diagonal = self.namespace.xp, self.gram.diagonal()
+        largest = math.sqrt(max(float(xp.max(diagonal)), 0.0))
+        return 2.0 * largest if self.bias else largest
+
+
+def mask_folds(gram: Gram, folds: Folds, weights: Array | None, bias: bool) -> MaskedFolds:
+    """Lay the folds out side by side; training sets need not be complements."""
+    namespace = gram.namespace
+    like = gram.like
+    positive = np.ones(folds.n_rows, dtype=bool)
+    roots = namespace.ones(folds.n_rows, gram.diagonal())
+    if weights is not None:
+        positive = namespace.to_numpy(weights) > 0
+        roots = namespace.xp.sqrt(weights)
+    require_weighted_training_rows(folds, positive)
+    mask = np.zeros((folds.n_rows, len(folds)))
+    for k in range(len(folds)):
+        mask[folds.training_rows(k), k] = 1.0
+    mask *= positive[:, None]
+    return MaskedFolds(namespace, gram, folds, bias, roots, namespace.asarray(mask, like))
