@@ -88,8 +88,7 @@ def test_primal_solver_leaves_residuals_at_rounding_level(dtype, bias, n):
         if bias:
             phi, t = phi - phi.mean(axis=0), t - t.mean(axis=0)
         A = phi.T @ phi + alpha * np.eye(n)
-        # Φᵀy is formed with rounding errors of ‖Φ‖‖y‖ in each of its m terms.
-        assert_small(A, w, phi.T @ t, n=m, dtype=dtype, case=(cond, scale))
+        assert_small(A, w, phi.T @ t, n=n, dtype=dtype, case=(cond, scale))
 
 
 def test_the_hardest_systems_are_warned_about():
