@@ -43,6 +43,10 @@ class Factor(ABC):
         """A⁻¹b (the solution of least norm if A is singular); `b` is a vector or a matrix."""
 
     @abstractmethod
+    def multiply(self, b: Array) -> Array:
+        """A b for a matrix b."""
+
+    @abstractmethod
     def half_solve(self, b: Array) -> Array:
         """W with WᵀW = bᵀA⁻¹b for a matrix b."""
 
@@ -108,6 +112,9 @@ class CholeskyFactor(Factor):
         if b.ndim == 1:
             return self.namespace.solve_cholesky(self.lower, b[:, None])[:, 0]
         return self.namespace.solve_cholesky(self.lower, b)
+
+    def multiply(self, b: Array) -> Array:
+        return _multiply_by_factor(self.namespace, self.lower, b)
 
     def half_solve(self, b: Array) -> Array:
         return self.namespace.solve_triangular(self.lower, b)
@@ -189,6 +196,9 @@ class SpectralFactor(Factor):
         columns = b[:, None] if b.ndim == 1 else b
         solution = self.vectors @ (self.inverse_values()[:, None] * (self.vectors.T @ columns))
         return solution[:, 0] if b.ndim == 1 else solution
+
+    def multiply(self, b: Array) -> Array:
+        return self.vectors @ (self.values[:, None] * (self.vectors.T @ b))
 
     def half_solve(self, b: Array) -> Array:
         kept = self.inverse_values()
