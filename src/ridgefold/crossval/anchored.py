@@ -26,7 +26,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ridgefold.crossval.shared.base import HeldOut, Progress, certified, no_progress
+from ridgefold.crossval.shared.base import (
+    HeldOut,
+    Progress,
+    certified,
+    no_progress,
+    wanted_residuals,
+)
 from ridgefold.crossval.shared.folds import Folds
 from ridgefold.crossval.shared.shortcut import require_weighted_training_rows
 from ridgefold.errors import MethodGaveUpError
@@ -116,8 +122,16 @@ class Anchored:
         a, t = len(alphas), int(targets.shape[1])
         diagonal = state.gram.diagonal()
         reach = math.sqrt(float(namespace.xp.max(diagonal))) * (2.0 if state.bias else 1.0)
-        scale = float(namespace.xp.max(namespace.xp.abs(targets))) or 1.0
-        wanted = _TOLERANCE * scale * 2.0 * np.sqrt(alphas) / (reach or 1.0)
+        # The trace bounds the largest eigenvalue, and with it the rounding errors.
+        largest = float(namespace.xp.sum(diagonal))
+        wanted = wanted_residuals(
+            namespace,
+            targets,
+            alphas,
+            tolerance=_TOLERANCE,
+            reach=reach,
+            largest_eigenvalue=largest,
+        )
         predictions = namespace.empty((a, len(folds.stacked), t), targets)
         residuals = np.empty((a, len(folds), t))
         for k, run in enumerate(folds.runs):
@@ -131,8 +145,6 @@ class Anchored:
                 f"anchored: rounding leaves a residual {excess:.1e} times too large at "
                 f'alpha={float(alphas.min()):g}: use method="auto", or larger alphas'
             )
-        # The trace bounds the largest eigenvalue, and with it the rounding errors.
-        largest = float(namespace.xp.sum(diagonal))
         return certified(
             namespace,
             predictions,

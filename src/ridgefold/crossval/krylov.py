@@ -22,7 +22,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
-from ridgefold.crossval.shared.base import HeldOut, Progress, certified, no_progress
+from ridgefold.crossval.shared.base import (
+    HeldOut,
+    Progress,
+    certified,
+    no_progress,
+    wanted_residuals,
+)
 from ridgefold.crossval.shared.folds import Folds
 from ridgefold.crossval.shared.masked import MaskedFolds, mask_folds
 from ridgefold.errors import MethodGaveUpError
@@ -104,10 +110,19 @@ class Krylov:
 
 
 def _wanted_residuals(state: MaskedFolds, targets: Array, alphas: np.ndarray) -> np.ndarray:
-    """The residual norm at which the certificate reaches the tolerance, for every α."""
-    namespace = state.namespace
-    scale = float(namespace.xp.max(namespace.xp.abs(targets))) or 1.0
-    return np.asarray(_TOLERANCE * scale * 2.0 * np.sqrt(alphas) / (state.reach() or 1.0))
+    return wanted_residuals(
+        state.namespace,
+        targets,
+        alphas,
+        tolerance=_TOLERANCE,
+        reach=state.reach(),
+        largest_eigenvalue=_bound_on_eigenvalues(state),
+    )
+
+
+def _bound_on_eigenvalues(state: MaskedFolds) -> float:
+    """The trace of K̃, which bounds its largest eigenvalue."""
+    return float(state.namespace.xp.sum(state.gram.diagonal() * state.roots * state.roots))
 
 
 # -- all alphas --------------------------------------------------------------------------
@@ -227,7 +242,7 @@ def _lanczos(state: MaskedFolds, targets: Array, alphas: np.ndarray, progress: P
     if state.bias:
         predictions += _intercepts(state, targets, spaces, z)
     bound = state.reach() * residuals / (2.0 * np.sqrt(alphas)[:, None])
-    top = max(float(np.max(np.abs(d))) for d in spaces.diagonals)
+    top = _bound_on_eigenvalues(state)
     return certified(
         namespace,
         predictions,
@@ -247,11 +262,11 @@ def _multiplier(gram: Gram) -> Callable[[Array], Array]:
 
 def _hopeless(excess: list[tuple[int, float]], most: int) -> bool:
     """True if, at the pace of the last steps, the tolerance is out of reach."""
-    if len(excess) < 6:
-        return False
+    if excess[-1][0] < 120:
+        return False  # convergence is slow at first and then quickens
     (first, before), (last, now) = excess[-6], excess[-1]
     pace = (before - now) / (last - first)
-    return pace <= 0 or last + now / pace > 2 * most
+    return pace <= 0 or last + now / pace > 3 * most
 
 
 def _intercepts(state: MaskedFolds, targets: Array, spaces: _Spaces, z: np.ndarray) -> Array:
@@ -359,8 +374,7 @@ def _conjugate_gradients(
             np.repeat(by_fold, state.folds.sizes, axis=0), targets
         )
     bound = state.reach() * norms / (2.0 * math.sqrt(alpha))
-    # The trace bounds the largest eigenvalue, and with it the rounding errors.
-    largest = float(xp.sum(state.gram.diagonal()))
+    largest = _bound_on_eigenvalues(state)
     return certified(
         namespace,
         predictions[None, ...],

@@ -36,6 +36,37 @@ class HeldOut:
     """The method that made them, filled in by the engine."""
 
 
+def rounding_allowance(
+    namespace: Namespace, like: Array, conditions: np.ndarray, n_rows: int, largest: float
+) -> np.ndarray:
+    """What rounding may do to predictions of size `largest`, for every α.
+
+    It is what methods that are exact are held to: 10(n + condition)·eps·max|ŷ|.
+    """
+    return np.asarray(10.0 * (n_rows + conditions) * namespace.eps(like) * largest)
+
+
+def wanted_residuals(
+    namespace: Namespace,
+    targets: Array,
+    alphas: np.ndarray,
+    *,
+    tolerance: float,
+    reach: float,
+    largest_eigenvalue: float,
+) -> np.ndarray:
+    """The residual norm, for every α, below which predictions are as good as they need be.
+
+    |ŷ(x) − exact(x)| ≤ reach·‖residual‖/(2√α) shall be at most `tolerance` of the largest
+    target, or what rounding does anyway: no residual falls below eps·‖K‖‖x‖.
+    """
+    scale = float(namespace.xp.max(namespace.xp.abs(targets))) or 1.0
+    conditions = (largest_eigenvalue + alphas) / alphas
+    n_rows = int(targets.shape[0])
+    error = tolerance * scale + rounding_allowance(namespace, targets, conditions, n_rows, scale)
+    return np.asarray(error * 2.0 * np.sqrt(alphas) / (reach or 1.0))
+
+
 def certified(
     namespace: Namespace,
     predictions: Array,
@@ -44,13 +75,9 @@ def certified(
     bound: np.ndarray,
     n_rows: int,
 ) -> HeldOut:
-    """Predictions with a bound on their error, to which rounding is added.
-
-    The allowance for rounding is what methods that are exact are held to:
-    10(n + condition)·eps·max|ŷ|.
-    """
+    """Predictions with a bound on their error, to which rounding is added."""
     largest = float(namespace.xp.max(namespace.xp.abs(predictions)))
-    rounding = 10.0 * (n_rows + conditions) * namespace.eps(predictions) * largest
+    rounding = rounding_allowance(namespace, predictions, conditions, n_rows, largest)
     return HeldOut(predictions, conditions, np.asarray(bound + rounding[:, None, None]))
 
 

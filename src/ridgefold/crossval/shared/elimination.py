@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -55,6 +56,13 @@ class BlockMatrix:
     bias: bool
     live: LiveBlocks = field(default_factory=LiveBlocks)
 
+    @cached_property
+    def scale(self) -> float:
+        """The largest diagonal entry of K̃: what elimination leaves is rounded relative to it."""
+        xp, diagonal = self.gram.namespace.xp, self.gram.diagonal()
+        weighted = diagonal if self.roots is None else diagonal * self.roots * self.roots
+        return float(xp.max(xp.abs(weighted)))
+
 
 class BlockElimination:
     """Eliminate blocks of rows from K̃ + αI, computing every block when it is needed."""
@@ -79,9 +87,9 @@ class BlockElimination:
             self.namespace.add_to_diagonal_in_place(block, self.alpha)
             return block
         *earlier, pivot = pivots
-        w = self._reduced(pivot, (rows,), tuple(earlier))[0]
+        (w,), signs = self._reduced(pivot, (rows,), tuple(earlier))
         block = self.diagonal_block(rows, tuple(earlier))
-        subtract_gram_in_place(block, w)
+        subtract_gram_in_place(block, w, signs)
         return block
 
     def _off_diagonal_block(self, rows: np.ndarray, columns: np.ndarray, pivots: Blocks) -> Array:
@@ -91,26 +99,32 @@ class BlockElimination:
             self._weigh(block, rows, columns)
             return block
         *earlier, pivot = pivots
-        left, right = self._reduced(pivot, (rows, columns), tuple(earlier))
+        (left, right), signs = self._reduced(pivot, (rows, columns), tuple(earlier))
         block = self._off_diagonal_block(rows, columns, tuple(earlier))
-        subtract_product_in_place(block, left, right)
+        subtract_product_in_place(block, left, right, signs)
         return block
 
-    def _reduced(self, pivot: np.ndarray, others: Blocks, earlier: Blocks) -> list[Array]:
-        """W_p = L⁻¹S_jp for each of `others`, with S_jj = LLᵀ; L is dropped on return."""
+    def _reduced(
+        self, pivot: np.ndarray, others: Blocks, earlier: Blocks
+    ) -> tuple[list[Array], Array | None]:
+        """W_p = L⁻¹S_jp for each of `others`, with S_jj = LLᵀ; L is dropped on return.
+
+        Where S_jj is not positive definite, S_jj = LJLᵀ with signs J, which come second.
+        """
         factor = self.factor(pivot, earlier)
         reduced = []
         for rows in others:
             block = self._off_diagonal_block(pivot, rows, earlier)
             half_solve_in_place(factor, block)
             reduced.append(block)
-        return reduced
+        return reduced, factor.signs()
 
     def factor(self, rows: np.ndarray, pivots: Blocks) -> Factor:
         def refill(storage: Array) -> None:
             storage[...] = self.diagonal_block(rows, pivots)
 
-        return factorise(self.namespace, self.diagonal_block(rows, pivots), refill)
+        scale = self.matrix.scale if pivots else 0.0
+        return factorise(self.namespace, self.diagonal_block(rows, pivots), refill, scale)
 
     # -- few right-hand sides ------------------------------------------------------------
 

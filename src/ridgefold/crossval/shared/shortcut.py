@@ -147,7 +147,8 @@ def held_out_from_inverses(
     total, t = len(folds.stacked), targets.shape[1]
     predictions = namespace.empty((n_alphas, total, t), targets)
     conditions = np.full(n_alphas, np.nan)
-    one_by_one = folds.leave_one_out and all(has is None for has in layout.weighted_test)
+    # Every row must stand in the system: one that no fold tests may have weight zero.
+    one_by_one = folds.leave_one_out and len(layout.rows) == folds.n_rows
     for j, inverse in enumerate(inverses):
         conditions[j] = inverse.condition
         if one_by_one:
