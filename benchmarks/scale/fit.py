@@ -16,13 +16,13 @@ COLUMNS = 20
 ALPHA = 1.0
 NOTES = """
 One thread; data drawn from a normal distribution, 20 columns, float64, alpha = 1, gamma = 1/20.
-Times are processor time, the best of at least three rounds in which the compared calls take turns;
-on a shared machine ratios still vary by up to a tenth from run to run. Memory is the most that was
-resident during the call beyond the training data, in a fresh process. "The Gram matrix and its factor alone" allocates the matrix,
-writes one triangle of the kernel and calls LAPACK's potrf on it: the least a direct fit can do.
-The first use of BLAS in a process adds the buffers in which it packs blocks, about 384 rows of the
-matrix with this OpenBLAS; they are kept until the process ends, and a second line gives the peak
-without them.
+Times are processor time, the best of at least three rounds in which the compared calls take
+turns; on a shared machine ratios still vary by up to a tenth from run to run. Memory is the most
+that was resident during the call beyond the training data, in a fresh process. "The Gram matrix
+and its factor alone" allocates the matrix, writes one triangle of the kernel and calls LAPACK's
+potrf on it: the least a direct fit can do. The first use of BLAS in a process adds the buffers in
+which it packs blocks, about 384 rows of the matrix with this OpenBLAS; they are kept until the
+process ends, and a second line gives the peak without them.
 """
 
 
