@@ -1,5 +1,7 @@
 """Ways to compute held-out predictions. A new method is one file and one line here."""
 
+from ridgefold.crossval.anchored import Anchored
+from ridgefold.crossval.banded import Banded
 from ridgefold.crossval.block_recursive import BlockRecursive
 from ridgefold.crossval.eigendecomposition import Eigendecomposition
 from ridgefold.crossval.inverse_blocks import InverseBlocks
@@ -14,6 +16,8 @@ METHODS: dict[str, CrossValidation] = {
     for method in (
         LowRank(),
         Krylov(),
+        Anchored(),
+        Banded(),
         Eigendecomposition(),
         InverseBlocks(),
         BlockRecursive(),

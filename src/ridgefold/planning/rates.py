@@ -11,6 +11,8 @@ DEFAULT_RATES: Mapping[str, float] = {
     "cholesky": 3.5e10,
     "inverse": 5e10,
     "eigendecomposition": 5.5e10,
+    "band_reduction": 3.1e10,
+    "band_cholesky": 8e9,
     "kernel": 3e9,
     "memory": 6e9,
 }

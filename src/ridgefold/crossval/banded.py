@@ -1,0 +1,372 @@
+"""A band instead of eigenvectors: what every α shares is cheaper than a spectrum.
+
+K̃ = Q B Qᵀ with B banded takes a fifth of the time of an eigendecomposition
+(`linalg.banded`), and B + αI is then as easy to solve for every α as a diagonal. Two ways to
+use it, of which the cheaper one for the folds and the number of α is taken:
+
+*Fold by fold* (few folds). Reduce K̃_cc of the training rows c of each fold; then
+
+    ã_c = Q(B + αI)⁻¹Qᵀỹ_c         Q applied once to the solutions of all α
+    ŷ_k = K_kc W^½ã_c + bias       one product for all α
+
+*All folds at once* (many folds, leave-one-out). Reduce the whole K̃ once and form Q. With
+B + αI = LLᵀ, the fold blocks of C = (K̃ + αI)⁻¹ for the shortcut of
+`crossval.shared.shortcut` are
+
+    C_kk = Z_k Z_kᵀ,   Z_k = Q_k L⁻ᵀ      2b operations a number of Z
+
+and leave-one-out needs only the squared lengths of the rows of Z.
+
+No more than one n×n matrix is alive. So the reductions are not kept: `held_out` makes them,
+and many targets should be given in one call. Where B + αI is singular to working precision
+(α = 0, an indefinite kernel) its eigendecomposition takes over, as in `linalg.symmetric`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ridgefold.crossval.shared.base import HeldOut, Progress, no_progress
+from ridgefold.crossval.shared.folds import Folds
+from ridgefold.crossval.shared.shortcut import (
+    Layout,
+    Position,
+    held_out_from_inverses,
+    lay_out,
+    require_weighted_training_rows,
+)
+from ridgefold.kernels import Gram
+from ridgefold.linalg import Array, Namespace
+from ridgefold.linalg.banded import BandFactor, bandwidth_for, factorise_band, reduce_to_band
+from ridgefold.linalg.centring import Centring
+from ridgefold.linalg.symmetric import SpectralFactor, factorise_spectrally, rounding_level
+from ridgefold.records import Cost, Problem
+from ridgefold.solvers.base import RidgeSystem, write_system_matrix
+
+# Rows of Z computed together: enough for fast products, few enough for the cache.
+_CHUNK = 512
+# Time of an operation of each kind, in those of a product.
+_RELATIVE = {"band_reduction": 1.6, "product": 1.0, "cholesky": 1.5, "band_cholesky": 6.0}
+
+
+@dataclass(frozen=True)
+class _State:
+    gram: Gram
+    folds: Folds
+    weights: Array | None
+    bias: bool
+
+
+class Banded:
+    """K = QBQᵀ with B banded, by matrix products; every α then costs a banded solve."""
+
+    name = "banded"
+    exact = True
+    may_give_up = False
+    last_resort = False
+
+    def can_run(self, problem: Problem) -> str | None:
+        return None
+
+    def cost(self, problem: Problem) -> Cost:
+        n, a, t = problem.n_rows, problem.n_alphas, problem.n_targets
+        train, test = problem.train_sizes, problem.test_sizes
+        folded = not problem.complement_folds or _fold_by_fold_is_faster(n, train, test, a)
+        if folded:
+            flops = _fold_by_fold_flops(train, test, a, t)
+            entries = sum(0.5 * m**2 + m * k for m, k in zip(train, test, strict=True))
+            size = max(train, default=n)
+        else:
+            flops = _all_at_once_flops(n, test, a, t)
+            entries, size = 0.5 * n**2, n
+        flops["kernel"] = entries * max(problem.n_columns, 1)
+        rows = 0 if folded else 2 * max(_CHUNK, max(test, default=1))
+        matrices = 1.0
+        eps = 2.0**-23 if problem.itemsize == 4 else 2.0**-52
+        if problem.smallest_alpha <= rounding_level(n, eps) * n:
+            # Likely too small for a Cholesky factor: the spectrum is needed too.
+            flops["eigendecomposition"] = 9.0 * (sum(m**3 for m in train) if folded else n**3)
+            matrices = 3.0
+        numbers = matrices * size**2 + size * (rows + 4.0 * bandwidth_for(size) + 3 * a * t)
+        return Cost(flops, problem.itemsize * (numbers + problem.held_out_numbers))
+
+    def prepare(self, gram: Gram, folds: Folds, weights: Array | None, bias: bool) -> _State:
+        positive = np.ones(folds.n_rows, dtype=bool)
+        if weights is not None:
+            positive = gram.namespace.to_numpy(weights) > 0
+        require_weighted_training_rows(folds, positive)
+        return _State(gram, folds, weights, bias)
+
+    def held_out(
+        self, state: _State, targets: Array, alphas: np.ndarray, progress: Progress = no_progress
+    ) -> HeldOut:
+        folds, n = state.folds, state.folds.n_rows
+        train = tuple(
+            n - m if folds.train is None else len(folds.train[k]) for k, m in enumerate(folds.sizes)
+        )
+        if not folds.complement or _fold_by_fold_is_faster(n, train, folds.sizes, len(alphas)):
+            return _fold_by_fold(state, targets, alphas, progress)
+        layout = lay_out(state.gram, folds, state.weights, state.bias)
+        inverses = _inverses(layout, targets, alphas)
+        return held_out_from_inverses(layout, targets, inverses, len(alphas), progress)
+
+
+# -- fold by fold ------------------------------------------------------------------------
+
+
+def _fold_by_fold(state: _State, targets: Array, alphas: np.ndarray, progress: Progress) -> HeldOut:
+    gram, folds, namespace = state.gram, state.folds, state.gram.namespace
+    xp, a, t = namespace.xp, len(alphas), targets.shape[1]
+    predictions = namespace.empty((a, len(folds.stacked), t), targets)
+    conditions = np.full(a, np.nan)
+    for k, run in enumerate(folds.runs):
+        train = folds.training_rows(k)
+        weights = None
+        if state.weights is not None:
+            weights = namespace.take_rows(state.weights, train)
+            kept = np.flatnonzero(namespace.to_numpy(weights) > 0)
+            train, weights = train[kept], namespace.take_rows(weights, kept)
+        system = RidgeSystem(
+            gram=gram.restricted(train),
+            targets=namespace.take_rows(targets, train),
+            alphas=alphas,
+            weights=weights,
+            bias=state.bias,
+        )
+        coefficients, bias, known = _solve_for_every_alpha(system)
+        conditions = np.fmax(conditions, known)
+        values = gram.product(folds.test[k], train, system.unweighted(coefficients))
+        values = xp.reshape(values + bias[None, :], (len(folds.test[k]), a, t))
+        predictions[:, run, :] = xp.permute_dims(values, (1, 0, 2))
+        progress((k + 1) / len(folds))
+    return HeldOut(predictions, conditions)
+
+
+def _solve_for_every_alpha(system: RidgeSystem) -> tuple[Array, Array, np.ndarray]:
+    """ã of shape (n, alphas·targets), the biases, and the condition numbers that matter."""
+    namespace, xp = system.namespace, system.namespace.xp
+    n, t = system.targets.shape
+    matrix = namespace.empty((n, n), system.gram.like)
+
+    def write() -> Centring | None:
+        return write_system_matrix(system.weighted_gram(), system.bias_direction(), matrix)
+
+    centring = write()
+    y = system.weighted_targets()
+    right = y if centring is None else centring.project(y)
+    reduction = reduce_to_band(namespace, matrix)
+    rotated = namespace.to_numpy(reduction.to_band(right))
+    solutions = np.zeros((n, len(system.alphas) * t), dtype=rotated.dtype)
+    conditions = np.full(len(system.alphas), np.nan)
+    singular = []
+    for j, alpha in enumerate(system.alphas):
+        factor = factorise_band(reduction.band, float(alpha))
+        if factor is None:
+            singular.append(j)
+            continue
+        solutions[:, j * t : (j + 1) * t] = factor.solve(rotated)
+        conditions[j] = factor.known_condition()
+    coefficients = reduction.from_band(namespace.asarray(solutions, y))
+    if singular:
+        write()
+        spectrum = factorise_spectrally(namespace, matrix)
+        for j in singular:
+            shifted = spectrum.values + float(system.alphas[j])
+            spectral = SpectralFactor(namespace, shifted, spectrum.vectors)
+            coefficients[:, j * t : (j + 1) * t] = spectral.solve(right)
+            conditions[j] = spectral.condition()
+    if centring is None:
+        return coefficients, namespace.zeros(coefficients.shape[1], y), conditions
+    coefficients = centring.project(coefficients)
+    along = xp.concat([centring.direction @ y for _ in system.alphas])
+    bias = (along - centring.product @ coefficients) / centring.scale
+    return coefficients, bias, conditions
+
+
+# -- all folds at once -------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Spread:
+    """C = basis·M⁻¹·basisᵀ for one α, with M⁻¹ = RᵀR (or RᵀSR with signs S on the diagonal)."""
+
+    namespace: Namespace
+    basis: Array
+    factor: BandFactor | SpectralFactor
+
+    def rows(self, position: Position) -> Array:
+        """Z = basis Rᵀ at some rows, in storage of its own."""
+        rows = self.namespace.copy(self.namespace.take_rows(self.basis, position))
+        if isinstance(self.factor, BandFactor):
+            self.factor.divide_rows_in_place(self.namespace, rows)
+            return rows
+        xp = self.namespace.xp
+        return rows * xp.sqrt(xp.abs(self.factor.inverse_values()))[None, :]
+
+    def signed(self, rows: Array) -> Array:
+        """Z S: what is not a Cholesky factor may be indefinite."""
+        if isinstance(self.factor, BandFactor):
+            return rows
+        return rows * self.namespace.xp.sign(self.factor.values)[None, :]
+
+    def gram(self, rows: Array) -> Array:
+        """Z S Zᵀ, lower triangle."""
+        if isinstance(self.factor, BandFactor):
+            return self.namespace.gram_of_rows(rows)
+        return self.signed(rows) @ rows.T
+
+
+class _BandInverse:
+    """C for one α by the rows of Z."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        spread: _Spread,
+        centring: Centring | None,
+        alpha: float,
+        coefficients: Array,
+    ) -> None:
+        self._layout, self._spread, self._centring = layout, spread, centring
+        self.alpha, self.coefficients = alpha, coefficients
+        self.condition = spread.factor.known_condition()
+        # What the bias direction contributes to C and must not: 1/(τ + α).
+        self._along = 0.0 if centring is None else 1.0 / (centring.shift + alpha)
+        self._chunk: Array | None = None
+        self._chunk_start = 0
+        self._diagonal: Array | None = None
+
+    def diagonal(self) -> Array:
+        if self._diagonal is None:
+            namespace, n = self._layout.namespace, len(self._layout.rows)
+            out = namespace.empty(n, self.coefficients)
+            for start in range(0, n, _CHUNK):
+                part = slice(start, min(start + _CHUNK, n))
+                rows = self._spread.rows(part)
+                out[part] = namespace.xp.sum(self._spread.signed(rows) * rows, axis=1)
+            if self._centring is not None:
+                out -= self._along * self._centring.direction**2
+            self._diagonal = out
+        return self._diagonal
+
+    def block(self, position: Position) -> Array:
+        namespace = self._layout.namespace
+        if self._layout.folds.leave_one_out:
+            return namespace.take_rows(self.diagonal(), position)[:, None]
+        block = self._spread.gram(self._rows(position))
+        if self._centring is not None:
+            u = namespace.take_rows(self._centring.direction, position)
+            block -= self._along * u[:, None] * u[None, :]
+        return block
+
+    def columns_times(self, position: Position, d: Array) -> Array:
+        namespace, spread = self._layout.namespace, self._spread
+        inner = spread.signed(self._rows(position)).T @ d
+        if isinstance(spread.factor, BandFactor):
+            inner = namespace.asarray(spread.factor.solve_transposed(namespace.to_numpy(inner)), d)
+        else:
+            inner = (
+                inner * namespace.xp.sqrt(namespace.xp.abs(spread.factor.inverse_values()))[:, None]
+            )
+        product = spread.basis @ inner
+        if self._centring is not None:
+            u = self._centring.direction
+            along = namespace.take_rows(u, position) @ d
+            product -= self._along * u[:, None] * along[None, :]
+        return product
+
+    def _rows(self, position: Position) -> Array:
+        """Z at some rows; small folds that stand in a run share one chunk."""
+        if not isinstance(position, slice):
+            return self._spread.rows(position)
+        start, stop = position.start, position.stop
+        first = self._chunk_start
+        if self._chunk is None or start < first or stop > first + self._chunk.shape[0]:
+            end = min(max(stop, start + _CHUNK), len(self._layout.rows))
+            first, self._chunk_start = start, start
+            self._chunk = self._spread.rows(slice(start, end))
+        chunk: Array = self._chunk
+        return chunk[start - first : stop - first, :]
+
+
+def _inverses(layout: Layout, targets: Array, alphas: np.ndarray) -> Iterator[_BandInverse]:
+    """C for every α, from one reduction of the whole K̃."""
+    namespace, n, t = layout.namespace, len(layout.rows), targets.shape[1]
+    matrix = namespace.empty((n, n), layout.gram.like)
+
+    def write() -> Centring | None:
+        return write_system_matrix(layout.system_gram(), layout.direction(), matrix)
+
+    centring = write()
+    y = layout.weighted_targets(targets)
+    if centring is not None:
+        y = centring.project(y)
+    band = reduce_to_band(namespace, matrix)
+    rotated = namespace.to_numpy(band.to_band(y))
+    solutions = np.empty((n, len(alphas) * t), dtype=rotated.dtype)
+    regular = True
+    for j, alpha in enumerate(alphas):
+        factor = factorise_band(band.band, float(alpha))
+        regular = regular and factor is not None
+        if factor is None:
+            break
+        solutions[:, j * t : (j + 1) * t] = factor.solve(rotated)
+    # One α that is too small gives all of them to the spectrum: two bases would not fit.
+    spectrum = None
+    if regular:
+        coefficients = band.from_band(namespace.asarray(solutions, y))
+        basis = band.basis_in_place()
+    else:
+        write()
+        spectrum = factorise_spectrally(namespace, matrix)
+        basis = spectrum.vectors
+    for j, value in enumerate(alphas):
+        alpha = float(value)
+        inner: BandFactor | SpectralFactor | None
+        if spectrum is None:
+            inner = factorise_band(band.band, alpha)
+            assert inner is not None
+            own = coefficients[:, j * t : (j + 1) * t]
+        else:
+            inner = SpectralFactor(namespace, spectrum.values + alpha, basis)
+            own = inner.solve(y)
+        spread = _Spread(namespace, basis, inner)
+        yield _BandInverse(layout, spread, centring, alpha, own)
+
+
+# -- how much ----------------------------------------------------------------------------
+
+
+def _fold_by_fold_flops(
+    train: tuple[int, ...], test: tuple[int, ...], a: int, t: int
+) -> dict[str, float]:
+    flops = {"band_reduction": 0.0, "product": 0.0, "band_cholesky": 0.0}
+    for n, m in zip(train, test, strict=True):
+        b = bandwidth_for(n)
+        flops["band_reduction"] += 4.0 / 3.0 * float(n) ** 3
+        flops["band_cholesky"] += a * (float(n) * b**2 + 4.0 * n * b * t)
+        flops["product"] += 2.0 * a * t * n * (n + m)
+    return flops
+
+
+def _all_at_once_flops(n: int, test: tuple[int, ...], a: int, t: int) -> dict[str, float]:
+    b = bandwidth_for(n)
+    sizes = np.asarray(test, dtype=float)
+    rows = float(np.sum(sizes))
+    return {
+        "band_reduction": 4.0 / 3.0 * float(n) ** 3,
+        "product": 4.0 / 3.0 * float(n) ** 3
+        + a * n * (3.0 * b * rows + float(np.sum(sizes**2)) + 2.0 * n * t),
+        "cholesky": a * float(np.sum(sizes**3)) / 3,
+        "band_cholesky": 2.0 * a * n * (b**2 + 2.0 * b * t),
+    }
+
+
+def _fold_by_fold_is_faster(n: int, train: tuple[int, ...], test: tuple[int, ...], a: int) -> bool:
+    def work(flops: dict[str, float]) -> float:
+        return sum(_RELATIVE[kind] * amount for kind, amount in flops.items())
+
+    return work(_fold_by_fold_flops(train, test, a, 1)) < work(_all_at_once_flops(n, test, a, 1))
