@@ -45,9 +45,11 @@ from ridgefold.solvers.base import write_system_matrix
 
 _TOLERANCE = 1e-8
 """Bound on the error of a prediction, relative to the largest target."""
+_FIRST_CHECK = 16
+"""Solves with each anchor before the first look; fewer have never been enough."""
 _CHECK_EVERY = 4
-_MOST_SOLVES = 160
-_NOMINAL_SOLVES = 44
+_MOST_SOLVES = 200
+_NOMINAL_SOLVES = 70
 
 
 def anchors_for(alphas: np.ndarray) -> np.ndarray:
@@ -196,7 +198,8 @@ class _Fold:
         space = _Space(namespace, right)
         solves = 0
         while True:
-            for _ in range(_CHECK_EVERY * len(sigmas)):
+            rounds = _FIRST_CHECK if solves == 0 else _CHECK_EVERY
+            for _ in range(rounds * len(sigmas)):
                 which = solves % len(sigmas)
                 solves += 1
                 if not space.extend(factors[which]):
