@@ -264,10 +264,21 @@ def factorise(
     return factorise_spectrally(namespace, matrix)
 
 
+def _lower_is_finite(namespace: Namespace, matrix: Array) -> bool:
+    """Whether the lower triangle is finite, looked at in strips instead of in a copy."""
+    for start in range(0, matrix.shape[0], _STEP):
+        rows = slice(start, min(start + _STEP, matrix.shape[0]))
+        if not namespace.all_finite(matrix[rows, :start]):
+            return False
+        if not namespace.all_finite(namespace.xp.tril(matrix[rows, rows])):
+            return False
+    return True
+
+
 def factorise_spectrally(namespace: Namespace, matrix: Array) -> SpectralFactor:
     """Eigendecomposition of a symmetric matrix (lower triangle), in its own storage."""
     # LAPACK may loop for ever on NaN or infinity.
-    if not namespace.all_finite(namespace.xp.tril(matrix)):
+    if not _lower_is_finite(namespace, matrix):
         raise NumericalError(
             "the kernel matrix holds NaN or infinite entries: its values overflow; "
             "scale the columns of X, or lower the degree or gamma of the kernel"
