@@ -110,7 +110,14 @@ FOLDS: dict[str, Splits] = {
     "one fold": _complements([_ORDER[:7]]),
     "one large fold": _complements([_ORDER[:23]]),
     "given": _complements(
-        [_ORDER[:1], _ORDER[1:12], _ORDER[12:14], _ORDER[14:15], _ORDER[15:18], *_ORDER[18:22, None]]
+        [
+            _ORDER[:1],
+            _ORDER[1:12],
+            _ORDER[12:14],
+            _ORDER[14:15],
+            _ORDER[15:18],
+            *_ORDER[18:22, None],
+        ]
     ),
     "nested": _complements([_ORDER[:4], _ORDER[:9], _ORDER[2:16], _ORDER[5:6]]),
 }
@@ -321,6 +328,4 @@ def disagreements(
 
 
 def every_combination(**axes: list[Any]) -> list[dict[str, Any]]:
-    return [
-        dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())
-    ]
+    return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]

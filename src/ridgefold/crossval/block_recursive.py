@@ -26,7 +26,7 @@ from ridgefold.kernels import Gram
 from ridgefold.linalg import Array
 from ridgefold.linalg.blocks import CACHE_BYTES
 from ridgefold.linalg.panels import subtract_gram_in_place
-from ridgefold.linalg.symmetric import factorise
+from ridgefold.linalg.symmetric import SpectralFactor, factorise
 from ridgefold.records import Cost, Problem
 
 _MOST_SINGLE_FOLDS = 6
@@ -149,14 +149,17 @@ def _predict_inside(
     def schur() -> Array:
         block = elimination.diagonal_block(rows, group.pivots)
         if bias:
-            s = corner[:, t:] / border[0, t] ** 0.5
-            subtract_gram_in_place(block, s.T, sign=-1.0)
+            tau = border[:, t]  # negative only where the kernel is indefinite
+            s = corner[:, t:] / namespace.xp.sqrt(namespace.xp.abs(tau))
+            subtract_gram_in_place(block, s.T, -namespace.xp.sign(tau))
         return block
 
     def refill_schur(storage: Array) -> None:
         storage[...] = schur()
 
-    factor = factorise(namespace, schur(), refill_schur)
+    factor = factorise(namespace, schur(), refill_schur, state.matrix.scale)
+    if isinstance(factor, SpectralFactor):
+        factor = factor.regular(elimination.alpha)
     coefficients = factor.solve(residual)
     inverse = factor.inverse_in_place()
     out = namespace.empty((len(rows), t), targets)

@@ -36,7 +36,8 @@ class _Spectrum:
     centring: Centring | None
 
     def at(self, alpha: float) -> SpectralFactor:
-        return SpectralFactor(self.layout.namespace, self.values + alpha, self.vectors)
+        shifted = SpectralFactor(self.layout.namespace, self.values + alpha, self.vectors)
+        return shifted.regular(alpha)
 
     def along_bias(self, alpha: float) -> float:
         """What the bias direction contributes to C and must not: 1/(τ + α)."""

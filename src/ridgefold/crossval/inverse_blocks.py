@@ -16,7 +16,7 @@ from ridgefold.crossval.shared.shortcut import Layout, Position, held_out_from_i
 from ridgefold.kernels import Gram
 from ridgefold.linalg import Array
 from ridgefold.linalg.centring import Centring, multiply_symmetric
-from ridgefold.linalg.symmetric import factorise
+from ridgefold.linalg.symmetric import SpectralFactor, factorise
 from ridgefold.records import Cost, Problem
 from ridgefold.solvers.base import write_system_matrix
 
@@ -36,6 +36,8 @@ class _DenseInverse:
             namespace.add_to_diagonal_in_place(storage, alpha)
 
         factor = factorise(namespace, matrix, refill)
+        if isinstance(factor, SpectralFactor):
+            factor = factor.regular(alpha)
         self.condition = factor.known_condition()
         inverse = factor.inverse_in_place()
         if inverse is not matrix:
@@ -45,7 +47,7 @@ class _DenseInverse:
             u = centring.direction
             scale = 1.0 / (centring.shift + alpha)
             for start in range(0, matrix.shape[0], 512):
-                rows = slice(start, start + 512)
+                rows = slice(start, min(start + 512, matrix.shape[0]))
                 matrix[rows, :] -= (scale * u[rows])[:, None] * u[None, :]
         if not all(isinstance(position, slice) for position in layout.positions):
             namespace.fill_upper_in_place(matrix)
@@ -65,6 +67,9 @@ class _DenseInverse:
 
     def columns_times(self, position: Position, d: Array) -> Array:
         namespace, n = self._layout.namespace, self._matrix.shape[0]
+        if not isinstance(position, slice):  # then the upper triangle has been filled too
+            columns = namespace.indices(position, self._matrix)
+            return namespace.xp.take(self._matrix, columns, axis=1) @ d
         padded = namespace.zeros((n, d.shape[1]), d)
         padded[position, :] = d
         return multiply_symmetric(namespace, self._matrix, padded)

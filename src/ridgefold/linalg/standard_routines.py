@@ -74,12 +74,20 @@ class StandardNamespace(Namespace):
         return self.all_finite(factor)
 
     def solve_triangular(self, factor: Array, b: Array, *, transposed: bool = False) -> Array:
-        lower = self._lower(factor)
-        return self.xp.linalg.solve(lower.T if transposed else lower, b)
+        # By substitution: a general solver exchanges rows, and loses the accuracy that
+        # triangular systems have however ill-conditioned they are.
+        n, out = factor.shape[0], self.copy(b)
+        for i in reversed(range(n)) if transposed else range(n):
+            row, done = (
+                (factor[i + 1 :, i], out[i + 1 :, :]) if transposed else (factor[i, :i], out[:i, :])
+            )
+            out[i, :] = (out[i, :] - row @ done) / factor[i, i]
+        return out
 
     def inverse_from_cholesky_in_place(self, factor: Array) -> None:
-        lower = self._lower(factor)
-        factor[...] = self.xp.linalg.inv(lower @ lower.T)
+        n = factor.shape[0]
+        half = self.solve_triangular(factor, self.xp.eye(n, dtype=factor.dtype))
+        factor[...] = half.T @ half
 
     def eigh_in_place(self, a: Array) -> tuple[Array, Array]:
         self.fill_upper_in_place(a)

@@ -48,7 +48,11 @@ class Factor(ABC):
 
     @abstractmethod
     def half_solve(self, b: Array) -> Array:
-        """W with WᵀW = bᵀA⁻¹b for a matrix b."""
+        """W with WᵀJW = bᵀA⁻¹b for a matrix b, where J = diag(`signs`)."""
+
+    @abstractmethod
+    def signs(self) -> Array | None:
+        """Signs of A's eigenvalues, in the order of the rows of `half_solve`; None if all +."""
 
     @abstractmethod
     def inverse_in_place(self) -> Array:
@@ -119,6 +123,9 @@ class CholeskyFactor(Factor):
     def half_solve(self, b: Array) -> Array:
         return self.namespace.solve_triangular(self.lower, b)
 
+    def signs(self) -> Array | None:
+        return None
+
     def inverse_in_place(self) -> Array:
         self.namespace.inverse_from_cholesky_in_place(self.lower)
         return self.lower
@@ -178,19 +185,40 @@ class SpectralFactor(Factor):
     namespace: Namespace
     values: Array
     vectors: Array
+    scale: float = 0.0
+    """Size of the numbers that the matrix was computed from, where they were larger than it."""
 
     @property
     def largest(self) -> float:
         return float(self.namespace.xp.max(self.namespace.xp.abs(self.values)))
 
+    def rounding(self) -> float:
+        """Eigenvalues up to this size are rounding error."""
+        level = rounding_level(self.values.shape[0], self.namespace.eps(self.values))
+        return level * max(self.largest, self.scale)
+
     def kept(self) -> Array:
         """Which eigenvalues are more than rounding error."""
-        level = rounding_level(self.values.shape[0], self.namespace.eps(self.values))
-        return self.namespace.xp.abs(self.values) > level * self.largest
+        return self.namespace.xp.abs(self.values) > self.rounding()
 
     def inverse_values(self) -> Array:
         xp, kept = self.namespace.xp, self.kept()
         return xp.where(kept, 1.0 / xp.where(kept, self.values, xp.ones_like(self.values)), 0.0)
+
+    def regular(self, alpha: float) -> SpectralFactor:
+        """The factor of K + αI with the eigenvalues that are α but for rounding error raised.
+
+        Where α itself is below rounding error, `inverse_values` is that of the pseudo-inverse:
+        right for a solution, which is then the one of least norm, but not for the inverse as
+        such, which is large (1/α) exactly where the pseudo-inverse is zero. Raised to the size
+        of rounding error, no more than that is added to the matrix, and it is regular.
+        """
+        xp = self.namespace.xp
+        if not 0.0 < alpha <= self.rounding():
+            return self
+        rounded = xp.abs(self.values - alpha) <= self.rounding()
+        values = xp.where(rounded, xp.full_like(self.values, self.rounding()), self.values)
+        return _RegularFactor(self.namespace, values, self.vectors, self.scale)
 
     def solve(self, b: Array) -> Array:
         columns = b[:, None] if b.ndim == 1 else b
@@ -201,9 +229,12 @@ class SpectralFactor(Factor):
         return self.vectors @ (self.values[:, None] * (self.vectors.T @ b))
 
     def half_solve(self, b: Array) -> Array:
-        kept = self.inverse_values()
-        self.namespace.maximum_in_place(kept, 0.0)
-        return self.namespace.xp.sqrt(kept)[:, None] * (self.vectors.T @ b)
+        xp = self.namespace.xp
+        return xp.sqrt(xp.abs(self.inverse_values()))[:, None] * (self.vectors.T @ b)
+
+    def signs(self) -> Array | None:
+        xp, inverse = self.namespace.xp, self.inverse_values()
+        return xp.sign(inverse) if bool(xp.any(inverse < 0.0)) else None
 
     def inverse_in_place(self) -> Array:
         return (self.vectors * self.inverse_values()[None, :]) @ self.vectors.T
@@ -236,8 +267,18 @@ class SpectralFactor(Factor):
         )
 
 
+class _RegularFactor(SpectralFactor):
+    """Every eigenvalue counts: those that were rounding error have been replaced."""
+
+    def kept(self) -> Array:
+        return self.namespace.xp.abs(self.values) > 0.0
+
+
 def factorise(
-    namespace: Namespace, matrix: Array, refill: Callable[[Array], object]
+    namespace: Namespace,
+    matrix: Array,
+    refill: Callable[[Array], object],
+    scale: float = 0.0,
 ) -> CholeskyFactor | SpectralFactor:
     """Factorise a symmetric matrix (lower triangle) in its own storage.
 
@@ -248,6 +289,9 @@ def factorise(
     refill : callable
         Writes the matrix into the storage again: the fallback needs it once more, and
         keeping a copy for a rare event would double the memory of every fit.
+    scale : float
+        Size of the numbers that the matrix was computed from (by elimination, say), if that
+        may be larger than the matrix itself: rounding error is relative to it.
     """
     largest = float(namespace.xp.max(namespace.diagonal(matrix)))
     if not math.isfinite(largest):
@@ -258,10 +302,11 @@ def factorise(
     if namespace.cholesky_in_place(matrix):
         pivots = namespace.diagonal(matrix)
         smallest = float(namespace.xp.min(pivots)) ** 2
-        if smallest > rounding_level(matrix.shape[0], namespace.eps(matrix)) * largest:
+        level = rounding_level(matrix.shape[0], namespace.eps(matrix))
+        if smallest > level * max(largest, scale):
             return CholeskyFactor(namespace, matrix)
     refill(matrix)
-    return factorise_spectrally(namespace, matrix)
+    return factorise_spectrally(namespace, matrix, scale)
 
 
 def _lower_is_finite(namespace: Namespace, matrix: Array) -> bool:
@@ -275,7 +320,7 @@ def _lower_is_finite(namespace: Namespace, matrix: Array) -> bool:
     return True
 
 
-def factorise_spectrally(namespace: Namespace, matrix: Array) -> SpectralFactor:
+def factorise_spectrally(namespace: Namespace, matrix: Array, scale: float = 0.0) -> SpectralFactor:
     """Eigendecomposition of a symmetric matrix (lower triangle), in its own storage."""
     # LAPACK may loop for ever on NaN or infinity.
     if not _lower_is_finite(namespace, matrix):
@@ -284,4 +329,4 @@ def factorise_spectrally(namespace: Namespace, matrix: Array) -> SpectralFactor:
             "scale the columns of X, or lower the degree or gamma of the kernel"
         )
     values, vectors = namespace.eigh_in_place(matrix)
-    return SpectralFactor(namespace, values, vectors)
+    return SpectralFactor(namespace, values, vectors, scale)
