@@ -44,8 +44,7 @@ _MOST_STEPS = 600
 _CHECK_EVERY = 10
 _HELD_BYTES = 4e9
 """A Gram matrix up to this size is computed once and held."""
-_BLOCK_BYTES = float(1 << 23)
-_MOST_PRECONDITIONER_PIVOTS = 192
+_BLOCK_BYTES = float(1 << 22)
 _NOMINAL_STEPS = 200
 _NOMINAL_PRECONDITIONED_STEPS = 60
 
@@ -70,8 +69,9 @@ class Krylov:
     def cost(self, problem: Problem) -> Cost:
         n, columns = float(problem.n_rows), len(problem.test_sizes) * problem.n_targets
         if problem.n_alphas == 1:
-            steps, rank = _NOMINAL_PRECONDITIONED_STEPS, _MOST_PRECONDITIONER_PIVOTS
-            numbers = n * (rank + 12 * columns) + 2 * columns * rank**2
+            steps = _NOMINAL_PRECONDITIONED_STEPS
+            rank = _preconditioner_rank(problem.n_rows, columns)
+            numbers = n * (2 * rank + 10 * columns) + columns * rank**2
             return Cost(
                 flops={
                     "kernel": steps * n**2 * max(problem.n_columns, 1),
@@ -284,6 +284,12 @@ def _intercepts(state: MaskedFolds, targets: Array, spaces: _Spaces, z: np.ndarr
 # -- one alpha ---------------------------------------------------------------------------
 
 
+def _preconditioner_rank(n: int, columns: int) -> int:
+    """As many columns as keep the preconditioner at a few hundredths of the memory of K."""
+    share = min(0.035 * n, math.sqrt(0.02 * n * n / columns))
+    return int(min(n, max(32.0, min(512.0, share))))
+
+
 class _Preconditioner:
     """(F_cF_cᵀ + αI)⁻¹ on the training rows of every fold, by the Woodbury identity."""
 
@@ -295,15 +301,20 @@ class _Preconditioner:
             entries=lambda rows: state.gram.block(rows, rows),
             diagonal=state.gram.diagonal(),
         )
-        while partial.rank < _MOST_PRECONDITIONER_PIVOTS and partial.trace > 0.1 * alpha:
-            if partial.grow(min(48, _MOST_PRECONDITIONER_PIVOTS - partial.rank)) == 0:
+        most = _preconditioner_rank(state.folds.n_rows, len(state.folds) * t)
+        while partial.rank < most and partial.trace > 0.1 * alpha:
+            if partial.grow(min(32, most - partial.rank)) == 0:
                 break
         self._namespace, self._alpha, self._t = namespace, alpha, t
-        self._rows = partial.factor_rows() * state.roots[None, :]  # (r, n)
+        self._rows = partial.factor_rows()  # (r, n)
+        self._rows *= state.roots[None, :]
+        everything = self._rows @ self._rows.T
+        left_out = namespace.to_numpy(state.mask) == 0.0
         self._inverses = []
         for k in range(len(state.folds)):
-            masked = self._rows * state.mask[:, k][None, :]
-            small = masked @ masked.T
+            index = namespace.indices(np.flatnonzero(left_out[:, k]), self._rows)
+            others = namespace.xp.take(self._rows, index, axis=1)
+            small = everything - others @ others.T
             namespace.add_to_diagonal_in_place(small, alpha)
             values, vectors = namespace.eigh_in_place(small)
             namespace.maximum_in_place(values, alpha)
@@ -335,28 +346,36 @@ def _conjugate_gradients(
         return state.gram.matmat(columns * roots, limit=_BLOCK_BYTES)
 
     precondition = _Preconditioner(state, alpha, t)
-    y = state.spread(targets)
-    x = namespace.zeros(y.shape, y)
-    r = project(y)
-    z = project(precondition(r))
-    p = z
-    rho = xp.sum(r * z, axis=0)
+    r = project(state.spread(targets))
+    x = namespace.zeros(r.shape, r)
+    p = project(precondition(r))
+    rho = xp.sum(r * p, axis=0)
     wanted = float(_wanted_residuals(state, targets, np.asarray([alpha]))[0])
     for step in range(_MOST_STEPS):
         norms = namespace.to_numpy(xp.sqrt(xp.sum(r * r, axis=0)))
         if float(norms.max()) <= 0.5 * wanted:
             break
         progress(min(0.99, step / _NOMINAL_PRECONDITIONED_STEPS))
-        q = project(multiply(p) * roots) + alpha * p
+        # In place where it can be: with many folds these columns are most of the memory.
+        q = multiply(p)
+        q *= roots
+        q = project(q)
+        q += alpha * p
         curvature = xp.sum(p * q, axis=0)
         length = xp.where(curvature > 0, rho / xp.where(curvature > 0, curvature, 1.0), 0.0)
-        x = x + length[None, :] * p
-        r = r - length[None, :] * q
+        x += length[None, :] * p
+        q *= length[None, :]
+        r -= q
+        del q
         z = project(precondition(r))
         new = xp.sum(r * z, axis=0)
-        p = z + xp.where(rho > 0, new / xp.where(rho > 0, rho, 1.0), 0.0)[None, :] * p
+        p *= xp.where(rho > 0, new / xp.where(rho > 0, rho, 1.0), 0.0)[None, :]
+        p += z
+        del z
         rho = new
     # One more pass gives the predictions, the bias and the residual as it truly is.
+    del precondition, p, r
+    y = state.spread(targets)
     product = multiply(x)
     predictions = state.gather(product, t)
     weighted = product * roots
