@@ -35,21 +35,21 @@ class Refit:
         return None
 
     def cost(self, problem: Problem) -> Cost:
-        kernel = cholesky = product = 0.0
-        largest = 0
-        for train, test in zip(problem.train_sizes, problem.test_sizes, strict=True):
-            kernel += problem.n_alphas * (0.5 * train**2 + train * test)
-            cholesky += problem.n_alphas * train**3 / 3
-            product += problem.n_alphas * 2.0 * train * (train + test) * problem.n_targets
-            largest = max(largest, train)
+        train = np.asarray(problem.train_sizes, dtype=float)
+        test = np.asarray(problem.test_sizes, dtype=float)
+        evaluations = float(np.sum(0.5 * train**2 + train * test)) * max(problem.n_columns, 1)
+        largest = float(train.max())
         return Cost(
             flops={
-                "kernel": kernel * max(problem.n_columns, 1),
-                "cholesky": cholesky,
-                "product": product,
+                "kernel": problem.n_alphas * evaluations,
+                "cholesky": problem.n_alphas * float(np.sum(train**3)) / 3,
+                "product": 2.0
+                * problem.n_alphas
+                * problem.n_targets
+                * float(np.sum(train * (train + test))),
             },
             peak_bytes=problem.itemsize
-            * (largest**2 + largest * max(problem.test_sizes) + problem.held_out_numbers),
+            * (largest**2 + largest * float(test.max()) + problem.held_out_numbers),
         )
 
     def prepare(self, gram: Gram, folds: Folds, weights: Array | None, bias: bool) -> _State:
