@@ -25,7 +25,6 @@ _SIGNATURES = {
     "gemm": ("cython_blas", "ccnnnxxnxnxxn"),
     "symm": ("cython_blas", "ccnnxxnxnxxn"),
     "syr2k": ("cython_blas", "ccnnxxnxnxxn"),
-    "trsm": ("cython_blas", "ccccnnxxnxn"),
     "geqrt3": ("cython_lapack", "nnxnxnn"),
 }
 _PREFIXES = {"float32": "s", "float64": "d"}
@@ -97,15 +96,6 @@ class BlasPointers:
         flag_b, view_b = self._either(b)
         self._call(
             "gemm", flag_b, flag_a, n, m, k, -1.0, *view_b, *view_a, 1.0, *self._rows(out)
-        )  # fmt: skip
-
-    def divide_by_transposed(self, out: np.ndarray, lower: np.ndarray) -> None:
-        """out ← out L⁻ᵀ for a lower-triangular L; both in C order."""
-        m, k = out.shape
-        assert lower.shape == (k, k)
-        # In Fortran's eyes: outᵀ ← L⁻¹ outᵀ, with L the transpose of what is stored.
-        self._call(
-            "trsm", "L", "U", "T", "N", k, m, 1.0, *self._rows(lower), *self._rows(out)
         )  # fmt: skip
 
     def householder_panel(self, panel: np.ndarray, t: np.ndarray) -> None:

@@ -44,8 +44,10 @@ class Reflector:
 
     def transform_in_place(self, lower: Array) -> None:
         """A ← HᵀAH for a symmetric A (lower triangle)."""
-        x = _multiply_symmetric(self.namespace, lower, self.v) @ self.t
-        w = x - self.v @ (0.5 * (self.t.T @ (self.v.T @ x)))
+        # Transposed twice: so NumPy's products come out in Fortran order like V.
+        w = (self.t.T @ _multiply_symmetric(self.namespace, lower, self.v).T).T
+        inner = 0.5 * (self.t.T @ (self.v.T @ w))
+        w -= (inner.T @ self.v.T).T
         _subtract_rank_2k_in_place(self.namespace, lower, self.v, w)
 
 
@@ -58,11 +60,12 @@ def reflect_panel_in_place(namespace: Namespace, panel: Array) -> Reflector:
     k = min(m, width)
     blas = blas_for(namespace, panel)
     if blas is not None:
-        work = np.array(panel[:, :k], order="F")
+        v = np.array(panel[:, :k], order="F")
         t = np.zeros((k, k), dtype=panel.dtype, order="F")
-        blas.householder_panel(work, t)
-        panel[:, :k] = work
-        reflector = Reflector(namespace, unit_lower(namespace, work), np.triu(t))
+        blas.householder_panel(v, t)
+        panel[:, :k] = v
+        _make_unit_lower_in_place(namespace, v)
+        reflector = Reflector(namespace, v, np.triu(t))
     else:
         packed, tau = _factor_panel(namespace, panel[:, :k])
         panel[:, :k] = packed
@@ -76,13 +79,15 @@ def reflect_panel_in_place(namespace: Namespace, panel: Array) -> Reflector:
 
 def unit_lower(namespace: Namespace, panel: Array) -> Array:
     """V from a panel that holds it below the diagonal; in Fortran order on NumPy."""
-    k = panel.shape[1]
-    v = namespace.xp.tril(panel, k=-1)
-    if namespace.name == "numpy":
-        v = np.asfortranarray(v)
-    top = v[:k, :]
-    namespace.add_to_diagonal_in_place(top, 1.0)
+    v = np.array(panel, order="F") if namespace.name == "numpy" else namespace.copy(panel)
+    _make_unit_lower_in_place(namespace, v)
     return v
+
+
+def _make_unit_lower_in_place(namespace: Namespace, v: Array) -> None:
+    top = v[: v.shape[1], :]
+    top[...] = namespace.xp.tril(top, k=-1)
+    namespace.add_to_diagonal_in_place(top, 1.0)
 
 
 def subtract_product_in_place(namespace: Namespace, out: Array, a: Array, b: Array) -> None:
@@ -136,7 +141,7 @@ def _subtract_rank_2k_in_place(namespace: Namespace, lower: Array, v: Array, w: 
     """A −= v wᵀ + w vᵀ, lower triangle."""
     blas = blas_for(namespace, lower)
     if blas is not None:
-        blas.subtract_rank_2k(lower, v, np.asfortranarray(w))
+        blas.subtract_rank_2k(lower, v, w)
         return
     # One product of twice the columns: a single pass over A.
     left = namespace.xp.concat([v, w], axis=1)
