@@ -47,6 +47,7 @@ from ridgefold.linalg.banded import (
     factorise_band,
     reduce_to_band,
 )
+from ridgefold.linalg.blocks import CACHE_BYTES
 from ridgefold.linalg.centring import Centring
 from ridgefold.linalg.symmetric import SpectralFactor, factorise_spectrally, rounding_level
 from ridgefold.records import Cost, Problem
@@ -89,14 +90,20 @@ class Banded:
             flops = _all_at_once_flops(n, test, a, t)
             entries, size = 0.5 * n**2, n
         flops["kernel"] = entries * max(problem.n_columns, 1)
-        rows = 0 if folded else 2 * max(_CHUNK, max(test, default=1))
+        largest = max(test, default=1)
         matrices = 1.0
         eps = 2.0**-23 if problem.itemsize == 4 else 2.0**-52
         if problem.smallest_alpha <= rounding_level(n, eps) * n:
             # Likely too small for a Cholesky factor: the spectrum is needed too.
             flops["eigendecomposition"] = 9.0 * (sum(m**3 for m in train) if folded else n**3)
             matrices = 3.0
-        numbers = matrices * size**2 + size * (rows + 4.0 * bandwidth_for(size) + 3 * a * t)
+        numbers = matrices * size**2 + size * (6.0 * bandwidth_for(size) + 3 * a * t)
+        if folded:  # a piece of K_kc, and predictions in two orders
+            numbers += (
+                min(largest * size, 4 * CACHE_BYTES // problem.itemsize) + 3 * largest * a * t
+            )
+        elif largest > 1:  # rows of Z and C_kk
+            numbers += 2 * max(_CHUNK, largest) * size + 3 * largest**2
         return Cost(flops, problem.itemsize * (numbers + problem.held_out_numbers))
 
     def prepare(self, gram: Gram, folds: Folds, weights: Array | None, bias: bool) -> _State:
