@@ -33,6 +33,7 @@ class CrossValidatedModel(KernelModel):
     cv: Any
     scoring: Any
     method: str
+    search: str
     one_standard_error: bool
     weighted_scores: bool
     verbose: int
@@ -69,6 +70,7 @@ class CrossValidatedModel(KernelModel):
                 memory_budget=self.memory_budget,
                 alpha_per_target=alpha_per_target,
                 one_standard_error=bool(self.one_standard_error),
+                search=self._search(),
             ),
             gram_of=gram_of,
         )
@@ -79,6 +81,11 @@ class CrossValidatedModel(KernelModel):
             choice = search.run(grid, alphas, not given, progress)
         self._solve_with(data, targets, gram_of(choice.candidate), choice.alphas)
         self._set_choice(choice, folds, alpha_per_target)
+
+    def _search(self) -> str:
+        if self.search not in ("full", "race"):
+            raise InvalidInputError(f'search must be "full" or "race", got {self.search!r}')
+        return self.search
 
     def _kernel_settings(self) -> Mapping[str, Any]:
         return {

@@ -83,8 +83,12 @@ class KernelRidgeCV(_CrossValidatedRegressor):
         over folds, as ``GridSearchCV`` does. A callable: ``scoring(y_true, y_predicted)`` on all
         held-out rows, higher is better. Ties go to the first in grid order.
     method : str, default="auto"
-        Cross-validation method: "refit", "inverse_blocks", "eigendecomposition" or
-        "block_recursive".
+        Cross-validation method: the name of one, or the one predicted to be fastest within the
+        memory budget.
+    search : {"full", "race"}, default="full"
+        "full" scores every pair of kernel and alpha. "race" goes fold by fold and drops pairs that
+        can no longer win: the same winner, sooner; dropped pairs have NaN in `cv_results_`. It
+        needs ``scoring=None`` or a negated error by name; otherwise every pair is scored.
     alpha_per_target : bool, default=False
         Choose one ridge for each target.
     one_standard_error : bool, default=False
@@ -134,6 +138,7 @@ class KernelRidgeCV(_CrossValidatedRegressor):
         cv: Any = 5,
         scoring: Any = None,
         method: str = "auto",
+        search: str = "full",
         alpha_per_target: bool = False,
         one_standard_error: bool = False,
         weighted_scores: bool = False,
@@ -153,6 +158,7 @@ class KernelRidgeCV(_CrossValidatedRegressor):
         self.cv = cv
         self.scoring = scoring
         self.method = method
+        self.search = search
         self.alpha_per_target = alpha_per_target
         self.one_standard_error = one_standard_error
         self.weighted_scores = weighted_scores
@@ -170,7 +176,7 @@ class LSSVMRegressorCV(_CrossValidatedRegressor):
     Parameters
     ----------
     alphas, kernel, gamma, length_scale, degree, coef0, kernel_params, cv, scoring, method, \
-alpha_per_target, one_standard_error, weighted_scores, solver, tol, memory_budget, verbose
+search, alpha_per_target, one_standard_error, weighted_scores, solver, tol, memory_budget, verbose
         As in :class:`KernelRidgeCV`.
     fit_intercept : bool, default=True
     """
@@ -189,6 +195,7 @@ alpha_per_target, one_standard_error, weighted_scores, solver, tol, memory_budge
         cv: Any = 5,
         scoring: Any = None,
         method: str = "auto",
+        search: str = "full",
         alpha_per_target: bool = False,
         one_standard_error: bool = False,
         weighted_scores: bool = False,
@@ -208,6 +215,7 @@ alpha_per_target, one_standard_error, weighted_scores, solver, tol, memory_budge
         self.cv = cv
         self.scoring = scoring
         self.method = method
+        self.search = search
         self.alpha_per_target = alpha_per_target
         self.one_standard_error = one_standard_error
         self.weighted_scores = weighted_scores

@@ -20,7 +20,7 @@ class LSSVMClassifierCV(ClassifierMixin, CrossValidatedModel):
 
     Parameters
     ----------
-    alphas, kernel, gamma, length_scale, degree, coef0, kernel_params, method, \
+    alphas, kernel, gamma, length_scale, degree, coef0, kernel_params, method, search, \
 one_standard_error, weighted_scores, solver, tol, memory_budget, verbose
         As in :class:`KernelRidgeCV`.
     fit_intercept : bool, default=True
@@ -63,6 +63,7 @@ one_standard_error, weighted_scores, solver, tol, memory_budget, verbose
         cv: Any = 5,
         scoring: Any = None,
         method: str = "auto",
+        search: str = "full",
         one_standard_error: bool = False,
         weighted_scores: bool = False,
         solver: str = "auto",
@@ -82,6 +83,7 @@ one_standard_error, weighted_scores, solver, tol, memory_budget, verbose
         self.cv = cv
         self.scoring = scoring
         self.method = method
+        self.search = search
         self.one_standard_error = one_standard_error
         self.weighted_scores = weighted_scores
         self.solver = solver

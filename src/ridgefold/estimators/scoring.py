@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -42,6 +42,17 @@ class Truth:
     """Weights of the scores; None counts every row once."""
     classes: np.ndarray | None = None
 
+    def part(self, fold: int) -> Truth:
+        """The truth of one fold alone."""
+        folds, run = self.folds, self.folds.runs[fold]
+        train = None if folds.train is None else (folds.train[fold],)
+        return Truth(
+            Folds(folds.n_rows, (folds.test[fold],), train),
+            self.y[run],
+            None if self.weights is None else self.weights[run],
+            self.classes,
+        )
+
     def labels_of(self, decisions: np.ndarray) -> np.ndarray:
         """Labels for decision values (…, rows, t)."""
         assert self.classes is not None
@@ -52,19 +63,42 @@ class Truth:
         return np.asarray(self.classes[codes])
 
 
-class Scoring(Protocol):
+Score: TypeAlias = Callable[[Truth, np.ndarray], Scores]
+"""From predictions of shape (n_alphas, rows, t) to their scores."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How predictions are scored."""
+
+    score: Score
+    best_fold_score: float | None = None
+    """What no fold's score can exceed, if that is known: a race over the grid needs it."""
+    pooled: bool = False
+    """True if rows of all folds count alike, False if folds do."""
+
     def __call__(self, truth: Truth, predictions: np.ndarray) -> Scores:
-        """Score predictions of shape (n_alphas, rows, t)."""
+        return self.score(truth, predictions)
+
+    def shares(self, truth: Truth) -> np.ndarray:
+        """What every fold contributes to the overall score."""
+        if not self.pooled:
+            return np.full(len(truth.folds), 1.0 / len(truth.folds))
+        weights = np.ones(len(truth.y)) if truth.weights is None else truth.weights
+        totals = np.asarray([weights[run].sum() for run in truth.folds.runs])
+        return np.asarray(totals / totals.sum())
 
 
-def scoring_of(scoring: Any, *, classifier: bool) -> Scoring:
+def scoring_of(scoring: Any, *, classifier: bool) -> Rule:
     """The rule that `scoring` stands for."""
+    if scoring is None and classifier:
+        return Rule(_pooled_accuracy, best_fold_score=1.0, pooled=True)
     if scoring is None:
-        return _pooled_accuracy if classifier else _pooled_squared_error
+        return Rule(_pooled_squared_error, best_fold_score=0.0, pooled=True)
     if isinstance(scoring, str):
         simple = {} if classifier else _SQUARED_AND_ABSOLUTE
         if scoring in simple:
-            return simple[scoring]
+            return Rule(simple[scoring], best_fold_score=0.0)
         try:
             scorer = get_scorer(scoring)
         except (ValueError, KeyError):
@@ -72,9 +106,9 @@ def scoring_of(scoring: Any, *, classifier: bool) -> Scoring:
                 f"scoring must be a scikit-learn scorer's name, a callable or None, got "
                 f"{scoring!r}: sklearn.metrics.get_scorer_names() lists the names"
             ) from None
-        return _by_scorer(scorer, scoring)
+        return Rule(_by_scorer(scorer, scoring))
     if callable(scoring):
-        return _by_callable(scoring)
+        return Rule(_by_callable(scoring))
     raise InvalidInputError(
         f"scoring must be a scikit-learn scorer's name, a callable or None, got {scoring!r}"
     )
@@ -101,7 +135,7 @@ def _pooled_accuracy(truth: Truth, predictions: np.ndarray) -> Scores:
     return Scores(*_fold_means(truth, right))
 
 
-def _averaged(error: Callable[[np.ndarray], np.ndarray], root: bool = False) -> Scoring:
+def _averaged(error: Callable[[np.ndarray], np.ndarray], root: bool = False) -> Score:
     """A named error of every fold, averaged over folds: GridSearchCV's numbers, vectorised."""
 
     def score(truth: Truth, predictions: np.ndarray) -> Scores:
@@ -116,14 +150,14 @@ def _averaged(error: Callable[[np.ndarray], np.ndarray], root: bool = False) -> 
     return score
 
 
-_SQUARED_AND_ABSOLUTE: dict[str, Scoring] = {
+_SQUARED_AND_ABSOLUTE: dict[str, Score] = {
     "neg_mean_squared_error": _averaged(np.square),
     "neg_root_mean_squared_error": _averaged(np.square, root=True),
     "neg_mean_absolute_error": _averaged(np.abs),
 }
 
 
-def _by_callable(function: Callable[[Any, Any], float]) -> Scoring:
+def _by_callable(function: Callable[[Any, Any], float]) -> Score:
     """A function of (true, predicted) on all held-out rows; for classes, of labels."""
 
     def score(truth: Truth, predictions: np.ndarray) -> Scores:
@@ -172,7 +206,7 @@ class _HeldOutClassifier(ClassifierMixin, BaseEstimator):
         return self.truth.labels_of(self.values[X[:, 0]])
 
 
-def _by_scorer(scorer: Any, name: str) -> Scoring:
+def _by_scorer(scorer: Any, name: str) -> Score:
     def score(truth: Truth, predictions: np.ndarray) -> Scores:
         rows = np.arange(predictions.shape[1])[:, None]
         y = truth.y[:, 0] if truth.y.ndim == 2 and truth.y.shape[1] == 1 else truth.y

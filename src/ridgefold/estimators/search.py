@@ -21,7 +21,8 @@ from ridgefold.estimators.grids import (
     further_alphas,
     wider,
 )
-from ridgefold.estimators.scoring import Scoring, Truth
+from ridgefold.estimators.race import Race, Standing
+from ridgefold.estimators.scoring import Rule, Truth
 from ridgefold.estimators.validation import TrainingData
 from ridgefold.linalg import Array
 from ridgefold.planning import available_resources, plan_cross_validation
@@ -39,6 +40,8 @@ class Settings:
     memory_budget: Any
     alpha_per_target: bool
     one_standard_error: bool
+    search: str
+    """"full" scores every pair; "race" leaves out what can no longer win."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,7 @@ class GridSearch:
     targets: Array
     folds: Folds
     truth: Truth
-    scoring: Scoring
+    scoring: Rule
     settings: Settings
     gram_of: Callable[[Candidate], TrainingGram]
     _plan: Plan | None = None
@@ -103,7 +106,10 @@ class GridSearch:
         def part(k: int) -> Progress:
             return lambda share: progress((k + share) / count)
 
-        table = [self._evaluate(c, alphas, part(k)) for k, c in enumerate(candidates)]
+        if self._can_race():
+            table = self._race(candidates, alphas, progress)
+        else:
+            table = [self._evaluate(c, alphas, part(k)) for k, c in enumerate(candidates)]
         # scikit-learn's ParameterGrid runs through the kernels for each alpha; ties go to the
         # first in that order.
         trials = [table[k][j] for j in range(len(alphas)) for k in range(count)]
@@ -125,6 +131,52 @@ class GridSearch:
                 break
             trials += more
         return self._choose(trials)
+
+    def _can_race(self) -> bool:
+        """A race needs a bound on the scores, and gives no scores by target or beside the best."""
+        return (
+            self.settings.search == "race"
+            and self.scoring.best_fold_score is not None
+            and not self.settings.alpha_per_target
+            and not self.settings.one_standard_error
+            and not self.folds.leave_one_out
+        )
+
+    def _race(
+        self, candidates: list[Candidate], alphas: np.ndarray, progress: Progress
+    ) -> list[list[Trial]]:
+        def path(kernel: int, some: np.ndarray, folds: Folds) -> tuple[np.ndarray, float]:
+            return self._path_and_error(candidates[kernel], some, folds, _silent)
+
+        started = time.perf_counter()
+        race = Race(self.scoring, self.truth, path, len(candidates), alphas, progress)
+        standings = race.run()
+        computed = sum(int(np.sum(~np.isnan(s.scores))) for s in standings)
+        seconds = (time.perf_counter() - started) / max(computed, 1)
+        return [
+            self._trials_of(candidate, alphas, standing, seconds)
+            for candidate, standing in zip(candidates, standings, strict=True)
+        ]
+
+    def _trials_of(
+        self,
+        candidate: Candidate,
+        alphas: np.ndarray,
+        standing: Standing,
+        seconds: float,
+    ) -> list[Trial]:
+        """Scores where all folds were computed; NaN for pairs that were dropped."""
+        finished = ~np.isnan(standing.scores).any(axis=1)
+        overall, none = np.full(len(alphas), np.nan), np.empty(0)
+        if finished.any():
+            overall[finished] = self.scoring(self.truth, standing.predictions[finished]).overall
+            self._keep_if_leading(
+                candidate, alphas, standing.predictions, overall, np.empty((len(alphas), 0))
+            )
+        return [
+            Trial(candidate, float(a), float(overall[j]), standing.scores[j], none, seconds)
+            for j, a in enumerate(alphas)
+        ]
 
     def _evaluate(
         self, candidate: Candidate, alphas: np.ndarray, progress: Progress
@@ -184,9 +236,15 @@ class GridSearch:
         )
 
     def _path(self, candidate: Candidate, alphas: np.ndarray, progress: Progress) -> np.ndarray:
+        return self._path_and_error(candidate, alphas, self.folds, progress)[0]
+
+    def _path_and_error(
+        self, candidate: Candidate, alphas: np.ndarray, folds: Folds, progress: Progress
+    ) -> tuple[np.ndarray, float]:
+        """Held-out predictions, and the largest error that their method admits."""
         gram = self.gram_of(candidate)
         problem = describe(
-            self.data, self.targets, gram, alphas, bias=self.settings.bias, folds=self.folds
+            self.data, self.targets, gram, alphas, bias=self.settings.bias, folds=folds
         )
         self._plan = plan_cross_validation(
             problem, available_resources(self.settings.memory_budget), self.settings.method
@@ -198,14 +256,15 @@ class GridSearch:
             result = run_cross_validation(
                 self._plan,
                 gram,
-                self.folds,
+                folds,
                 self.targets,
                 alphas,
                 weights=self.data.weights,
                 bias=self.settings.bias,
                 progress=progress,
             )
-        return gram.namespace.to_numpy(result.predictions)
+        error = 0.0 if result.certificate is None else float(np.max(result.certificate))
+        return gram.namespace.to_numpy(result.predictions), error
 
     # -- choice --------------------------------------------------------------------------
 

@@ -1,0 +1,111 @@
+"""A race over the grid finds the winner of the full grid, and computes less."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.model_selection import RepeatedKFold, TimeSeriesSplit
+
+from ridgefold import KernelRidgeCV, LSSVMClassifierCV, LSSVMRegressorCV
+from ridgefold.errors import InvalidInputError
+from ridgefold.storage import load_bundled
+
+
+def plant(n: int) -> tuple[np.ndarray, np.ndarray]:
+    data = load_bundled("ccpp")
+    X = (data.X[:n] - data.X[:n].mean(axis=0)) / data.X[:n].std(axis=0)
+    return X, data.y[:n]
+
+
+def both(cls, X, y, **arguments):
+    full = cls(search="full", **arguments).fit(X, y)
+    return full, cls(search="race", **arguments).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"alphas": np.logspace(-4, 1, 12)},
+        {"scoring": "neg_mean_absolute_error"},
+        {"scoring": "neg_root_mean_squared_error"},
+        {"scoring": "neg_mean_squared_error", "cv": 7},
+        {"kernel": ["rbf", "laplacian"]},
+        {"cv": RepeatedKFold(n_splits=3, n_repeats=2, random_state=0)},
+        {"cv": TimeSeriesSplit(4)},
+        {"fit_intercept": True, "method": "eigendecomposition"},
+    ],
+    ids=lambda arguments: ",".join(arguments) or "default",
+)
+def test_a_race_has_the_winner_of_the_full_grid(arguments):
+    X, y = plant(160)
+    full, race = both(KernelRidgeCV, X, y, **arguments)
+    assert race.best_params_ == full.best_params_
+    assert race.best_score_ == pytest.approx(full.best_score_, rel=1e-6)
+    np.testing.assert_allclose(
+        race.held_out_predictions_, full.held_out_predictions_, rtol=1e-6, atol=1e-6
+    )
+
+
+def test_pairs_that_cannot_win_are_not_scored_and_the_rest_are_as_in_the_full_grid():
+    X, y = plant(200)
+    full, race = both(KernelRidgeCV, X, y, alphas=np.logspace(-6, 3, 10))
+    scored = np.isfinite(race.cv_results_["mean_test_score"])
+    assert 0 < scored.sum() < len(scored)
+    np.testing.assert_allclose(
+        race.cv_results_["mean_test_score"][scored],
+        full.cv_results_["mean_test_score"][scored],
+        rtol=1e-6,
+    )
+    assert race.cv_results_["rank_test_score"][race.best_index_] == 1
+
+
+def test_a_race_of_classifiers_counts_right_answers():
+    data = load_bundled("german")
+    X = (data.X - data.X.mean(axis=0)) / data.X.std(axis=0)
+    full, race = both(LSSVMClassifierCV, X[:250], data.y[:250])
+    assert race.best_params_ == full.best_params_
+    assert race.best_score_ == full.best_score_
+
+
+def test_weights_of_the_scores_count_in_a_race():
+    X, y = plant(150)
+    weights = np.random.default_rng(0).uniform(0.1, 5.0, 150)
+    models = [
+        LSSVMRegressorCV(search=search, weighted_scores=True).fit(X, y, sample_weight=weights)
+        for search in ("full", "race")
+    ]
+    assert models[0].best_params_ == models[1].best_params_
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10_000), st.integers(2, 6), st.booleans())
+def test_a_race_wins_like_the_full_grid_on_any_data(seed, folds, bias):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((40, 2))
+    y = np.sin(3 * X[:, 0]) + rng.standard_normal(40) * rng.uniform(0, 1)
+    full, race = both(
+        KernelRidgeCV,
+        X,
+        y,
+        alphas=[1e-3, 1e-1, 10.0],
+        cv=folds,
+        fit_intercept=bias,
+        method="eigendecomposition",
+    )
+    assert race.best_params_ == full.best_params_
+
+
+def test_an_unknown_search_is_refused():
+    X, y = plant(30)
+    with pytest.raises(InvalidInputError, match='search must be "full" or "race", got \'fast\''):
+        KernelRidgeCV(search="fast").fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"scoring": "r2"}, {"one_standard_error": True}, {"cv": "loo"}]
+)
+def test_every_pair_is_scored_where_a_race_cannot_be_run(arguments):
+    X, y = plant(60)
+    model = KernelRidgeCV(search="race", alphas=[1e-2, 1.0], **arguments).fit(X, y)
+    assert np.isfinite(model.cv_results_["mean_test_score"]).all()
