@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from sklearn.model_selection import (
 
 from cases import tolerance
 from ridgefold.crossval import METHODS, Folds, HeldOut, make_folds
+from ridgefold.errors import ConditionWarning, MethodGaveUpError
 from ridgefold.estimators.describe import describe
 from ridgefold.estimators.validation import TrainingData
 from ridgefold.kernels import (
@@ -304,12 +306,39 @@ def run(method: str, case: Case, convert: Callable[[np.ndarray], Any] = np.asarr
     return METHODS[method].held_out(state, convert(case.y), case.alphas)
 
 
+TAKES_EVERYTHING = {"refit", "inverse_blocks", "eigendecomposition", "block_recursive"}
+
+
+def attempt(
+    method: str, case: Case, convert: Callable[[np.ndarray], Any] = np.asarray
+) -> HeldOut | None:
+    """What a method gives, or None where it declines as it may.
+
+    A method may say beforehand that it cannot take a problem, and one that is not exact may
+    give up on data that do not suit it rather than be wrong; both with the reason.
+    """
+    reason = METHODS[method].can_run(problem_of(case, convert))
+    if reason is not None:
+        assert method not in TAKES_EVERYTHING
+        assert len(reason) > 10
+        return None
+    with warnings.catch_warnings():
+        # Tiny alphas are ill-conditioned, and refit says so for every fold.
+        warnings.simplefilter("ignore", ConditionWarning)
+        try:
+            return run(method, case, convert)
+        except MethodGaveUpError as error:
+            if METHODS[method].exact or 'use method="auto"' not in str(error):
+                raise
+            return None
+
+
 def certificate(method: str, result: HeldOut, j: int) -> float:
     """How far an inexact method itself says that it may be off at the j-th alpha, else 0."""
     if METHODS[method].exact:
         return 0.0
-    bounds = np.asarray(result.certificate, dtype=np.float64)  # type: ignore[attr-defined]
-    return float(np.max(bounds[j]))
+    assert result.certificate is not None
+    return float(np.max(result.certificate[j]))
 
 
 def disagreements(

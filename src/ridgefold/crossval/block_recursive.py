@@ -131,23 +131,14 @@ def _predict_inside(
     namespace, folds = state.matrix.gram.namespace, state.folds
     rows = np.concatenate([folds.test[k] for k in group.folds])
     t, bias = targets.shape[1], state.matrix.bias
-    corner = elimination.right_hand_side(targets, rows)
-    border = namespace.zeros((1, t + 1), targets)  # sᵀH_c[y s]
-    if group.pivots:
-        right = [elimination.right_hand_side(targets, block) for block in group.pivots]
-        solved = elimination.solve(right)
-        for block, y, x in zip(group.pivots, right, solved, strict=True):
-            corner = corner - elimination.multiply(rows, block, x)
-            if bias:
-                border = border + y[:, t:].T @ x
+    block, corner, border = elimination.eliminated(targets, rows, group.pivots)
     # With S, [d s] what elimination leaves of K_pp and [y 1], and τ = 1ᵀH_c1:
     # C_pp = (S + ssᵀ/τ)⁻¹ and a_p = C_pp(d − s·(1ᵀH_cy)/τ).
     residual = corner[:, :t]
     if bias:
         residual = residual - corner[:, t:] * (border[:, :t] / border[0, t])
 
-    def schur() -> Array:
-        block = elimination.diagonal_block(rows, group.pivots)
+    def add_bias(block: Array) -> Array:
         if bias:
             tau = border[:, t]  # negative only where the kernel is indefinite
             s = corner[:, t:] / namespace.xp.sqrt(namespace.xp.abs(tau))
@@ -155,9 +146,10 @@ def _predict_inside(
         return block
 
     def refill_schur(storage: Array) -> None:
-        storage[...] = schur()
+        storage[...] = add_bias(elimination.diagonal_block(rows, group.pivots))
 
-    factor = factorise(namespace, schur(), refill_schur, state.matrix.scale)
+    factor = factorise(namespace, add_bias(block), refill_schur, state.matrix.scale)
+    del block
     if isinstance(factor, SpectralFactor):
         factor = factor.regular(elimination.alpha)
     coefficients = factor.solve(residual)

@@ -92,6 +92,40 @@ class BlockElimination:
         subtract_gram_in_place(block, w, signs)
         return block
 
+    def eliminated(
+        self, targets: Array, rows: np.ndarray, pivots: Blocks
+    ) -> tuple[Array, Array, Array]:
+        """S_pp (lower triangle), [ỹ s]_p, and sᵀH_c[ỹ s], after elimination of the pivots.
+
+        The right-hand sides go through the forward elimination only: what they lose to
+        rounding is then √cond·eps, where a full solve H_c[ỹ s] would lose cond·eps before the
+        cancellation in [ỹ s]_p − K̃_pc H_c[ỹ s].
+        """
+        right = self.right_hand_side(targets, rows)
+        t = targets.shape[1]
+        if not pivots:
+            border = self.namespace.zeros((right.shape[1] - t, right.shape[1]), right)
+            return self.diagonal_block(rows, ()), right, border
+        *others, pivot = pivots
+        earlier = tuple(others)
+        w, z, signs = self._reduced_with_right(targets, pivot, rows, earlier)
+        block, right, border = self.eliminated(targets, rows, earlier)
+        subtract_gram_in_place(block, w, signs)
+        signed = z if signs is None else z * signs[:, None]
+        return block, right - w.T @ signed, border + z[:, t:].T @ signed
+
+    def _reduced_with_right(
+        self, targets: Array, pivot: np.ndarray, rows: np.ndarray, earlier: Blocks
+    ) -> tuple[Array, Array, Array | None]:
+        """W = L⁻¹S_jp and L⁻¹[ỹ s]_j, with S_jj = LJLᵀ; L is dropped on return."""
+        block, right, _ = self.eliminated(targets, pivot, earlier)
+        factor = self._factorise(block, pivot, earlier)
+        del block
+        z = factor.half_solve(right)
+        w = self._off_diagonal_block(pivot, rows, earlier)
+        half_solve_in_place(factor, w)
+        return w, z, factor.signs()
+
     def _off_diagonal_block(self, rows: np.ndarray, columns: np.ndarray, pivots: Blocks) -> Array:
         """S_pq."""
         if not pivots:
@@ -120,11 +154,14 @@ class BlockElimination:
         return reduced, factor.signs()
 
     def factor(self, rows: np.ndarray, pivots: Blocks) -> Factor:
+        return self._factorise(self.diagonal_block(rows, pivots), rows, pivots)
+
+    def _factorise(self, block: Array, rows: np.ndarray, pivots: Blocks) -> Factor:
         def refill(storage: Array) -> None:
             storage[...] = self.diagonal_block(rows, pivots)
 
         scale = self.matrix.scale if pivots else 0.0
-        return factorise(self.namespace, self.diagonal_block(rows, pivots), refill, scale)
+        return factorise(self.namespace, block, refill, scale)
 
     # -- few right-hand sides ------------------------------------------------------------
 
