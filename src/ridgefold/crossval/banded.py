@@ -19,13 +19,13 @@ and leave-one-out needs only the squared lengths of the rows of Z.
 
 No more than one n×n matrix is alive. So the reductions are not kept: `held_out` makes them,
 and many targets should be given in one call. Where B + αI is singular to working precision
-(α = 0, an indefinite kernel) its eigendecomposition takes over, as in `linalg.symmetric`.
+(α = 0, an indefinite kernel) a dense factorisation takes over, as in `linalg.symmetric`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -49,7 +49,13 @@ from ridgefold.linalg.banded import (
 )
 from ridgefold.linalg.blocks import CACHE_BYTES
 from ridgefold.linalg.centring import Centring
-from ridgefold.linalg.symmetric import SpectralFactor, factorise_spectrally, rounding_level
+from ridgefold.linalg.symmetric import (
+    Factor,
+    SpectralFactor,
+    factorise,
+    factorise_spectrally,
+    rounding_level,
+)
 from ridgefold.records import Cost, Problem
 from ridgefold.solvers.base import RidgeSystem, write_system_matrix
 
@@ -102,8 +108,9 @@ class Banded:
             numbers += (
                 min(largest * size, 4 * CACHE_BYTES // problem.itemsize) + 3 * largest * a * t
             )
-        elif largest > 1:  # rows of Z and C_kk
-            numbers += 2 * max(_CHUNK, largest) * size + 3 * largest**2
+        else:  # blocks of L and of Z, and whole rows of Z and C_kk unless only lengths matter
+            numbers += 4 * NARROW_BANDWIDTH * (size + min(_CHUNK, size))
+            numbers += (largest > 1) * (2 * max(_CHUNK, largest) * size + 3 * largest**2)
         return Cost(flops, problem.itemsize * (numbers + problem.held_out_numbers))
 
     def prepare(self, gram: Gram, folds: Folds, weights: Array | None, bias: bool) -> _State:
@@ -176,27 +183,53 @@ def _solve_for_every_alpha(system: RidgeSystem) -> tuple[Array, Array, np.ndarra
     conditions = np.full(len(system.alphas), np.nan)
     singular = []
     for j, alpha in enumerate(system.alphas):
-        factor = factorise_band(reduction.band, float(alpha))
-        if factor is None:
+        banded = factorise_band(reduction.band, float(alpha))
+        if banded is None:
             singular.append(j)
             continue
-        solutions[:, j * t : (j + 1) * t] = factor.solve(rotated)
-        conditions[j] = factor.known_condition()
+        solutions[:, j * t : (j + 1) * t] = banded.solve(rotated)
+        conditions[j] = banded.known_condition()
     coefficients = reduction.from_band(namespace.asarray(solutions, y))
-    if singular:
-        write()
-        spectrum = factorise_spectrally(namespace, matrix)
-        for j in singular:
-            shifted = spectrum.values + float(system.alphas[j])
-            spectral = SpectralFactor(namespace, shifted, spectrum.vectors)
-            coefficients[:, j * t : (j + 1) * t] = spectral.solve(right)
-            conditions[j] = spectral.condition()
+    for j, factor in _dense_factors(namespace, matrix, write, system.alphas, singular):
+        coefficients[:, j * t : (j + 1) * t] = factor.solve(right)
+        conditions[j] = factor.known_condition()
     if centring is None:
         return coefficients, namespace.zeros(coefficients.shape[1], y), conditions
     coefficients = centring.project(coefficients)
     along = xp.concat([centring.direction @ y for _ in system.alphas])
     bias = (along - centring.product @ coefficients) / centring.scale
     return coefficients, bias, conditions
+
+
+def _dense_factors(
+    namespace: Namespace,
+    matrix: Array,
+    write: Callable[[], object],
+    alphas: np.ndarray,
+    which: list[int],
+) -> Iterator[tuple[int, Factor]]:
+    """K̃ + αI factorised anew for the α that are too small for the band.
+
+    Rounding errors of the band are relative to the largest eigenvalue, those of a Cholesky
+    factor only to the diagonal. Once there is no such factor either, one spectrum serves all.
+    """
+    spectrum: SpectralFactor | None = None
+    for j in sorted(which, key=lambda j: float(alphas[j])):
+        alpha = float(alphas[j])
+        if spectrum is not None:
+            shifted = spectrum.values + alpha
+            yield j, SpectralFactor(namespace, shifted, spectrum.vectors)
+            continue
+
+        def refill(storage: Array, alpha: float = alpha) -> None:
+            write()
+            namespace.add_to_diagonal_in_place(storage, alpha)
+
+        refill(matrix)
+        factor = factorise(namespace, matrix, refill)
+        if isinstance(factor, SpectralFactor):
+            spectrum = replace(factor, values=factor.values - alpha)
+        yield j, factor
 
 
 # -- all folds at once -------------------------------------------------------------------

@@ -27,13 +27,16 @@ from ridgefold.linalg.householder import (
     unit_lower,
 )
 from ridgefold.linalg.namespace import Array, Namespace
-from ridgefold.linalg.symmetric import expected_digits, rounding_level
+from ridgefold.linalg.symmetric import expected_digits
 
 BANDWIDTH = 96
 NARROW_BANDWIDTH = 48
 """For use with `divide_rows`, whose work for every α grows with the bandwidth."""
 _DIGITS_WORTH_HAVING = 3
 _POWER_STEPS = 12
+# Pivots below this many eps of the largest diagonal entry are rounding error. That entry is
+# close to the largest eigenvalue, so the level is set lower than that of a dense factor.
+_ROUNDING = 10.0
 
 
 def bandwidth_for(n: int, most: int = BANDWIDTH) -> int:
@@ -219,6 +222,6 @@ def factorise_band(band: np.ndarray, alpha: float) -> BandFactor | None:
         return None
     lower = factor.T
     smallest = float(lower[:, 0].min()) ** 2
-    if not smallest > rounding_level(len(lower), float(np.finfo(lower.dtype).eps)) * largest:
+    if not smallest > _ROUNDING * float(np.finfo(lower.dtype).eps) * largest:
         return None
     return BandFactor(lower)
