@@ -81,6 +81,12 @@ class CrossValidatedModel(KernelModel):
             choice = search.run(grid, alphas, not given, progress)
         self._solve_with(data, targets, gram_of(choice.candidate), choice.alphas)
         self._set_choice(choice, folds, alpha_per_target)
+        held_out = by_row(folds, choice.predictions)
+        self.held_out_predictions_ = (
+            held_out
+            if data.namespace.name == "numpy"
+            else data.namespace.asarray(held_out, data.like)
+        )
 
     def _search(self) -> str:
         if self.search not in ("full", "race"):
@@ -104,7 +110,6 @@ class CrossValidatedModel(KernelModel):
         self.cv_results_ = results_table(choice.trials)
         self.cv_plan_ = choice.plan
         self.n_splits_ = len(folds)
-        self.held_out_predictions_ = by_row(folds, choice.predictions)
 
     def _score_weights(self, data: TrainingData, folds: Folds) -> np.ndarray | None:
         if not self.weighted_scores:
@@ -123,6 +128,7 @@ def by_row(folds: Folds, predictions: np.ndarray) -> np.ndarray:
     """
     out = np.zeros((folds.n_rows, predictions.shape[1]), dtype=predictions.dtype)
     np.add.at(out, folds.stacked, predictions)
-    counts = np.bincount(folds.stacked, minlength=folds.n_rows)
+    counts = np.bincount(folds.stacked, minlength=folds.n_rows).astype(out.dtype)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return out / counts[:, None]
+        out /= counts[:, None]
+    return out

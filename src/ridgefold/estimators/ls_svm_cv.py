@@ -12,7 +12,7 @@ from ridgefold.estimators.ls_svm import label_targets, labels_of
 from ridgefold.estimators.scoring import Truth
 from ridgefold.estimators.splits import folds_of
 from ridgefold.estimators.validation import check_training_data, unchanged_on_error
-from ridgefold.linalg import Array
+from ridgefold.linalg import Array, namespace_of
 
 
 class LSSVMClassifierCV(ClassifierMixin, CrossValidatedModel):
@@ -120,12 +120,14 @@ one_standard_error, weighted_scores, solver, tol, memory_budget, verbose
 
     def _set_held_out(self, truth: Truth) -> None:
         decisions = self.held_out_predictions_
-        labels = truth.labels_of(decisions)
-        untested = np.isnan(decisions[:, 0])
+        numbers = namespace_of(decisions).to_numpy(decisions)
+        untested = np.isnan(numbers[:, 0])
         if untested.any():
-            labels = labels.astype(object)
+            labels = truth.labels_of(numbers).astype(object)
             labels[untested] = None
-        self.held_out_predictions_ = labels
+            self.held_out_predictions_ = labels
+        else:
+            self.held_out_predictions_ = labels_of(self.classes_, decisions)
         self.held_out_decisions_ = decisions[:, 0] if decisions.shape[1] == 1 else decisions
 
     def decision_function(self, X: Any) -> Array:

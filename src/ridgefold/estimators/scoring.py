@@ -157,18 +157,31 @@ _SQUARED_AND_ABSOLUTE: dict[str, Score] = {
 }
 
 
-def _by_callable(function: Callable[[Any, Any], float]) -> Score:
-    """A function of (true, predicted) on all held-out rows; for classes, of labels."""
+def _by_callable(function: Callable[..., float]) -> Score:
+    """A function of (true, predicted) on all held-out rows; for classes, of labels.
+
+    Weighted scores give it `sample_weight` too, as scikit-learn's metrics take it.
+    """
+
+    def of_rows(truth: Truth, y: np.ndarray, values: np.ndarray, rows: slice) -> float:
+        extra = {} if truth.weights is None else {"sample_weight": truth.weights[rows]}
+        try:
+            with warnings.catch_warnings():
+                # A score that is undefined on one fold's few rows is NaN there.
+                warnings.simplefilter("ignore", UndefinedMetricWarning)
+                return float(function(y[rows], values[rows], **extra))
+        except (ValueError, TypeError) as error:
+            raise InvalidInputError(
+                f"scoring={function!r} cannot score these held-out predictions: {error}"
+            ) from error
 
     def score(truth: Truth, predictions: np.ndarray) -> Scores:
         values = truth.labels_of(predictions) if truth.classes is not None else predictions
         if values.ndim == 3 and values.shape[2] == 1:
             values = values[:, :, 0]
         y = truth.y[:, 0] if truth.y.ndim == 2 and truth.y.shape[1] == 1 else truth.y
-        overall = [float(function(y, row)) for row in values]
-        by_fold = [
-            [float(function(y[run], row[run])) for run in truth.folds.runs] for row in values
-        ]
+        overall = [of_rows(truth, y, row, slice(None)) for row in values]
+        by_fold = [[of_rows(truth, y, row, run) for run in truth.folds.runs] for row in values]
         return Scores(np.asarray(overall), np.asarray(by_fold))
 
     return score

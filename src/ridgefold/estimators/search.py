@@ -53,7 +53,8 @@ class Trial:
     overall: float
     by_fold: np.ndarray
     by_target: np.ndarray
-    """Score of every target by itself (only with one alpha a target, else empty)."""
+    """Scores of every target by itself, shape (1 + folds, t): over all folds, then of each fold
+    (only with one alpha a target, else empty)."""
     seconds: float
 
 
@@ -185,16 +186,16 @@ class GridSearch:
         started = time.perf_counter()
         predictions = self._path(candidate, alphas, progress)
         scores = self.scoring(self.truth, predictions)
-        by_target = np.empty((len(alphas), 0))
+        by_target = np.empty((len(alphas), 1, 0))
         if self.settings.alpha_per_target:
+            alone = [
+                self.scoring(self._truth_of(j), predictions[:, :, j : j + 1])
+                for j in range(predictions.shape[2])
+            ]
             by_target = np.stack(
-                [
-                    self.scoring(self._truth_of(j), predictions[:, :, j : j + 1]).overall
-                    for j in range(predictions.shape[2])
-                ],
-                axis=1,
+                [np.column_stack([each.overall, each.by_fold]) for each in alone], axis=2
             )
-        self._keep_if_leading(candidate, alphas, predictions, scores.overall, by_target)
+        self._keep_if_leading(candidate, alphas, predictions, scores.overall, by_target[:, 0])
         seconds = (time.perf_counter() - started) / (len(alphas) * len(self.folds))
         return [
             Trial(
@@ -283,7 +284,14 @@ class GridSearch:
     def _choose(self, trials: list[Trial]) -> Choice:
         index = self._best(trials)
         if self.settings.one_standard_error:
-            index = self._largest_within_one_error(trials, index)
+            same = [i for i, t in enumerate(trials) if t.candidate == trials[index].candidate]
+            index = same[
+                _largest_within_one_error(
+                    [trials[i].alpha for i in same],
+                    np.asarray([trials[i].overall for i in same]),
+                    trials[index].by_fold,
+                )
+            ]
         candidate, score = trials[index].candidate, trials[index].overall
         alphas = np.full(self.targets.shape[1], trials[index].alpha)
         if self.settings.alpha_per_target:
@@ -292,18 +300,6 @@ class GridSearch:
         predictions = self._predictions_of(candidate, alphas)
         assert self._plan is not None
         return Choice(candidate, alphas, score, tuple(trials), index, predictions, self._plan)
-
-    @staticmethod
-    def _largest_within_one_error(trials: list[Trial], best: int) -> int:
-        """The largest alpha of the winning kernel within one standard error of the best score."""
-        spread = np.std(trials[best].by_fold, ddof=1) if len(trials[best].by_fold) > 1 else 0.0
-        floor = trials[best].overall - spread / np.sqrt(len(trials[best].by_fold))
-        same = [
-            (trial.alpha, i)
-            for i, trial in enumerate(trials)
-            if trial.candidate == trials[best].candidate and trial.overall >= floor
-        ]
-        return max(same)[1]
 
     def _best_by_target(self, trials: list[Trial]) -> tuple[int, np.ndarray, float]:
         """The kernel whose targets do best on average when each has its own best alpha."""
@@ -314,11 +310,20 @@ class GridSearch:
                 kernels.append(trial.candidate)
         for kernel in kernels:
             indices = [i for i, trial in enumerate(trials) if trial.candidate == kernel]
-            scores = np.stack([trials[i].by_target for i in indices])
+            by_fold = np.stack([trials[i].by_target[1:] for i in indices])
+            scores = np.stack([trials[i].by_target[0] for i in indices])
             scores = np.where(np.isfinite(scores), scores, -np.inf)
             winners = np.argmax(scores, axis=0)
             mean = float(scores[winners, np.arange(scores.shape[1])].mean())
             if best is None or mean > best[0]:
+                if self.settings.one_standard_error:
+                    values = [trials[i].alpha for i in indices]
+                    winners = np.asarray(
+                        [
+                            _largest_within_one_error(values, scores[:, j], by_fold[w, :, j])
+                            for j, w in enumerate(winners)
+                        ]
+                    )
                 chosen = np.asarray([trials[indices[w]].alpha for w in winners])
                 best = (mean, indices[int(winners[0])], chosen)
         assert best is not None
@@ -333,6 +338,16 @@ class GridSearch:
             path = self._path(candidate, known, _silent)
         where = [int(np.flatnonzero(known == alpha)[0]) for alpha in alphas]
         return np.stack([path[w, :, j] for j, w in enumerate(where)], axis=1)
+
+
+def _largest_within_one_error(
+    alphas: list[float], scores: np.ndarray, best_by_fold: np.ndarray
+) -> int:
+    """The position of the largest alpha within one standard error of the best score."""
+    folds = len(best_by_fold)
+    error = float(np.std(best_by_fold, ddof=1)) / np.sqrt(folds) if folds > 1 else 0.0
+    floor = np.max(np.where(np.isfinite(scores), scores, -np.inf)) - error
+    return max((alpha, i) for i, alpha in enumerate(alphas) if scores[i] >= floor)[1]
 
 
 def _silent(share: float) -> None:
@@ -350,7 +365,10 @@ def results_table(trials: tuple[Trial, ...]) -> dict[str, Any]:
         "std_score_time": np.zeros(len(trials)),
     }
     for key in keys:
-        column = np.ma.MaskedArray(np.empty(len(trials), dtype=object), mask=True)
+        known = [values[key] for values in params if key in values]
+        numbers = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in known)
+        dtype = np.result_type(*known) if numbers else object
+        column = np.ma.MaskedArray(np.empty(len(trials), dtype=dtype), mask=True)
         for i, values in enumerate(params):
             if key in values:
                 column[i] = values[key]

@@ -1,0 +1,191 @@
+"""The CV estimators choose what GridSearchCV chooses, with its numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sklearn.kernel_ridge
+from sklearn.metrics import get_scorer
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV, KFold, RepeatedKFold, StratifiedKFold
+from sklearn.preprocessing import StandardScaler
+
+from cases import tolerance
+from ridgefold import KernelRidgeCV, LSSVMClassifier, LSSVMClassifierCV
+from ridgefold.storage import load_bundled
+
+SHARED = Path(__file__).parents[2].parent / "shared" / "data"
+ALPHAS, GAMMAS = [1e-3, 1e-1, 1.0, 10.0], [0.02, 0.1, 0.5]
+REGRESSION_SCORES = (
+    "neg_mean_squared_error",
+    "neg_root_mean_squared_error",
+    "neg_mean_absolute_error",
+    "r2",
+    "explained_variance",
+)
+CLASSIFICATION_SCORES = ("accuracy", "balanced_accuracy", "roc_auc", "f1")
+
+
+def regression_data(name, n=150):
+    if name == "ccpp":
+        data = load_bundled(name)
+        X, y = data.X, data.y
+    else:
+        path = SHARED / f"{name}.npz"
+        if not path.exists():
+            pytest.skip(f"{name} is not at hand")
+        with np.load(path) as arrays:
+            X, y = arrays["X"].astype(np.float64), arrays["y"].astype(np.float64)
+    rows = np.random.default_rng(0).permutation(len(X))[:n]
+    return StandardScaler().fit_transform(X[rows]), (y[rows] - y[rows].mean()) / y[rows].std()
+
+
+def score_tolerance(name, X, y, alpha, gamma):
+    """What predictions that are off by the library's tolerance do to a fold's score."""
+    mean_square = 2.0  # no fold does worse: y has variance 1
+    t = tolerance(rbf_kernel(X, gamma=gamma), alpha, y, np.float64)
+    if name in ("neg_root_mean_squared_error", "neg_mean_absolute_error"):
+        return t
+    of_square = 2 * np.sqrt(mean_square) * t + t * t
+    # r2 and explained variance divide by a fold's variance, which is about 1 here: > 0.1.
+    return of_square if name == "neg_mean_squared_error" else 2 * of_square / 0.1
+
+
+@pytest.mark.parametrize("data", ["ccpp", "cpusmall", "kin8nm"])
+@pytest.mark.parametrize("scoring", REGRESSION_SCORES)
+def test_regression_has_the_choice_and_scores_of_grid_search(data, scoring):
+    X, y = regression_data(data)
+    peer = GridSearchCV(
+        sklearn.kernel_ridge.KernelRidge(kernel="rbf"),
+        {"alpha": ALPHAS, "gamma": GAMMAS},
+        scoring=scoring,
+        cv=5,
+    ).fit(X, y)
+    ours = KernelRidgeCV(ALPHAS, gamma=GAMMAS, scoring=scoring, cv=5).fit(X, y)
+    assert ours.best_params_ == peer.best_params_
+    assert ours.best_index_ == peer.best_index_
+    assert ours.cv_results_["params"] == peer.cv_results_["params"]
+    np.testing.assert_array_equal(
+        ours.cv_results_["rank_test_score"], peer.cv_results_["rank_test_score"]
+    )
+    for i, params in enumerate(peer.cv_results_["params"]):
+        for key in [*(f"split{k}_test_score" for k in range(5)), "mean_test_score"]:
+            allowed = score_tolerance(scoring, X, y, params["alpha"], params["gamma"])
+            assert abs(ours.cv_results_[key][i] - peer.cv_results_[key][i]) <= allowed
+    new = X[:20] + 0.1
+    bound = tolerance(rbf_kernel(X, gamma=ours.best_params_["gamma"]), ours.alpha_, y, np.float64)
+    np.testing.assert_allclose(ours.predict(new), peer.predict(new), rtol=0, atol=bound)
+    assert abs(ours.best_score_ - peer.best_score_) <= score_tolerance(
+        scoring, X, y, ours.alpha_, ours.best_params_["gamma"]
+    )
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [
+        KFold(4, shuffle=True, random_state=1),
+        RepeatedKFold(n_splits=3, n_repeats=2, random_state=2),
+    ],
+    ids=["shuffled", "repeated"],
+)
+def test_splitters_and_polynomial_parameters_are_searched_alike(cv):
+    X, y = regression_data("ccpp", 90)
+    grid = {"alpha": [0.1, 1.0], "coef0": [0.5, 1.0], "degree": [1, 2], "gamma": [0.1, 0.4]}
+    peer = GridSearchCV(
+        sklearn.kernel_ridge.KernelRidge(kernel="polynomial"),
+        grid,
+        scoring="neg_mean_squared_error",
+        cv=cv,
+    ).fit(X, y)
+    ours = KernelRidgeCV(
+        grid["alpha"],
+        kernel="polynomial",
+        coef0=grid["coef0"],
+        degree=grid["degree"],
+        gamma=grid["gamma"],
+        scoring="neg_mean_squared_error",
+        cv=cv,
+    ).fit(X, y)
+    assert ours.cv_results_["params"] == peer.cv_results_["params"]
+    assert ours.best_params_ == peer.best_params_
+    np.testing.assert_allclose(
+        ours.cv_results_["mean_test_score"], peer.cv_results_["mean_test_score"], rtol=1e-9
+    )
+
+
+def test_several_targets_are_scored_alike():
+    X, y = regression_data("ccpp", 90)
+    Y = np.column_stack([y, np.sin(3 * y), X[:, 0]])
+    for scoring in REGRESSION_SCORES:
+        peer = GridSearchCV(
+            sklearn.kernel_ridge.KernelRidge(kernel="rbf", gamma=0.1),
+            {"alpha": ALPHAS},
+            scoring=scoring,
+            cv=4,
+        ).fit(X, Y)
+        ours = KernelRidgeCV(ALPHAS, gamma=0.1, scoring=scoring, cv=4).fit(X, Y)
+        assert ours.best_params_ == peer.best_params_
+        np.testing.assert_allclose(
+            ours.cv_results_["mean_test_score"], peer.cv_results_["mean_test_score"], rtol=1e-9
+        )
+
+
+def german(n=160):
+    data = load_bundled("german")
+    rows = np.random.default_rng(1).permutation(len(data.X))[:n]
+    return StandardScaler().fit_transform(data.X[rows]), data.y[rows]
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+@pytest.mark.parametrize("scoring", CLASSIFICATION_SCORES)
+def test_classification_has_the_choice_and_scores_of_grid_search(scoring, class_weight):
+    """Fold by fold the classifier is fitted anew; "balanced" only knows its own fold there."""
+    X, y = german()
+    alphas, gammas = [0.05, 0.5, 5.0], [0.005, 0.02]
+    weights = class_weight
+    if class_weight == "balanced":  # the same weights for all folds
+        values, counts = np.unique(y, return_counts=True)
+        weights = dict(zip(values.tolist(), (len(y) / (2 * counts)).tolist(), strict=True))
+    peer = GridSearchCV(
+        LSSVMClassifier(class_weight=weights),
+        {"alpha": alphas, "gamma": gammas},
+        scoring=scoring,
+        cv=StratifiedKFold(4),
+    ).fit(X, y)
+    ours = LSSVMClassifierCV(
+        alphas, gamma=gammas, scoring=scoring, cv=4, class_weight=class_weight
+    ).fit(X, y)
+    assert ours.best_params_ == peer.best_params_
+    for k in range(4):
+        np.testing.assert_allclose(
+            ours.cv_results_[f"split{k}_test_score"],
+            peer.cv_results_[f"split{k}_test_score"],
+            rtol=1e-12,
+        )
+    np.testing.assert_array_equal(ours.predict(X), peer.predict(X))
+
+
+def test_the_default_score_of_classes_counts_errors_over_all_folds_together():
+    X, y = german(93)
+    model = LSSVMClassifierCV([0.1, 1.0], gamma=0.02, cv=4).fit(X, y)
+    errors = np.sum(model.held_out_predictions_ != y)
+    assert model.best_score_ == pytest.approx(1 - errors / len(y), abs=1e-15)
+    assert errors == round(0.5 * np.sum(np.abs(y - model.held_out_predictions_)))
+    np.testing.assert_array_equal(
+        model.held_out_predictions_, np.where(model.held_out_decisions_ > 0, 1.0, -1.0)
+    )
+
+
+def test_names_are_scored_as_their_scorers_score_held_out_predictions():
+    X, y = german(80)
+    splits = list(StratifiedKFold(3).split(X, y))
+    model = LSSVMClassifierCV([0.3], gamma=0.02, cv=splits, scoring="balanced_accuracy")
+    model.fit(X, y)
+    scorer = get_scorer("balanced_accuracy")
+    for k, (train, test) in enumerate(splits):
+        fold = LSSVMClassifier(0.3, gamma=0.02).fit(X[train], y[train])
+        assert model.cv_results_[f"split{k}_test_score"][0] == pytest.approx(
+            scorer(fold, X[test], y[test]), abs=1e-15
+        )
