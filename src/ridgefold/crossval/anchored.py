@@ -38,6 +38,7 @@ from ridgefold.crossval.shared.shortcut import require_weighted_training_rows
 from ridgefold.errors import MethodGaveUpError
 from ridgefold.kernels import Gram, WeightedGram
 from ridgefold.linalg import Array, Namespace
+from ridgefold.linalg.blocks import WORKSPACE_BYTES
 from ridgefold.linalg.centring import Centring
 from ridgefold.linalg.symmetric import Factor, factorise
 from ridgefold.records import Cost, Problem
@@ -101,7 +102,8 @@ class Anchored:
                 "memory": _NOMINAL_SOLVES * problem.itemsize * float(np.sum(train**2)),
                 "product": float(np.sum(2 * n * train * a * t + 8 * train * width**2)),
             },
-            peak_bytes=problem.itemsize
+            peak_bytes=WORKSPACE_BYTES
+            + problem.itemsize
             * (
                 anchors * largest**2
                 + largest * (2 * _MOST_SOLVES * t + 4 * a * t)
@@ -258,10 +260,15 @@ class _Space:
         for _ in range(2):  # twice is enough (Kahan, Parlett)
             w = w - self._basis @ (self._basis.T @ w)
         w = _orthonormal(namespace, w)
+        # What was rounding error lies in the old space again once it is scaled up.
         w = w - self._basis @ (self._basis.T @ w)
-        if w.shape[1] == 0:
+        lengths = namespace.to_numpy(xp.sqrt(xp.sum(w * w, axis=0)))
+        new = np.flatnonzero(lengths > 0.5)
+        if len(new) == 0:
             self.exhausted = True
             return False
+        w = xp.take(w, namespace.indices(new, w), axis=1)
+        w = w / namespace.asarray(lengths[new], w)[None, :]
         self._basis = xp.concat([self._basis, w], axis=1)
         self._latest = w
         return True

@@ -24,7 +24,7 @@ from ridgefold.crossval.shared.folds import Folds
 from ridgefold.crossval.shared.shortcut import require_weighted_training_rows
 from ridgefold.kernels import Gram
 from ridgefold.linalg import Array
-from ridgefold.linalg.blocks import CACHE_BYTES
+from ridgefold.linalg.blocks import WORKSPACE_BYTES
 from ridgefold.linalg.panels import subtract_gram_in_place
 from ridgefold.linalg.symmetric import SpectralFactor, factorise
 from ridgefold.records import Cost, Problem
@@ -66,7 +66,7 @@ class BlockRecursive:
                 + 4.0 * problem.n_rows * (problem.n_targets + 1 + problem.n_columns)
                 + problem.held_out_numbers
             )
-            + 8 * CACHE_BYTES,
+            + WORKSPACE_BYTES,
         )
 
     def prepare(self, gram: Gram, folds: Folds, weights: Array | None, bias: bool) -> _State:

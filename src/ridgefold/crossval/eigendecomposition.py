@@ -21,7 +21,7 @@ from ridgefold.crossval.shared.folds import Folds
 from ridgefold.crossval.shared.shortcut import Layout, Position, held_out_from_inverses, lay_out
 from ridgefold.kernels import Gram
 from ridgefold.linalg import Array
-from ridgefold.linalg.blocks import row_blocks
+from ridgefold.linalg.blocks import WORKSPACE_BYTES, row_blocks
 from ridgefold.linalg.centring import Centring
 from ridgefold.linalg.symmetric import SpectralFactor, factorise_spectrally
 from ridgefold.records import Cost, Problem
@@ -105,7 +105,8 @@ class Eigendecomposition:
                 "product": a * (blocks + 2.0 * n**2 * (t + (largest == 1))),
                 "cholesky": a * float(np.sum(sizes**3)) / 3,
             },
-            peak_bytes=problem.itemsize
+            peak_bytes=WORKSPACE_BYTES
+            + problem.itemsize
             * (3.0 * n**2 + 2 * largest * n + largest**2 + problem.held_out_numbers),
         )
 

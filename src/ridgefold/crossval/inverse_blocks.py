@@ -15,6 +15,7 @@ from ridgefold.crossval.shared.folds import Folds
 from ridgefold.crossval.shared.shortcut import Layout, Position, held_out_from_inverses, lay_out
 from ridgefold.kernels import Gram
 from ridgefold.linalg import Array
+from ridgefold.linalg.blocks import WORKSPACE_BYTES
 from ridgefold.linalg.centring import Centring, multiply_symmetric
 from ridgefold.linalg.symmetric import SpectralFactor, factorise
 from ridgefold.records import Cost, Problem
@@ -96,7 +97,8 @@ class InverseBlocks:
                 "inverse": a * 2.0 * n**3 / 3,
                 "product": a * 2.0 * n**2 * problem.n_targets,
             },
-            peak_bytes=problem.itemsize * (n**2 + 3.0 * largest**2 + problem.held_out_numbers),
+            peak_bytes=WORKSPACE_BYTES
+            + problem.itemsize * (n**2 + 3.0 * largest**2 + problem.held_out_numbers),
         )
 
     def prepare(self, gram: Gram, folds: Folds, weights: Array | None, bias: bool) -> Layout:

@@ -3,11 +3,11 @@
 A shift by α does not change the Krylov space of K̃_cc and ỹ_c, so one Lanczos run a fold serves
 every α. The folds run side by side: V holds one column for each fold (and target), zero outside
 its training rows, and one pass over K moves them all; the rows a fold tests come out as
-K_kc v, so that held-out predictions cost nothing more. Full reorthogonalisation keeps the
-spaces what they are in exact arithmetic.
+K_kc v. Full reorthogonalisation keeps the spaces what they are in exact arithmetic.
 
 With T the projection of K̃_cc and z = (T + αI)⁻¹‖ỹ‖e₁, the residual of the shifted system is
-β_{j+1}|z_j|: with it |ŷ(x) − exact(x)| ≤ ‖φ(x)‖·‖residual‖/(2√α), ‖φ(x) − φ̄‖ with a bias.
+β_{j+1}|z_j|, which tells when to stop. The residual reported is computed afresh in the pass that
+makes the predictions: |ŷ(x) − exact(x)| ≤ ‖φ(x)‖·‖residual‖/(2√α), ‖φ(x) − φ̄‖ with a bias.
 
 For a single α the same is done by preconditioned conjugate gradients, with a low-rank factor of
 K as preconditioner, short recurrences and K computed block by block: O(n·(folds + rank)) numbers.
@@ -35,6 +35,7 @@ from ridgefold.errors import MethodGaveUpError
 from ridgefold.kernels import Gram
 from ridgefold.kernels.gram import ALL
 from ridgefold.linalg import Array
+from ridgefold.linalg.blocks import WORKSPACE_BYTES
 from ridgefold.linalg.partial_cholesky import PartialCholesky
 from ridgefold.records import Cost, Problem
 
@@ -77,7 +78,8 @@ class Krylov:
                     "kernel": steps * n**2 * max(problem.n_columns, 1),
                     "product": steps * (2 * n**2 * columns + 4 * n * rank * columns),
                 },
-                peak_bytes=problem.itemsize * (numbers + problem.held_out_numbers)
+                peak_bytes=WORKSPACE_BYTES
+                + problem.itemsize * (numbers + problem.held_out_numbers)
                 + 2 * _BLOCK_BYTES,
             )
         held = n**2 * problem.itemsize <= _HELD_BYTES
@@ -88,8 +90,8 @@ class Krylov:
                 "memory": _NOMINAL_STEPS * n**2 * problem.itemsize if held else 0.0,
                 "product": _NOMINAL_STEPS * (2 * n**2 * columns + 4 * n * columns * _NOMINAL_STEPS),
             },
-            peak_bytes=problem.itemsize
-            * ((n**2 if held else 0.0) + n * columns * (_MOST_STEPS + 12.0))
+            peak_bytes=WORKSPACE_BYTES
+            + problem.itemsize * ((n**2 if held else 0.0) + n * columns * (_MOST_STEPS + 12.0))
             + problem.itemsize * problem.held_out_numbers
             + 2 * _BLOCK_BYTES,
         )
@@ -144,17 +146,15 @@ class _Spaces:
         self.mask = self.state.repeated(self.n_targets).T  # vectors are rows here
         direction = self.state.directions(self.n_targets)
         self.direction = None if direction is None else direction.T
-        start = self._project(self.right.T)
+        start = self.project(self.right.T)
         self.norms = namespace.to_numpy(xp.sqrt(xp.sum(start * start, axis=1))).astype(float)
         safe = namespace.asarray(np.where(self.norms > 0, self.norms, 1.0), start)
         self.latest = start / safe[:, None]
         self.bases = namespace.zeros((start.shape[0], 0, start.shape[1]), start)
         self.diagonals: list[np.ndarray] = []
         self.couplings: list[np.ndarray] = []
-        self.tested: list[Array] = []  # K_kc v: (rows of all folds, t)
-        self.along: list[np.ndarray] = []  # s'K v, for the bias
 
-    def _project(self, rows: Array) -> Array:
+    def project(self, rows: Array) -> Array:
         rows = rows * self.mask
         if self.direction is None:
             return rows
@@ -174,12 +174,7 @@ class _Spaces:
         """One more vector for every space."""
         namespace, xp, v = self.state.namespace, self.state.namespace.xp, self.latest
         self._store(v)
-        product = self.multiply(v * self.roots)
-        self.tested.append(self.state.gather(product.T, self.n_targets))
-        weighted = product * self.roots
-        if self.direction is not None:
-            self.along.append(namespace.to_numpy(xp.sum(self.direction * weighted, axis=1)))
-        w = self._project(weighted)
+        w = self.project(self.multiply(v * self.roots) * self.roots)
         self.diagonals.append(namespace.to_numpy(xp.sum(v * w, axis=1)).astype(float))
         bases = self.bases[:, : len(self.diagonals), :]
         for _ in range(2):  # twice is enough (Kahan, Parlett)
@@ -208,7 +203,7 @@ class _Spaces:
 
 
 def _lanczos(state: MaskedFolds, targets: Array, alphas: np.ndarray, progress: Progress) -> HeldOut:
-    namespace, xp, t = state.namespace, state.namespace.xp, int(targets.shape[1])
+    namespace, t = state.namespace, int(targets.shape[1])
     n = state.folds.n_rows
     spaces = _Spaces(state, t, _multiplier(state.gram), state.spread(targets))
     columns = len(state.folds) * t
@@ -231,25 +226,44 @@ def _lanczos(state: MaskedFolds, targets: Array, alphas: np.ndarray, progress: P
                 'so the spectrum falls too slowly for these alphas: use method="auto" or '
                 '"eigendecomposition"'
             )
-    z = np.stack([part for part, _ in solved], axis=2)  # (steps, a, columns)
-    residuals = np.stack([part for _, part in solved], axis=1)  # (a, columns)
-    tested = xp.stack(spaces.tested, axis=0)  # (steps, rows, t)
     predictions = namespace.empty((len(alphas), len(state.folds.stacked), t), targets)
+    residuals = np.empty((len(alphas), len(state.folds), t))
     for k, run in enumerate(state.folds.runs):
         for j in range(t):
-            part = namespace.asarray(z[:, :, k * t + j], targets)
-            predictions[:, run, j] = part.T @ tested[:, run, j]
-    if state.bias:
-        predictions += _intercepts(state, targets, spaces, z)
-    bound = state.reach() * residuals / (2.0 * np.sqrt(alphas)[:, None])
-    top = _bound_on_eigenvalues(state)
+            values, norms = _predict(spaces, k * t + j, solved[k * t + j][0], alphas)
+            predictions[:, run, j] = namespace.take_rows(values.T, state.folds.test[k]).T
+            residuals[:, k, j] = norms
+    excess_left = float(np.max(residuals / wanted[:, None, None]))
+    if not excess_left <= 10.0:
+        raise MethodGaveUpError(
+            f"krylov: rounding leaves a residual {excess_left:.1e} times too large at "
+            f'alpha={float(alphas.min()):g}: use method="auto", or larger alphas'
+        )
     return certified(
         namespace,
         predictions,
-        conditions=(top + alphas) / alphas,
-        bound=bound.reshape(len(alphas), len(state.folds), t),
+        conditions=(_bound_on_eigenvalues(state) + alphas) / alphas,
+        bound=state.reach() * residuals / (2.0 * np.sqrt(alphas)[:, None, None]),
         n_rows=n,
     )
+
+
+def _predict(
+    spaces: _Spaces, column: int, z: np.ndarray, alphas: np.ndarray
+) -> tuple[Array, np.ndarray]:
+    """Predictions (a, n) of one space for all rows, and the residuals as they truly are."""
+    namespace, xp = spaces.state.namespace, spaces.state.namespace.xp
+    x = namespace.asarray(z.T, spaces.bases) @ spaces.bases[column, : z.shape[0], :]
+    values = spaces.multiply(x * spaces.roots)
+    left = spaces.right[:, column][None, :] - values * spaces.roots * spaces.mask[column, :]
+    if spaces.direction is not None:
+        along = left @ spaces.direction[column, :]
+        left = left - along[:, None] * spaces.direction[column, :][None, :]
+        norm = spaces.state.training_norms(spaces.n_targets)[column]
+        values = values + (along / norm)[:, None]
+    residual = left - namespace.asarray(alphas, x)[:, None] * x
+    norms = namespace.to_numpy(xp.sqrt(xp.sum(residual * residual, axis=1)))
+    return values, norms.astype(float)
 
 
 def _multiplier(gram: Gram) -> Callable[[Array], Array]:
@@ -267,18 +281,6 @@ def _hopeless(excess: list[tuple[int, float]], most: int) -> bool:
     (first, before), (last, now) = excess[-6], excess[-1]
     pace = (before - now) / (last - first)
     return pace <= 0 or last + now / pace > 3 * most
-
-
-def _intercepts(state: MaskedFolds, targets: Array, spaces: _Spaces, z: np.ndarray) -> Array:
-    """b = u'(ỹ − K̃x)/‖s‖ of every fold, repeated for its rows: (a, rows of all folds, t)."""
-    namespace, t = state.namespace, int(targets.shape[1])
-    assert spaces.direction is not None
-    along_y = namespace.to_numpy(namespace.xp.sum(spaces.direction * spaces.right.T, axis=1))
-    along_product = np.einsum("sac,sc->ac", z, np.asarray(spaces.along))
-    norms = namespace.to_numpy(state.training_norms(t))
-    intercept = (along_y[None, :] - along_product) / norms[None, :]
-    by_fold = intercept.reshape(z.shape[1], len(state.folds), t)
-    return namespace.asarray(np.repeat(by_fold, state.folds.sizes, axis=1), targets)
 
 
 # -- one alpha ---------------------------------------------------------------------------

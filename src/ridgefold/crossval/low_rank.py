@@ -37,6 +37,7 @@ from ridgefold.errors import MethodGaveUpError
 from ridgefold.kernels import Gram
 from ridgefold.kernels.gram import ALL
 from ridgefold.linalg import Array
+from ridgefold.linalg.blocks import WORKSPACE_BYTES
 from ridgefold.linalg.partial_cholesky import PartialCholesky
 from ridgefold.records import Cost, Problem
 
@@ -87,8 +88,12 @@ class LowRank:
                 "product": 6.0 * n * rank**2 + 4.0 * n * rank * a * t,
                 "eigendecomposition": decompositions * 9.0 * rank**3,
             },
-            peak_bytes=problem.itemsize
-            * (3.0 * n * _LARGEST_SHARE * n + 3 * problem.held_out_numbers),
+            peak_bytes=WORKSPACE_BYTES
+            + problem.itemsize
+            * (
+                6.0 * n * min(n, max(_ALWAYS_ALLOWED, _LARGEST_SHARE * n))
+                + 5 * problem.held_out_numbers
+            ),
         )
 
     def prepare(self, gram: Gram, folds: Folds, weights: Array | None, bias: bool) -> _State:

@@ -11,6 +11,7 @@ from ridgefold.crossval.shared.folds import Folds
 from ridgefold.crossval.shared.shortcut import require_weighted_training_rows
 from ridgefold.kernels import Gram
 from ridgefold.linalg import Array
+from ridgefold.linalg.blocks import WORKSPACE_BYTES
 from ridgefold.records import Cost, Problem
 from ridgefold.solvers import SOLVERS, RidgeSystem
 
@@ -48,7 +49,8 @@ class Refit:
                 * problem.n_targets
                 * float(np.sum(train * (train + test))),
             },
-            peak_bytes=problem.itemsize
+            peak_bytes=WORKSPACE_BYTES
+            + problem.itemsize
             * (largest**2 + largest * float(test.max()) + problem.held_out_numbers),
         )
 

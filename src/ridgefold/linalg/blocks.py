@@ -7,6 +7,9 @@ from collections.abc import Iterator
 CACHE_BYTES = 1 << 20
 """A block of about this size stays in a core's cache while it is worked on."""
 
+WORKSPACE_BYTES = 16 * CACHE_BYTES
+"""What tiles of the kernel, panels and BLAS's packing buffers may take beside the large arrays."""
+
 
 def row_blocks(n_rows: int, bytes_per_row: float, limit: float) -> Iterator[slice]:
     """Slices that cover range(n_rows), each of at most `limit` bytes but at least one row."""
