@@ -14,7 +14,7 @@ ESTIMATORS = [
     KernelRidgeCV([0.1, 1.0], kernel="precomputed", cv=3),
     LSSVMRegressorCV([0.1, 1.0], cv=3),
     LSSVMClassifierCV([0.1, 1.0], cv=2),
-    LSSVMClassifierCV(gamma=0.5, cv=2, class_weight="balanced", scoring="balanced_accuracy"),
+    LSSVMClassifierCV([0.1, 1.0], gamma=0.5, cv=2, class_weight="balanced"),
 ]
 
 

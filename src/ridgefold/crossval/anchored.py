@@ -30,6 +30,7 @@ from ridgefold.crossval.shared.base import (
     HeldOut,
     Progress,
     certified,
+    needs_semidefinite,
     no_progress,
     wanted_residuals,
 )
@@ -85,7 +86,7 @@ class Anchored:
     def can_run(self, problem: Problem) -> str | None:
         if len(problem.test_sizes) > 25:
             return f"{len(problem.test_sizes)} folds would each need factorisations of their own"
-        return None
+        return needs_semidefinite(problem)
 
     def cost(self, problem: Problem) -> Cost:
         train = np.asarray(problem.train_sizes, dtype=float)

@@ -26,6 +26,7 @@ from ridgefold.crossval.shared.base import (
     HeldOut,
     Progress,
     certified,
+    needs_semidefinite,
     no_progress,
     wanted_residuals,
 )
@@ -65,7 +66,7 @@ class Krylov:
                 f"{len(problem.test_sizes)} folds × {problem.n_targets} targets are too many "
                 "Krylov spaces"
             )
-        return None
+        return needs_semidefinite(problem)
 
     def cost(self, problem: Problem) -> Cost:
         n, columns = float(problem.n_rows), len(problem.test_sizes) * problem.n_targets
@@ -97,6 +98,11 @@ class Krylov:
         )
 
     def prepare(self, gram: Gram, folds: Folds, weights: Array | None, bias: bool) -> MaskedFolds:
+        if folds.train is not None and any(len(np.unique(r)) != len(r) for r in folds.train):
+            raise MethodGaveUpError(
+                "krylov trains on rows or leaves them out, but a fold's training set names a row "
+                'twice: use method="auto"'
+            )
         return mask_folds(gram, folds, weights, bias)
 
     def held_out(

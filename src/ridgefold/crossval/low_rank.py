@@ -29,6 +29,7 @@ from ridgefold.crossval.shared.base import (
     Progress,
     certified,
     needs_complement,
+    needs_semidefinite,
     no_progress,
 )
 from ridgefold.crossval.shared.folds import Folds
@@ -70,7 +71,7 @@ class LowRank:
     last_resort = False
 
     def can_run(self, problem: Problem) -> str | None:
-        return needs_complement(problem)
+        return needs_complement(problem) or needs_semidefinite(problem)
 
     def cost(self, problem: Problem) -> Cost:
         """As if the rank were an eighth of its cap: if it is more, the method gives up early."""

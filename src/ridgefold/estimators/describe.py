@@ -44,6 +44,7 @@ def describe(
         bias=bool(bias),
         weighted=data.weights is not None,
         precomputed=isinstance(gram, PrecomputedGram),
+        semidefinite=isinstance(gram, KernelGram) and gram.kernel.semidefinite,
         test_sizes=test_sizes,
         train_sizes=train_sizes,
         complement_folds=folds is None or folds.complement,

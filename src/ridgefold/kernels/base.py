@@ -49,6 +49,8 @@ class Kernel(ABC):
 
     accepts_sparse: ClassVar[bool] = False
     takes_negative_values: ClassVar[bool] = True
+    semidefinite: ClassVar[bool] = True
+    """True if every Gram matrix of the kernel is known to be positive semi-definite."""
 
     # So that NumPy numbers leave arithmetic to the kernel: np.float64(2) * RBF().
     __array_ufunc__ = None

@@ -34,6 +34,10 @@ class _Pair(Kernel):
     def takes_negative_values(self) -> bool:  # type: ignore[override]
         return self.left.takes_negative_values and self.right.takes_negative_values
 
+    @property
+    def semidefinite(self) -> bool:  # type: ignore[override]
+        return self.left.semidefinite and self.right.semidefinite
+
     def check(self, namespace: Namespace, X: Array) -> None:
         self.left.check(namespace, X)
         self.right.check(namespace, X)
@@ -118,6 +122,10 @@ class Scaled(Kernel):
     @property
     def takes_negative_values(self) -> bool:  # type: ignore[override]
         return self.kernel.takes_negative_values
+
+    @property
+    def semidefinite(self) -> bool:  # type: ignore[override]
+        return self.kernel.semidefinite
 
     def check(self, namespace: Namespace, X: Array) -> None:
         self.kernel.check(namespace, X)

@@ -111,6 +111,11 @@ class Polynomial(Kernel):
         object.__setattr__(self, "gamma", as_gamma(self.gamma))
         object.__setattr__(self, "coef0", _as_number("coef0", self.coef0))
 
+    @property
+    def semidefinite(self) -> bool:  # type: ignore[override]
+        """By its expansion in powers of xᵀx', if no coefficient is negative."""
+        return self.degree == int(self.degree) and min(self.gamma, self.coef0) >= 0
+
     def prepare(self, namespace: Namespace, X: Array, origin: Array | None) -> Rows:
         return Rows((X,))
 
@@ -187,6 +192,7 @@ class Sigmoid(Kernel):
     coef0: float = 1.0
 
     accepts_sparse = True
+    semidefinite = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gamma", as_gamma(self.gamma))

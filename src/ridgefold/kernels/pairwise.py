@@ -62,6 +62,8 @@ def _additive_chi2(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 class AdditiveChi2(_ChiSquared):
     """−Σ (x_j − x'_j)²/(x_j + x'_j), as scikit-learn defines it."""
 
+    semidefinite = False
+
     def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
         out[...] = _additive_chi2(left.arrays[0], right.arrays[0])
 
@@ -117,6 +119,7 @@ class CallableKernel(_NumpyKernel):
     vectorized: bool = False
 
     accepts_sparse = True
+    semidefinite = False
 
     def __post_init__(self) -> None:
         if not callable(self.function):

@@ -76,7 +76,13 @@ NAMED_KERNELS: dict[str, tuple[type[Kernel], Builder]] = {
 
 
 def takes_sparse_and_negative(kernel: Any) -> tuple[bool, bool]:
-    """Whether what `kernel` stands for takes sparse X, and values below zero."""
+    """Whether what `kernel` stands for takes sparse X, and values below zero.
+
+    Of several kernels, whether all do.
+    """
+    if isinstance(kernel, (list, tuple)):
+        each = [takes_sparse_and_negative(one) for one in kernel]
+        return all(sparse for sparse, _ in each), all(negative for _, negative in each)
     if isinstance(kernel, str):
         if kernel not in NAMED_KERNELS:
             return False, True

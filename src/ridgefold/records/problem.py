@@ -22,6 +22,8 @@ class Problem:
     bias: bool = False
     weighted: bool = False
     precomputed: bool = False
+    semidefinite: bool = True
+    """True if the kernel matrix is known to be positive semi-definite."""
     test_sizes: tuple[int, ...] = ()
     """Rows held out by every fold; empty if nothing is cross-validated."""
     train_sizes: tuple[int, ...] = ()

@@ -118,3 +118,14 @@ NEEDS_COMPLEMENT = (
 def needs_complement(problem: Problem) -> str | None:
     """The reason shared by all shortcuts."""
     return None if problem.complement_folds else NEEDS_COMPLEMENT
+
+
+NEEDS_SEMIDEFINITE = (
+    "its error bound holds for positive semi-definite kernels, and this one (a precomputed "
+    "matrix, a function, a sigmoid) is not known to be one"
+)
+
+
+def needs_semidefinite(problem: Problem) -> str | None:
+    """The reason shared by methods whose certificate needs K ≥ 0."""
+    return None if problem.semidefinite else NEEDS_SEMIDEFINITE

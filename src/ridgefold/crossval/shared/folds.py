@@ -68,7 +68,7 @@ class Folds:
 def leave_one_out(n_rows: int) -> Folds:
     """Every row a fold of its own."""
     if n_rows < 2:
-        raise InvalidInputError(f"leave-one-out needs at least 2 rows, got {n_rows}")
+        raise InvalidInputError(f"leave-one-out needs at least 2 rows, got n_samples={n_rows}")
     return Folds(n_rows, tuple(np.arange(n_rows).reshape(-1, 1)))
 
 
