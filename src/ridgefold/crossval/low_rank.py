@@ -315,7 +315,13 @@ def _leave_one_out(
         leverage = leverage + 1.0 / fit.total
     leverage = leverage * weights[:, None]  # (rows, a)
     y = namespace.take_rows(problem.rows[problem.rank + 1 :, :].T, rows)
-    residual = (y[None, :, :] - fitted) / (1.0 - leverage.T)[:, :, None]
+    left = 1.0 - leverage.T
+    if float(xp.min(left)) <= 100.0 * namespace.eps(left) * (problem.rank + 1):
+        raise MethodGaveUpError(
+            f"low_rank: with alpha={float(alphas.min()):g} a row all but determines its own "
+            'prediction, and no digits are left without it: use method="auto", or larger alphas'
+        )
+    residual = (y[None, :, :] - fitted) / left[:, :, None]
     # Leaving a row out cannot raise the least objective, which bounds its residuals.
     squares = fit.objective + fit.rounding
     lightest = fit.total - float(xp.max(weights)) if state.bias else fit.total
