@@ -233,10 +233,10 @@ def _layers(folds: Folds) -> list[list[int]]:
 def _groups(folds: Folds, layer: list[int], positive: np.ndarray) -> list[_Group]:
     """Cut one layer of disjoint folds into groups, each with the blocks to eliminate for it."""
 
-    def alone(members: tuple[int, ...]) -> _Group:
+    def alone(members: tuple[int, ...], most_pivots: int = _MOST_PIVOTS) -> _Group:
         rest = _training_rows(folds, members, positive)
         rows = sum(folds.sizes[k] for k in members)
-        return _Group(members, _cut(rest, _pivot_count(len(rest), rows)), True)
+        return _Group(members, _cut(rest, min(most_pivots, _pivot_count(len(rest), rows))), True)
 
     if len(layer) <= _MOST_SINGLE_FOLDS:
         return [alone((k,)) for k in layer]
@@ -244,14 +244,14 @@ def _groups(folds: Folds, layer: list[int], positive: np.ndarray) -> list[_Group
     # weighted rows, and a fold that has some is solved for by itself.
     unseen = tuple(k for k in layer if not positive[folds.test[k]].any())
     mixed = [k for k in layer if k not in unseen and not positive[folds.test[k]].all()]
-    groups = [alone((k,)) for k in mixed]
+    groups = [alone((k,), _GROUPS_OF_FOLDS) for k in mixed]
     if unseen:
-        groups.append(alone(unseen))
+        groups.append(alone(unseen, _GROUPS_OF_FOLDS))
     ordinary = np.asarray([k for k in layer if positive[folds.test[k]].all()], dtype=int)
     for part in np.array_split(ordinary, _GROUPS_OF_FOLDS):
         members = tuple(int(k) for k in part)
         if len(members) == 1:
-            groups.append(alone(members))
+            groups.append(alone(members, _GROUPS_OF_FOLDS))
         elif members:
             rest = _training_rows(folds, members, positive)
             groups.append(_Group(members, _cut(rest, _GROUPS_OF_FOLDS - 1), False))

@@ -119,8 +119,9 @@ class KernelRidgeCV(_CrossValidatedRegressor):
     >>> import numpy as np
     >>> from ridgefold import KernelRidgeCV
     >>> X = np.linspace(0, 6, 60)[:, None]
-    >>> model = KernelRidgeCV(cv=5).fit(X, np.sin(X[:, 0]))
-    >>> bool(model.best_score_ > -1e-3)
+    >>> noise = 0.1 * np.random.default_rng(0).standard_normal(60)
+    >>> model = KernelRidgeCV(cv=5).fit(X, np.sin(X[:, 0]) + noise)
+    >>> bool(model.best_score_ > -0.05)
     True
     """
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from ridgefold.kernels import Gram
 from ridgefold.linalg import Array
+from ridgefold.linalg.blocks import CACHE_BYTES
 from ridgefold.linalg.panels import (
     half_solve_in_place,
     subtract_gram_in_place,
@@ -157,8 +158,13 @@ class BlockElimination:
         return self._factorise(self.diagonal_block(rows, pivots), rows, pivots)
 
     def _factorise(self, block: Array, rows: np.ndarray, pivots: Blocks) -> Factor:
+        # Computed anew, a block costs as much as the elimination so far, at every level of the
+        # recursion: where a copy is small, one is kept until the factor is there.
+        small = block.shape[0] ** 2 * self.matrix.gram.itemsize <= CACHE_BYTES
+        kept = self.namespace.copy(block) if pivots and small else None
+
         def refill(storage: Array) -> None:
-            storage[...] = self.diagonal_block(rows, pivots)
+            storage[...] = self.diagonal_block(rows, pivots) if kept is None else kept
 
         scale = self.matrix.scale if pivots else 0.0
         return factorise(self.namespace, block, refill, scale)
