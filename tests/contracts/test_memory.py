@@ -18,6 +18,7 @@ from ridgefold.estimators.describe import describe
 from ridgefold.estimators.validation import TrainingData
 from ridgefold.kernels import RBF, KernelGram
 from ridgefold.linalg import namespace_of
+from ridgefold.linalg.blocks import WORKSPACE_BYTES
 
 N = 240
 ALPHAS = np.array([0.01, 1.0])
@@ -104,6 +105,19 @@ def test_block_recursive_never_has_more_blocks_alive_than_it_says(shape, bias):
     allowed = max(most_live_blocks(len(g.pivots), not g.single) for g in state.groups)
     assert 0 < state.matrix.live.most <= allowed
     assert state.matrix.live.alive == 0
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, "leave-one-out"])
+def test_the_cost_of_block_recursive_covers_the_blocks_of_every_group(shape):
+    gram, folds, problem = prepared("block_recursive", shape)
+    state = METHODS["block_recursive"].prepare(gram, folds, None, True)
+    numbers = 0
+    for group in state.groups:
+        held_out = 0 if group.single else sum(folds.sizes[k] for k in group.folds)
+        size = max(held_out, *(len(block) for block in group.pivots))
+        numbers = max(numbers, most_live_blocks(len(group.pivots), not group.single) * size**2)
+    predicted = METHODS["block_recursive"].cost(problem).peak_bytes - WORKSPACE_BYTES
+    assert 8 * numbers <= predicted
 
 
 @pytest.mark.parametrize(

@@ -52,9 +52,10 @@ class BlockRecursive:
         product = kernel = most = 0.0
         for rows, pivots, several in _shapes(problem):
             size = max(float(rows), (problem.n_rows - rows) / pivots)
-            work = sum(_flops_diagonal(j) for j in range(pivots)) + pivots / 3
             if several:
-                work += _flops_diagonal(pivots) + 1
+                work = _flops_diagonal(pivots) + 1
+            else:
+                work = sum(_flops_diagonal(j) for j in range(pivots)) + pivots / 3
             product += work * size**3
             kernel += 4.0**pivots * size**2 * max(problem.n_columns, 1)
             most = max(most, most_live_blocks(pivots, several) * size**2)
@@ -185,12 +186,21 @@ def most_live_blocks(pivots: int, several: bool) -> int:
 
 
 def _shapes(problem: Problem) -> list[tuple[int, int, bool]]:
-    """(rows, pivot blocks, several folds) of every group, as `_groups` will make them."""
+    """(rows, pivot blocks, several folds) of every group, as `_groups` will make them.
+
+    Which folds overlap is not known here: those of a repeated split are taken to follow each
+    other, repeat by repeat.
+    """
     sizes, n = problem.test_sizes, problem.n_rows
-    if sum(sizes) > n or len(sizes) <= _MOST_SINGLE_FOLDS:
-        return [(m, _pivot_count(n - m, m), False) for m in sizes]
-    members = np.array_split(np.asarray(sizes), _GROUPS_OF_FOLDS)
-    return [(int(part.sum()), _GROUPS_OF_FOLDS - 1, True) for part in members]
+    layers = max(1, -(-sum(sizes) // n))
+    shapes = []
+    for layer in np.array_split(np.asarray(sizes), min(layers, len(sizes))):
+        if len(layer) <= _MOST_SINGLE_FOLDS:
+            shapes += [(int(m), _pivot_count(n - int(m), int(m)), False) for m in layer]
+            continue
+        for members in np.array_split(layer, _GROUPS_OF_FOLDS):
+            shapes.append((min(n, int(members.sum())), _GROUPS_OF_FOLDS - 1, True))
+    return shapes
 
 
 def _flops_diagonal(eliminated: int) -> float:
