@@ -144,5 +144,7 @@ class NumpyNamespace(Namespace):
             factor[...] = inverse.T
 
     def eigh_in_place(self, a: Array) -> tuple[Array, Array]:
+        if a.shape[0] == 1:  # older SciPy asks LAPACK for too little work space here
+            return a[0].copy(), np.ones_like(a)
         values, vectors = eigh(a.T, lower=False, overwrite_a=True, check_finite=False, driver="evd")
         return values, vectors
