@@ -124,15 +124,14 @@ def predicted_peak(way: str, n: int, folds: int) -> float:
     import numpy as np
 
     from ridgefold.crossval import METHODS
-    from ridgefold.records import Problem
+    from ridgefold.records import FoldShape, Problem
 
     test = tuple(len(part) for part in np.array_split(np.arange(n), folds))
     problem = Problem(
         n_rows=n,
         n_columns=COLUMNS,
         bias=True,
-        test_sizes=test,
-        train_sizes=tuple(n - m for m in test),
+        folds=tuple(FoldShape(m, n - m) for m in test),
     )
     return METHODS[way].cost(problem).peak_bytes
 

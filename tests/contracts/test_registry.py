@@ -8,7 +8,7 @@ import pytest
 
 import ridgefold.crossval
 from ridgefold.crossval import METHODS
-from ridgefold.records import Problem
+from ridgefold.records import FoldShape, Problem
 
 FOLDER = Path(ridgefold.crossval.__file__).parent
 FILES = sorted(path.stem for path in FOLDER.glob("*.py") if not path.stem.startswith("_"))
@@ -31,8 +31,7 @@ def test_every_method_declares_its_limits_and_cost_from_shapes_alone(name):
         n_rows=1000,
         n_columns=5,
         n_alphas=10,
-        test_sizes=(200,) * 5,
-        train_sizes=(800,) * 5,
+        folds=(FoldShape(200, 800, 5),),
         smallest_alpha=1e-3,
     )
     method = METHODS[name]

@@ -10,13 +10,13 @@ from cases import rows, targets, tolerance
 from ridgefold import KernelRidgeCV, cross_val_path
 from ridgefold.crossval import METHODS
 from ridgefold.errors import InvalidInputError, MethodGaveUpError
-from ridgefold.records import Problem
+from ridgefold.records import FoldShape, Problem
 
 X, Y = rows(30), targets(rows(30))
 ALPHAS = [0.05, 1.0]
 COMPLEMENT_ONLY = ("inverse_blocks", "eigendecomposition", "block_recursive")
 FOLDS = Problem(
-    n_rows=30, n_columns=3, test_sizes=(6, 6), train_sizes=(6, 12), complement_folds=False
+    n_rows=30, n_columns=3, folds=(FoldShape(6, 6), FoldShape(6, 12)), complement_folds=False
 )
 NOT_SHORTCUTS = [name for name in METHODS if METHODS[name].can_run(FOLDS) is None]
 BOOTSTRAP = [(np.repeat(np.arange(10), 2), np.arange(10, 30))]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit, TimeSeriesSplit
@@ -11,7 +13,7 @@ from namespaces import LIBRARIES, to_numpy
 from ridgefold.crossval import METHODS, banded, leave_one_out, make_folds
 from ridgefold.kernels import RBF, KernelGram
 from ridgefold.linalg import banded as band
-from ridgefold.records import Problem
+from ridgefold.records import FoldShape, Problem
 
 N = 48
 ALPHAS = np.array([1e-8, 1e-3, 1.0])
@@ -118,8 +120,8 @@ def test_training_sets_may_be_given():
 
 
 def problem(n, sizes, alphas=30, **other):
-    train = tuple(n - m for m in sizes)
-    return Problem(n, 8, n_alphas=alphas, test_sizes=sizes, train_sizes=train, **other)
+    folds = tuple(FoldShape(m, n - m, count) for m, count in Counter(sizes).items())
+    return Problem(n, 8, n_alphas=alphas, folds=folds, **other)
 
 
 def test_cost_follows_the_cheaper_way():

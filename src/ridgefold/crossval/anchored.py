@@ -84,24 +84,26 @@ class Anchored:
     last_resort = False
 
     def can_run(self, problem: Problem) -> str | None:
-        if len(problem.test_sizes) > 25:
-            return f"{len(problem.test_sizes)} folds would each need factorisations of their own"
+        if problem.n_folds > 25:
+            return f"{problem.n_folds} folds would each need factorisations of their own"
         return needs_semidefinite(problem)
 
     def cost(self, problem: Problem) -> Cost:
-        train = np.asarray(problem.train_sizes, dtype=float)
-        largest, n = float(train.max()), float(problem.n_rows)
+        folds, n = problem.folds, float(problem.n_rows)
+        largest = float(max(f.train for f in folds))
+        rows = sum(f.count * f.train for f in folds)
+        squares = sum(f.count * f.train**2 for f in folds)
         anchors = 1 if problem.n_alphas == 1 else 2
         a, t = problem.n_alphas, problem.n_targets
         width = float(_NOMINAL_SOLVES * t)
         columns = max(problem.n_columns, 1)
         return Cost(
             flops={
-                "kernel": float(np.sum(0.5 * anchors * train**2 + n * train)) * columns,
-                "cholesky": anchors * float(np.sum(train**3)) / 3,
+                "kernel": (0.5 * anchors * squares + n * rows) * columns,
+                "cholesky": anchors * sum(f.count * f.train**3 for f in folds) / 3.0,
                 # A solve with one right-hand side moves the factor through memory twice.
-                "memory": _NOMINAL_SOLVES * problem.itemsize * float(np.sum(train**2)),
-                "product": float(np.sum(2 * n * train * a * t + 8 * train * width**2)),
+                "memory": float(_NOMINAL_SOLVES * problem.itemsize * squares),
+                "product": rows * (2 * n * a * t + 8 * width**2),
             },
             peak_bytes=WORKSPACE_BYTES
             + problem.itemsize
@@ -155,7 +157,7 @@ class Anchored:
             predictions,
             conditions=(largest + alphas) / alphas,
             bound=reach * residuals / (2.0 * np.sqrt(alphas)[:, None, None]),
-            n_rows=folds.n_rows,
+            folds=folds,
         )
 
 

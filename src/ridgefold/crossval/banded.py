@@ -56,7 +56,7 @@ from ridgefold.linalg.symmetric import (
     factorise_spectrally,
     rounding_level,
 )
-from ridgefold.records import Cost, Problem
+from ridgefold.records import Cost, FoldShape, Problem
 from ridgefold.solvers.base import RidgeSystem, write_system_matrix
 
 # Rows of Z computed together: enough for fast products, few enough for the cache.
@@ -86,22 +86,24 @@ class Banded:
 
     def cost(self, problem: Problem) -> Cost:
         n, a, t = problem.n_rows, problem.n_alphas, problem.n_targets
-        train, test = problem.train_sizes, problem.test_sizes
-        folded = not problem.complement_folds or _fold_by_fold_is_faster(n, train, test, a)
+        folds = problem.folds
+        folded = not problem.complement_folds or _fold_by_fold_is_faster(n, folds, a)
         if folded:
-            flops = _fold_by_fold_flops(train, test, a, t)
-            entries = sum(0.5 * m**2 + m * k for m, k in zip(train, test, strict=True))
-            size = max(train, default=n)
+            flops = _fold_by_fold_flops(folds, a, t)
+            entries = sum(f.count * f.train * (0.5 * f.train + f.test) for f in folds)
+            size = max((f.train for f in folds), default=n)
         else:
-            flops = _all_at_once_flops(n, test, a, t)
+            flops = _all_at_once_flops(n, folds, a, t)
             entries, size = 0.5 * n**2, n
         flops["kernel"] = entries * max(problem.n_columns, 1)
-        largest = max(test, default=1)
+        largest = max((f.test for f in folds), default=1)
         matrices = 1.0
         eps = 2.0**-23 if problem.itemsize == 4 else 2.0**-52
         if problem.smallest_alpha <= rounding_level(n, eps) * n:
             # Likely too small for a Cholesky factor: the spectrum is needed too.
-            flops["eigendecomposition"] = 9.0 * (sum(m**3 for m in train) if folded else n**3)
+            flops["eigendecomposition"] = 9.0 * (
+                sum(f.count * f.train**3 for f in folds) if folded else n**3
+            )
             matrices = 3.0
         numbers = matrices * size**2 + size * (6.0 * bandwidth_for(size) + 3 * a * t)
         if folded:  # a piece of K_kc, and predictions in two orders
@@ -124,10 +126,7 @@ class Banded:
         self, state: _State, targets: Array, alphas: np.ndarray, progress: Progress = no_progress
     ) -> HeldOut:
         folds, n = state.folds, state.folds.n_rows
-        train = tuple(
-            n - m if folds.train is None else len(folds.train[k]) for k, m in enumerate(folds.sizes)
-        )
-        if not folds.complement or _fold_by_fold_is_faster(n, train, folds.sizes, len(alphas)):
+        if not folds.complement or _fold_by_fold_is_faster(n, folds.shapes, len(alphas)):
             return _fold_by_fold(state, targets, alphas, progress)
         layout = lay_out(state.gram, folds, state.weights, state.bias)
         inverses = _inverses(layout, targets, alphas)
@@ -397,34 +396,30 @@ def _inverses(layout: Layout, targets: Array, alphas: np.ndarray) -> Iterator[_B
 # -- how much ----------------------------------------------------------------------------
 
 
-def _fold_by_fold_flops(
-    train: tuple[int, ...], test: tuple[int, ...], a: int, t: int
-) -> dict[str, float]:
+def _fold_by_fold_flops(folds: tuple[FoldShape, ...], a: int, t: int) -> dict[str, float]:
     flops = {"band_reduction": 0.0, "product": 0.0, "band_cholesky": 0.0}
-    for n, m in zip(train, test, strict=True):
-        b = bandwidth_for(n)
-        flops["band_reduction"] += 4.0 / 3.0 * float(n) ** 3
-        flops["band_cholesky"] += a * (float(n) * b**2 + 4.0 * n * b * t)
-        flops["product"] += 2.0 * a * t * n * (n + m)
+    for fold in folds:
+        n, b = fold.train, bandwidth_for(fold.train)
+        flops["band_reduction"] += fold.count * 4.0 / 3.0 * n**3
+        flops["band_cholesky"] += fold.count * a * n * b * (b + 4.0 * t)
+        flops["product"] += fold.count * 2.0 * a * t * n * (n + fold.test)
     return flops
 
 
-def _all_at_once_flops(n: int, test: tuple[int, ...], a: int, t: int) -> dict[str, float]:
+def _all_at_once_flops(n: int, folds: tuple[FoldShape, ...], a: int, t: int) -> dict[str, float]:
     b = bandwidth_for(n, NARROW_BANDWIDTH)
-    sizes = np.asarray(test, dtype=float)
-    rows = float(np.sum(sizes))
+    rows, squares, cubes = (sum(f.count * f.test**power for f in folds) for power in (1, 2, 3))
     return {
         "band_reduction": 4.0 / 3.0 * float(n) ** 3,
         # The products that make Z are thin, and run at half speed.
-        "product": 4.0 / 3.0 * float(n) ** 3
-        + a * n * (8.0 * b * rows + float(np.sum(sizes**2)) + 2.0 * n * t),
-        "cholesky": a * float(np.sum(sizes**3)) / 3,
+        "product": 4.0 / 3.0 * float(n) ** 3 + a * n * (8.0 * b * rows + squares + 2.0 * n * t),
+        "cholesky": a * cubes / 3.0,
         "band_cholesky": 2.0 * a * n * (b**2 + 2.0 * b * t),
     }
 
 
-def _fold_by_fold_is_faster(n: int, train: tuple[int, ...], test: tuple[int, ...], a: int) -> bool:
+def _fold_by_fold_is_faster(n: int, folds: tuple[FoldShape, ...], a: int) -> bool:
     def work(flops: dict[str, float]) -> float:
         return sum(_RELATIVE[kind] * amount for kind, amount in flops.items())
 
-    return work(_fold_by_fold_flops(train, test, a, 1)) < work(_all_at_once_flops(n, test, a, 1))
+    return work(_fold_by_fold_flops(folds, a, 1)) < work(_all_at_once_flops(n, folds, a, 1))

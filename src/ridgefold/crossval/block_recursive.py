@@ -192,10 +192,11 @@ def _shapes(problem: Problem) -> list[tuple[int, int, bool]]:
     Which folds overlap is not known here: those of a repeated split are taken to follow each
     other, repeat by repeat.
     """
-    sizes, n = problem.test_sizes, problem.n_rows
-    layers = max(1, -(-sum(sizes) // n))
+    n = problem.n_rows
+    sizes = np.repeat([f.test for f in problem.folds], [f.count for f in problem.folds])
+    layers = max(1, -(-int(sizes.sum()) // n))
     shapes = []
-    for layer in np.array_split(np.asarray(sizes), min(layers, len(sizes))):
+    for layer in np.array_split(sizes, min(layers, len(sizes))):
         if len(layer) <= _MOST_SINGLE_FOLDS:
             shapes += [(int(m), _pivot_count(n - int(m), int(m)), False) for m in layer]
             continue

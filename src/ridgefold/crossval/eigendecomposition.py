@@ -95,15 +95,14 @@ class Eigendecomposition:
 
     def cost(self, problem: Problem) -> Cost:
         n, a, t = problem.n_rows, problem.n_alphas, problem.n_targets
-        sizes = np.asarray(problem.test_sizes, dtype=float)
-        largest = float(sizes.max())
-        blocks = 0.0 if largest == 1 else float(np.sum(sizes**2)) * n
+        largest = max(fold.test for fold in problem.folds)
+        blocks = 0 if largest == 1 else n * sum(f.count * f.test**2 for f in problem.folds)
         return Cost(
             flops={
                 "kernel": 0.5 * n**2 * max(problem.n_columns, 1),
                 "eigendecomposition": 9.0 * n**3,
                 "product": a * (blocks + 2.0 * n**2 * (t + (largest == 1))),
-                "cholesky": a * float(np.sum(sizes**3)) / 3,
+                "cholesky": a * sum(f.count * f.test**3 for f in problem.folds) / 3.0,
             },
             peak_bytes=WORKSPACE_BYTES
             + problem.itemsize

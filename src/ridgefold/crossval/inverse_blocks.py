@@ -89,11 +89,11 @@ class InverseBlocks:
 
     def cost(self, problem: Problem) -> Cost:
         n, a = problem.n_rows, problem.n_alphas
-        largest = max(problem.test_sizes)
+        largest = max(fold.test for fold in problem.folds)
         return Cost(
             flops={
                 "kernel": a * 0.5 * n**2 * max(problem.n_columns, 1),
-                "cholesky": a * (n**3 + sum(float(m) ** 3 for m in problem.test_sizes)) / 3,
+                "cholesky": a * (n**3 + sum(f.count * f.test**3 for f in problem.folds)) / 3.0,
                 "inverse": a * 2.0 * n**3 / 3,
                 "product": a * 2.0 * n**2 * problem.n_targets,
             },

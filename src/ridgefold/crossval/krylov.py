@@ -60,16 +60,15 @@ class Krylov:
     last_resort = False
 
     def can_run(self, problem: Problem) -> str | None:
-        columns = len(problem.test_sizes) * problem.n_targets
+        columns = problem.n_folds * problem.n_targets
         if columns > max(64, problem.n_rows // 4):
             return (
-                f"{len(problem.test_sizes)} folds × {problem.n_targets} targets are too many "
-                "Krylov spaces"
+                f"{problem.n_folds} folds × {problem.n_targets} targets are too many Krylov spaces"
             )
         return needs_semidefinite(problem)
 
     def cost(self, problem: Problem) -> Cost:
-        n, columns = float(problem.n_rows), len(problem.test_sizes) * problem.n_targets
+        n, columns = float(problem.n_rows), problem.n_folds * problem.n_targets
         if problem.n_alphas == 1:
             steps = _NOMINAL_PRECONDITIONED_STEPS
             rank = _preconditioner_rank(problem.n_rows, columns)
@@ -250,7 +249,7 @@ def _lanczos(state: MaskedFolds, targets: Array, alphas: np.ndarray, progress: P
         predictions,
         conditions=(_bound_on_eigenvalues(state) + alphas) / alphas,
         bound=state.reach() * residuals / (2.0 * np.sqrt(alphas)[:, None, None]),
-        n_rows=n,
+        folds=state.folds,
     )
 
 
@@ -407,5 +406,5 @@ def _conjugate_gradients(
         predictions[None, ...],
         conditions=np.asarray([(largest + alpha) / alpha]),
         bound=bound.reshape(1, len(state.folds), t),
-        n_rows=state.folds.n_rows,
+        folds=state.folds,
     )

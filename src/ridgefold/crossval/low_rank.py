@@ -46,7 +46,7 @@ _TOLERANCE = 1e-9
 """Aimed at: error of a prediction, relative to the largest target."""
 _ACCEPTED = 1e-7
 """A certificate above this is not worth calling exact."""
-_PIVOTS_A_ROUND = 24
+_PIVOTS_A_ROUND = 40
 _LARGEST_SHARE = 0.25
 """Above this rank, as a share of n, other methods are faster."""
 _ALWAYS_ALLOWED = 128
@@ -75,14 +75,9 @@ class LowRank:
 
     def cost(self, problem: Problem) -> Cost:
         """As if the rank were an eighth of its cap: if it is more, the method gives up early."""
-        n, a, t, folds = (
-            problem.n_rows,
-            problem.n_alphas,
-            problem.n_targets,
-            len(problem.test_sizes),
-        )
+        n, a, t = problem.n_rows, problem.n_alphas, problem.n_targets
         rank = max(1.0, _LARGEST_SHARE * n / 8)
-        decompositions = 1 if max(problem.test_sizes) == 1 else folds
+        decompositions = 1 if max(f.test for f in problem.folds) == 1 else problem.n_folds
         return Cost(
             flops={
                 "kernel": n * rank * max(problem.n_columns, 1),
@@ -132,7 +127,7 @@ class LowRank:
             predictions,
             conditions=(largest + alphas) / alphas,
             bound=certificate,
-            n_rows=state.folds.n_rows,
+            folds=state.folds,
         )
 
 
@@ -177,17 +172,24 @@ class _Problem:
     state: _State
     rows: Array
     """Z, of shape (r + 1 + t, n)."""
-    weights: Array
+    weights: Array | None
     rank: int
 
     def moments(self, test: np.ndarray | None = None) -> Array:
         """Z W Zᵀ over some rows, or all: every sum that the fits need, in one matrix."""
-        namespace = self.state.gram.namespace
         rows, weights = self.rows, self.weights
         if test is not None:
-            rows = namespace.xp.take(rows, namespace.indices(test, rows), axis=1)
-            weights = namespace.take_rows(weights, test)
-        return (rows * weights[None, :]) @ rows.T
+            rows = self.columns(rows, test)
+            if weights is not None:
+                weights = self.state.gram.namespace.take_rows(weights, test)
+        return (rows if weights is None else rows * weights[None, :]) @ rows.T
+
+    def columns(self, rows: Array, test: np.ndarray) -> Array:
+        """Some columns: a view if they stand together."""
+        if len(test) and np.array_equal(test, np.arange(test[0], test[0] + len(test))):
+            return rows[:, int(test[0]) : int(test[-1]) + 1]
+        namespace = self.state.gram.namespace
+        return namespace.xp.take(rows, namespace.indices(test, rows), axis=1)
 
     def centre(self, moments: Array) -> Array:
         """Moments about the weighted means, if there is a bias."""
@@ -230,18 +232,17 @@ class _Fit:
         self.rounding = namespace.eps(values) * (r + 1) * namespace.to_numpy(square)[None, :]
 
     def predict(self, problem: _Problem, test: np.ndarray) -> tuple[Array, Array]:
-        """Features (rows, r) in the eigenbasis and predictions (a, rows, t)."""
-        namespace, xp, r = (
-            problem.state.gram.namespace,
-            problem.state.gram.namespace.xp,
-            problem.rank,
-        )
-        rows = xp.take(problem.rows[:r, :], namespace.indices(test, problem.rows), axis=1)
-        features = (rows - self.mean[:, None]).T @ self.vectors
+        """Features (r, rows) in the eigenbasis and predictions (a, t, rows)."""
+        state, r = problem.state, problem.rank
+        xp = state.gram.namespace.xp
+        features = self.vectors.T @ problem.columns(problem.rows[:r, :], test)
+        if state.bias:
+            features -= (self.vectors.T @ self.mean)[:, None]
         a, t = self.coefficients.shape[1:]
-        values = features @ xp.reshape(self.coefficients, (r, a * t))
-        values = xp.permute_dims(xp.reshape(values, (len(test), a, t)), (1, 0, 2))
-        return features, values + self.target_mean[None, None, :]
+        values = xp.reshape(self.coefficients, (r, a * t)).T @ features
+        values = xp.reshape(values, (a, t, len(test)))
+        values += self.target_mean[None, :, None]
+        return features, values
 
 
 def _problem(state: _State, targets: Array) -> _Problem:
@@ -249,9 +250,8 @@ def _problem(state: _State, targets: Array) -> _Problem:
     factor = state.partial.factor_rows()
     n = factor.shape[1]
     ones = namespace.ones((1, n), targets)
-    weights = namespace.ones(n, targets) if state.weights is None else state.weights
     rows = namespace.xp.concat([factor, ones, targets.T], axis=0)
-    return _Problem(state, rows, weights, state.partial.rank)
+    return _Problem(state, rows, state.weights, state.partial.rank)
 
 
 def _bound(
@@ -269,7 +269,9 @@ def _bound(
     partial = state.partial
     remainder = namespace.to_numpy(partial.remainder).astype(np.float64) + partial.floor
     diagonal = namespace.to_numpy(state.gram.diagonal()).astype(np.float64)
-    weights = namespace.to_numpy(problem.weights).astype(np.float64)
+    weights = np.ones(len(diagonal))
+    if problem.weights is not None:
+        weights = namespace.to_numpy(problem.weights).astype(np.float64)
     trace = float(weights @ remainder)
     size = np.sqrt(np.maximum(squared_residual, 0.0)) / alphas[:, None]
     reach = math.sqrt(float(diagonal[seen].max()))
@@ -289,12 +291,14 @@ def _by_fold(
     t = problem.rows.shape[0] - problem.rank - 1
     predictions = namespace.empty((len(alphas), len(folds.stacked), t), problem.rows)
     certificate = np.empty((len(alphas), len(folds), t))
-    everything = problem.moments()
+    own = [problem.moments(test) for test in folds.test]
+    everywhere = folds.disjoint and len(folds.stacked) == folds.n_rows
+    everything = sum(own) if everywhere else problem.moments()
     largest = 0.0
     for k, run in enumerate(folds.runs):
         test = folds.test[k]
-        fit = _Fit(problem, everything - problem.moments(test), alphas)
-        predictions[:, run, :] = fit.predict(problem, test)[1]
+        fit = _Fit(problem, everything - own[k], alphas)
+        predictions[:, run, :] = namespace.xp.permute_dims(fit.predict(problem, test)[1], (0, 2, 1))
         squares = fit.residual + fit.rounding
         certificate[:, k, :] = _bound(problem, squares, alphas, fit.total, test)
         largest = max(largest, fit.largest)
@@ -309,22 +313,29 @@ def _leave_one_out(
     fit = _Fit(problem, problem.moments(), alphas)
     rows = folds.stacked
     features, fitted = fit.predict(problem, rows)
-    weights = namespace.take_rows(problem.weights, rows)
-    leverage = (features * features) @ fit.filters
+    # 1 − h of every row, (a, rows).
+    kept = -(fit.filters.T @ (features * features))
     if state.bias:
-        leverage = leverage + 1.0 / fit.total
-    leverage = leverage * weights[:, None]  # (rows, a)
-    y = namespace.take_rows(problem.rows[problem.rank + 1 :, :].T, rows)
-    left = 1.0 - leverage.T
-    if float(xp.min(left)) <= 100.0 * namespace.eps(left) * (problem.rank + 1):
+        kept -= 1.0 / fit.total
+    heaviest = 1.0
+    if problem.weights is not None:
+        weights = namespace.take_rows(problem.weights, rows)
+        heaviest = float(xp.max(weights))
+        kept *= weights[None, :]
+    kept += 1.0
+    y = problem.columns(problem.rows[problem.rank + 1 :, :], rows)
+    if float(xp.min(kept)) <= 100.0 * namespace.eps(kept) * (problem.rank + 1):
         raise MethodGaveUpError(
             f"low_rank: with alpha={float(alphas.min()):g} a row all but determines its own "
             'prediction, and no digits are left without it: use method="auto", or larger alphas'
         )
-    residual = (y[None, :, :] - fitted) / left[:, :, None]
+    # y − (y − fitted)/(1 − h), in place.
+    predictions = fitted
+    predictions -= y[None, :, :]
+    predictions /= kept[:, None, :]
+    predictions += y[None, :, :]
     # Leaving a row out cannot raise the least objective, which bounds its residuals.
     squares = fit.objective + fit.rounding
-    lightest = fit.total - float(xp.max(weights)) if state.bias else fit.total
+    lightest = fit.total - heaviest if state.bias else fit.total
     bound = _bound(problem, squares, alphas, max(lightest, np.finfo(float).tiny), rows)
-    certificate = np.broadcast_to(bound[:, None, :], (len(alphas), len(folds), bound.shape[1]))
-    return y[None, :, :] - residual, certificate, fit.largest
+    return xp.permute_dims(predictions, (0, 2, 1)), bound[:, None, :], fit.largest

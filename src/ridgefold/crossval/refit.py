@@ -36,22 +36,20 @@ class Refit:
         return None
 
     def cost(self, problem: Problem) -> Cost:
-        train = np.asarray(problem.train_sizes, dtype=float)
-        test = np.asarray(problem.test_sizes, dtype=float)
-        evaluations = float(np.sum(0.5 * train**2 + train * test)) * max(problem.n_columns, 1)
-        largest = float(train.max())
+        folds = problem.folds
+        evaluations = sum(f.count * f.train * (0.5 * f.train + f.test) for f in folds)
+        train, test = max(f.train for f in folds), max(f.test for f in folds)
         return Cost(
             flops={
-                "kernel": problem.n_alphas * evaluations,
-                "cholesky": problem.n_alphas * float(np.sum(train**3)) / 3,
+                "kernel": problem.n_alphas * evaluations * max(problem.n_columns, 1),
+                "cholesky": problem.n_alphas * sum(f.count * f.train**3 for f in folds) / 3.0,
                 "product": 2.0
                 * problem.n_alphas
                 * problem.n_targets
-                * float(np.sum(train * (train + test))),
+                * sum(f.count * f.train * (f.train + f.test) for f in folds),
             },
             peak_bytes=WORKSPACE_BYTES
-            + problem.itemsize
-            * (largest**2 + largest * float(test.max()) + problem.held_out_numbers),
+            + problem.itemsize * (float(train) ** 2 + train * test + problem.held_out_numbers),
         )
 
     def prepare(self, gram: Gram, folds: Folds, weights: Array | None, bias: bool) -> _State:

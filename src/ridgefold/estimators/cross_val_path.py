@@ -189,13 +189,14 @@ def cross_val_path(
 
 
 def _condition_messages(alphas: np.ndarray, conditions: np.ndarray, eps: float) -> tuple[str, ...]:
-    known = np.isfinite(conditions)
-    digits = [
-        expected_digits(float(c), eps) if k else 16 for c, k in zip(conditions, known, strict=True)
-    ]
-    poor = [float(a) for a, d in zip(alphas, digits, strict=True) if d < 3]
-    if not poor:
+    known = ~np.isnan(conditions)
+    if not known.any() or expected_digits(float(conditions[known].max()), eps) >= 3:
         return ()
+    poor = [
+        float(alpha)
+        for alpha, condition in zip(alphas[known], conditions[known], strict=True)
+        if expected_digits(float(condition), eps) < 3
+    ]
     return (
         f"K + alpha·I is ill-conditioned for {len(poor)} of {len(alphas)} alphas (up to "
         f"{max(poor):.2g}; condition number up to {np.nanmax(conditions):.1e}): expect fewer than "

@@ -23,18 +23,8 @@ def describe(
     folds: Folds | None = None,
 ) -> Problem:
     """Shapes and settings of a fit, or with folds of a cross-validation."""
-    n_rows = int(data.X.shape[0])
-    test_sizes: tuple[int, ...] = ()
-    train_sizes: tuple[int, ...] = ()
-    if folds is not None:
-        test_sizes = folds.sizes
-        train_sizes = (
-            tuple(n_rows - size for size in test_sizes)
-            if folds.train is None
-            else tuple(len(rows) for rows in folds.train)
-        )
     return Problem(
-        n_rows=n_rows,
+        n_rows=int(data.X.shape[0]),
         n_columns=int(data.X.shape[1]),
         n_targets=int(targets.shape[1]),
         n_alphas=len(np.unique(alphas)),
@@ -45,7 +35,6 @@ def describe(
         weighted=data.weights is not None,
         precomputed=isinstance(gram, PrecomputedGram),
         semidefinite=isinstance(gram, KernelGram) and gram.kernel.semidefinite,
-        test_sizes=test_sizes,
-        train_sizes=train_sizes,
+        folds=() if folds is None else folds.shapes,
         complement_folds=folds is None or folds.complement,
     )

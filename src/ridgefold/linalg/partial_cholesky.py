@@ -32,7 +32,7 @@ class PartialCholesky:
         self._diagonal = diagonal
         self.remainder = namespace.copy(diagonal)
         """The diagonal of E."""
-        self._rows: list[Array] = []
+        self._storage = namespace.empty((0, diagonal.shape[0]), diagonal)
         self.pivots: list[int] = []
         self.floor = 32.0 * namespace.eps(diagonal) * float(namespace.xp.max(diagonal))
         """Entries of the remainder below this are rounding error, the kernel's own included."""
@@ -53,11 +53,15 @@ class PartialCholesky:
 
     def factor_rows(self) -> Array:
         """Fᵀ, of shape (rank, n)."""
-        if not self._rows:
-            return self.namespace.zeros((0, self._diagonal.shape[0]), self._diagonal)
-        if len(self._rows) > 1:
-            self._rows = [self.namespace.xp.concat(self._rows, axis=0)]
-        return self._rows[0]
+        return self._storage[: self.rank, :]
+
+    def _reserve(self, rank: int) -> None:
+        """Make room for `rank` rows, and for as many again so that rows are seldom moved."""
+        if rank <= self._storage.shape[0]:
+            return
+        storage = self.namespace.empty((2 * rank, self._diagonal.shape[0]), self._diagonal)
+        storage[: self.rank, :] = self.factor_rows()
+        self._storage = storage
 
     def grow(self, most: int) -> int:
         """Add up to `most` pivots; returns how many were worth adding."""
@@ -67,17 +71,17 @@ class PartialCholesky:
         rows = self.factor_rows()
         known = xp.take(rows, namespace.indices(candidates, rows), axis=1)
         small = namespace.to_numpy(self._entries(candidates) - known.T @ known)
-        order, lower = _pivot(small, most, max(self.floor, 0.1 * float(remainder.mean())))
+        order, lower = _pivot(small, most, max(self.floor, 0.01 * float(remainder.mean())))
         if len(order) == 0:
             return 0
         pivots = candidates[order]
-        block = (
-            self._columns(pivots).T
-            - xp.take(known, namespace.indices(order, rows), axis=1).T @ rows
-        )
+        block = xp.take(known, namespace.indices(order, rows), axis=1).T @ rows
+        block *= -1.0
+        block += self._columns(pivots).T
         new = namespace.solve_triangular(namespace.asarray(lower, rows), block)
-        self._rows.append(new)
-        self.remainder = self.remainder - xp.sum(new * new, axis=0)
+        self._reserve(self.rank + len(pivots))
+        self._storage[self.rank : self.rank + len(pivots), :] = new
+        self.remainder -= xp.sum(new * new, axis=0)
         namespace.maximum_in_place(self.remainder, 0.0)
         self.pivots.extend(int(p) for p in pivots)
         return len(pivots)

@@ -3,7 +3,7 @@
 from ridgefold.records.cost import Cost
 from ridgefold.records.model import FittedModel
 from ridgefold.records.plan import Plan, Rejection
-from ridgefold.records.problem import Problem
+from ridgefold.records.problem import FoldShape, Problem
 from ridgefold.records.resources import Resources
 
-__all__ = ["Cost", "FittedModel", "Plan", "Problem", "Rejection", "Resources"]
+__all__ = ["Cost", "FittedModel", "FoldShape", "Plan", "Problem", "Rejection", "Resources"]

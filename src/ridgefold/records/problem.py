@@ -6,6 +6,18 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class FoldShape:
+    """Folds of one size."""
+
+    test: int
+    """Rows held out."""
+    train: int
+    """Rows trained on."""
+    count: int = 1
+    """How many folds are like this."""
+
+
+@dataclass(frozen=True)
 class Problem:
     """What is to be solved."""
 
@@ -24,13 +36,17 @@ class Problem:
     precomputed: bool = False
     semidefinite: bool = True
     """True if the kernel matrix is known to be positive semi-definite."""
-    test_sizes: tuple[int, ...] = ()
-    """Rows held out by every fold; empty if nothing is cross-validated."""
-    train_sizes: tuple[int, ...] = ()
+    folds: tuple[FoldShape, ...] = ()
+    """The folds by their sizes; empty if nothing is cross-validated."""
     complement_folds: bool = True
     """True if every fold is trained on all rows that it does not test."""
 
     @property
+    def n_folds(self) -> int:
+        return sum(fold.count for fold in self.folds)
+
+    @property
     def held_out_numbers(self) -> int:
         """How many held-out predictions there are."""
-        return sum(self.test_sizes) * self.n_targets * self.n_alphas
+        rows = sum(fold.count * fold.test for fold in self.folds)
+        return rows * self.n_targets * self.n_alphas

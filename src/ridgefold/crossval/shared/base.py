@@ -73,12 +73,15 @@ def certified(
     *,
     conditions: np.ndarray,
     bound: np.ndarray,
-    n_rows: int,
+    folds: Folds,
 ) -> HeldOut:
-    """Predictions with a bound on their error, to which rounding is added."""
-    largest = float(namespace.xp.max(namespace.xp.abs(predictions)))
-    rounding = rounding_allowance(namespace, predictions, conditions, n_rows, largest)
-    return HeldOut(predictions, conditions, np.asarray(bound + rounding[:, None, None]))
+    """Predictions with a bound on their error (a, folds or 1, t), to which rounding is added."""
+    xp = namespace.xp
+    largest = max(float(xp.max(predictions)), -float(xp.min(predictions)))
+    rounding = rounding_allowance(namespace, predictions, conditions, folds.n_rows, largest)
+    total = bound + rounding[:, None, None]
+    shape = (total.shape[0], len(folds), total.shape[2])
+    return HeldOut(predictions, conditions, np.broadcast_to(total, shape))
 
 
 class CrossValidation(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from ridgefold.errors import InvalidInputError
+from ridgefold.records import FoldShape
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,19 @@ class Folds:
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        return tuple(len(rows) for rows in self.test)
+        return tuple(map(len, self.test))
+
+    @cached_property
+    def shapes(self) -> tuple[FoldShape, ...]:
+        """How many folds there are of each size."""
+        if self.train is not None:
+            alike = Counter(zip(self.sizes, map(len, self.train), strict=True))
+            return tuple(FoldShape(test, train, count) for (test, train), count in alike.items())
+        sizes, counts = np.unique(self.sizes, return_counts=True)
+        return tuple(
+            FoldShape(m, self.n_rows - m, count)
+            for m, count in zip(sizes.tolist(), counts.tolist(), strict=True)
+        )
 
     @cached_property
     def runs(self) -> tuple[slice, ...]:
