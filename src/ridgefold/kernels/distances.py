@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ridgefold.errors import InvalidInputError, NumericalError
+from ridgefold.errors import InvalidInputError, NumericalError, UnsupportedInputError
 from ridgefold.kernels.base import Kernel, Rows, positive
 from ridgefold.linalg import Array, Namespace
 
@@ -86,6 +86,28 @@ class DistanceKernel(Kernel):
     def diagonal(self, namespace: Namespace, X: Array) -> Array:
         return _ones_for_rows(namespace, X)
 
+    # -- derivatives in the length scales --------------------------------------------------
+
+    def write_with_slope(
+        self, namespace: Namespace, left: Rows, right: Rows, out: Array, slope: Array
+    ) -> None:
+        """Write k into `out` and s into `slope`, where ∂k/∂log ℓ_j = s·q_j.
+
+        q_j is the part of column j in the distance: (z_j − z'_j)² for kernels of Euclidean
+        distances, |z_j − z'_j| for those of Manhattan distances. Rows are dense.
+        """
+        raise self._not_differentiable()
+
+    def contract(self, namespace: Namespace, left: Rows, right: Rows, weights: Array) -> Array:
+        """Σ_ab W_ab q_j(z_a, z_b) for every column j together."""
+        raise self._not_differentiable()
+
+    def _not_differentiable(self) -> UnsupportedInputError:
+        return UnsupportedInputError(
+            f"the length scales of a {type(self).__name__} kernel cannot be learned, as it does "
+            "not define its slope: use RBF, Matern, Laplacian or RationalQuadratic"
+        )
+
 
 def _ones_for_rows(namespace: Namespace, X: Array) -> Array:
     if scipy.sparse.issparse(X):
@@ -142,6 +164,30 @@ class EuclideanKernel(DistanceKernel):
     @abstractmethod
     def of_exponent(self, namespace: Namespace, exponent: Array) -> None:
         """Overwrite −‖z − z'‖²/2 by the kernel's values."""
+
+    def slope_of_exponent(self, namespace: Namespace, exponent: Array, slope: Array) -> None:
+        """Overwrite −‖z − z'‖²/2 by φ and `slope` by −2φ', for the kernel φ(‖z − z'‖²)."""
+        raise self._not_differentiable()
+
+    def write_with_slope(
+        self, namespace: Namespace, left: Rows, right: Rows, out: Array, slope: Array
+    ) -> None:
+        namespace.multiply_transposed(
+            left.arrays[0], _exchange_last_two(namespace, right.arrays[0]), out
+        )
+        namespace.minimum_in_place(out, 0.0)
+        self.slope_of_exponent(namespace, out, slope)
+
+    def contract(self, namespace: Namespace, left: Rows, right: Rows, weights: Array) -> Array:
+        """With (z − z')² = z² + z'² − 2zz', one product with the rows serves all columns."""
+        a, b = left.arrays[0], right.arrays[0]
+        d = a.shape[1] - 2
+        sums = weights @ b[:, : d + 1]  # Σ_b W_ab (z_b, 1)
+        down = namespace.ones(a.shape[0], a) @ weights
+        z = a[:, :d]
+        return (sums[:, d] @ (z * z) + down @ (b[:, :d] * b[:, :d])) - 2.0 * namespace.xp.sum(
+            z * sums[:, :d], axis=0
+        )
 
 
 def _exchange_last_two(namespace: Namespace, rows: Array) -> Array:

@@ -12,6 +12,9 @@ from ridgefold.kernels.base import Rows, positive
 from ridgefold.kernels.distances import DistanceKernel, EuclideanKernel
 from ridgefold.linalg import Array, Namespace
 
+_SAME_ROWS = 1e-14
+"""Squared scaled distances up to this are rounding errors."""
+
 
 @dataclass(frozen=True)
 class RBF(EuclideanKernel):
@@ -19,6 +22,10 @@ class RBF(EuclideanKernel):
 
     def of_exponent(self, namespace: Namespace, exponent: Array) -> None:
         namespace.exp_in_place(exponent)
+
+    def slope_of_exponent(self, namespace: Namespace, exponent: Array, slope: Array) -> None:
+        namespace.exp_in_place(exponent)
+        slope[...] = exponent
 
 
 @dataclass(frozen=True)
@@ -54,6 +61,41 @@ class Matern(EuclideanKernel):
         if factor is not None:
             exponent *= factor
 
+    def slope_of_exponent(self, namespace: Namespace, exponent: Array, slope: Array) -> None:
+        """−2φ' is e⁻ʳ/r, 3e⁻ʳ or (5/3)(1 + r)e⁻ʳ.
+
+        Where rows meet, e⁻ʳ/r is infinite but its product with (z_j − z'_j)² ≤ r² is zero.
+        """
+        exponent *= -4.0 * self.nu
+        if self.nu == 0.5:
+            same = exponent <= _SAME_ROWS
+            exponent[same] = 0.0
+            namespace.sqrt_in_place(exponent)
+            slope[...] = exponent
+            exponent *= -1.0
+            namespace.exp_in_place(exponent)
+            namespace.maximum_in_place(slope, math.sqrt(_SAME_ROWS))
+            slope **= -1.0
+            slope *= exponent
+            slope[same] = 0.0
+            return
+        namespace.sqrt_in_place(exponent)
+        slope[...] = exponent
+        slope *= -1.0
+        namespace.exp_in_place(slope)
+        if self.nu == 1.5:
+            exponent += 1.0
+            exponent *= slope
+            slope *= 3.0
+            return
+        linear = exponent + 1.0
+        exponent *= exponent
+        exponent /= 3.0
+        exponent += linear
+        exponent *= slope
+        linear *= 5.0 / 3.0
+        slope *= linear
+
 
 @dataclass(frozen=True)
 class RationalQuadratic(EuclideanKernel):
@@ -69,6 +111,14 @@ class RationalQuadratic(EuclideanKernel):
         exponent /= -self.shape
         exponent += 1.0
         exponent **= -self.shape
+
+    def slope_of_exponent(self, namespace: Namespace, exponent: Array, slope: Array) -> None:
+        exponent /= -self.shape
+        exponent += 1.0
+        slope[...] = exponent
+        exponent **= -self.shape
+        slope **= -1.0
+        slope *= exponent
 
 
 @dataclass(frozen=True)
@@ -103,3 +153,12 @@ class Laplacian(DistanceKernel):
             namespace.manhattan_distances(a, b, out)
         out *= -1.0
         namespace.exp_in_place(out)
+
+    def write_with_slope(
+        self, namespace: Namespace, left: Rows, right: Rows, out: Array, slope: Array
+    ) -> None:
+        self.write_block(namespace, left, right, out)
+        slope[...] = out
+
+    def contract(self, namespace: Namespace, left: Rows, right: Rows, weights: Array) -> Array:
+        return namespace.contract_manhattan(weights, left.arrays[0], right.arrays[0])

@@ -129,6 +129,14 @@ class Namespace(ABC):
     def manhattan_distances(self, a: Array, b: Array, out: Array) -> None:
         """out_ij = Σ_k |a_ik − b_jk|."""
 
+    def contract_manhattan(self, weights: Array, a: Array, b: Array) -> Array:
+        """Σ_ij W_ij |a_ik − b_jk| for every column k."""
+        sums = [
+            self.xp.sum(weights * self.xp.abs(a[:, k][:, None] - b[:, k][None, :]))
+            for k in range(a.shape[1])
+        ]
+        return self.xp.stack(sums)
+
     @abstractmethod
     def gram_of_rows(self, a: Array) -> Array:
         """a aᵀ, of which only the lower triangle need be filled (syrk)."""

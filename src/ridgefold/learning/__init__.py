@@ -1,0 +1,14 @@
+"""Learning the metric and the shape of a kernel from the gradient of its exact held-out error."""
+
+from ridgefold.learning.criterion import Evaluation, HeldOutError
+from ridgefold.learning.families import FAMILIES
+from ridgefold.learning.metric import MAX_ROWS, LearnedMetric, learn_metric
+
+__all__ = [
+    "FAMILIES",
+    "MAX_ROWS",
+    "Evaluation",
+    "HeldOutError",
+    "LearnedMetric",
+    "learn_metric",
+]

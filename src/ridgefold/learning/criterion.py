@@ -1,0 +1,218 @@
+"""The exact held-out error of one kernel and ridge, and its gradient in all their parameters.
+
+With A = K + alpha·diag(1/w), H = A⁻¹, and C = H, or with a bias C = H − H11ᵀH/(1ᵀH1), the
+coefficients are a = C y and the residuals of a fold k that the model did not see are
+r_k = C_kk⁻¹ a_k (leave-one-out: r_i = a_i/C_ii). The error is E = Σ_i v_i r_i² for weights v
+that add up to one, averaged over targets.
+
+From dC = −C dA C, which holds with the bias too, and u_k = 2 C_kk⁻¹(v_k∘r_k),
+
+    dE = Σ_k u_kᵀ(da_k − dC_kk r_k) = tr(M dA),
+    M  = −sym(C u aᵀ) + Σ_k sym(C_·k r_k u_kᵀ C_k·),
+
+where sym(B) = (B + Bᵀ)/2. For leave-one-out the sum is C diag(2 v∘r²/C_ii) C: one product. For
+few folds it is a matrix of few columns, and nothing of order n³ is added to the inverse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from ridgefold.errors import InvalidInputError
+from ridgefold.kernels import Kernel
+from ridgefold.kernels.scale_gradient import DifferentiableGram
+from ridgefold.linalg import Array, namespace_of
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The error of one kernel and ridge, its gradient, and the model on all rows."""
+
+    error: float
+    """Mean of the squared held-out residuals."""
+    scale_gradient: np.ndarray
+    """∂error/∂log ℓ_j, one a column; for an isotropic kernel the sum is the derivative."""
+    alpha_gradient: float
+    """∂error/∂log alpha."""
+    coefficients: Array
+    """a, shape (n, t)."""
+    intercept: Array
+    """b, shape (t,); zero without a bias."""
+
+
+class HeldOutError:
+    """Exact leave-one-out or l-fold squared error on fixed rows, as a function of the kernel.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    y : array of shape (n, t)
+    folds : sequence of index arrays, optional
+        Disjoint test sets; each is predicted from all other rows. Leave-one-out by default.
+    bias : bool
+    weights : array of shape (n,), optional
+        Weights of the fits, each > 0.
+    score_weights : array of shape (n,), optional
+        Weights of the residuals in the error.
+    """
+
+    def __init__(
+        self,
+        X: Array,
+        y: Array,
+        *,
+        folds: Sequence[np.ndarray] | None = None,
+        bias: bool = True,
+        weights: Array | None = None,
+        score_weights: Array | None = None,
+    ) -> None:
+        self.namespace = namespace = namespace_of(X)
+        double = namespace.double()
+        n = int(X.shape[0])
+        if n < 2:
+            raise InvalidInputError(f"held-out errors need at least 2 rows, got {n}")
+        self._X, self._y = namespace.astype(X, double), namespace.astype(y, double)
+        self._bias = bias
+        self._blocks: list[slice] | None = None
+        order = np.arange(n)
+        if folds is not None:
+            order = _fold_order(folds, n)
+            self._blocks = _runs(folds)
+            self._X = namespace.take_rows(self._X, order)
+            self._y = namespace.take_rows(self._y, order)
+        self._order = order
+        self._inverse_weights = None
+        if weights is not None:
+            if float(namespace.xp.min(weights)) <= 0:
+                raise InvalidInputError(
+                    "weights must be > 0 to learn from: leave out the rows of weight zero"
+                )
+            weights = namespace.take_rows(namespace.astype(weights, double), order)
+            self._inverse_weights = 1.0 / weights
+        tested = n if self._blocks is None else self._blocks[-1].stop
+        scores = (
+            namespace.ones(n, self._X)
+            if score_weights is None
+            else namespace.take_rows(namespace.astype(score_weights, double), order)
+        )
+        if tested < n:
+            scores = namespace.copy(scores)
+            scores[tested:] = 0.0
+        total = float(namespace.xp.sum(scores))
+        if not total > 0:
+            raise InvalidInputError("score_weights are zero for every row that is held out")
+        self._scores = scores / total
+        self._gram = DifferentiableGram(self._X)
+
+    @property
+    def rows(self) -> Array:
+        """The rows in the order of `Evaluation.coefficients`: those of a fold stand together."""
+        return self._X
+
+    @property
+    def order(self) -> np.ndarray:
+        """Their places among the rows that were given."""
+        return self._order
+
+    def value(self, kernel: Kernel, alpha: float) -> float:
+        """The error alone; infinite where K + alpha·I has no Cholesky factor."""
+        result = self._evaluate(kernel, alpha, gradient=False)
+        return np.inf if result is None else result.error
+
+    def value_and_gradient(self, kernel: Kernel, alpha: float) -> Evaluation | None:
+        """Error and gradient; None where K + alpha·I has no Cholesky factor."""
+        return self._evaluate(kernel, alpha, gradient=True)
+
+    def _evaluate(self, kernel: Kernel, alpha: float, *, gradient: bool) -> Evaluation | None:
+        namespace, xp = self.namespace, self.namespace.xp
+        A = self._gram.evaluate(kernel)
+        inverse_weights = self._inverse_weights
+        namespace.add_to_diagonal_in_place(
+            A, alpha if inverse_weights is None else inverse_weights * alpha
+        )
+        if not namespace.cholesky_in_place(A):
+            return None
+        namespace.inverse_from_cholesky_in_place(A)
+        namespace.fill_upper_in_place(A)
+        C, intercept = A, namespace.zeros(self._y.shape[1], self._y)
+        if self._bias:
+            h = C @ namespace.ones(C.shape[0], C)
+            total = float(xp.sum(h))
+            if not total > 0:
+                return None
+            intercept = (h @ self._y) / total
+            C -= (h / total)[:, None] * h[None, :]
+        a = C @ self._y
+        scored = self._leave_one_out(C, a) if self._blocks is None else self._by_fold(C, a)
+        if scored is None:
+            return None
+        error, matrix, left, right = scored
+        if not np.isfinite(error):
+            return None
+        if not gradient:
+            none = np.empty(0)
+            return Evaluation(error, none, np.nan, a, intercept)
+        full = xp.concat([left, right], axis=1), 0.5 * xp.concat([right, left], axis=1)
+        by_scale = self._gram.contract(matrix, *full)
+        diagonal = xp.sum(full[0] * full[1], axis=1)
+        if matrix is not None:
+            diagonal += namespace.diagonal(matrix)
+        by_alpha = (
+            xp.sum(diagonal if inverse_weights is None else diagonal * inverse_weights) * alpha
+        )
+        return Evaluation(error, namespace.to_numpy(by_scale), float(by_alpha), a, intercept)
+
+    def _leave_one_out(self, C: Array, a: Array) -> tuple[float, Array | None, Array, Array] | None:
+        namespace, xp = self.namespace, self.namespace.xp
+        diagonal = namespace.diagonal(C)
+        if not float(xp.min(diagonal)) > 0:
+            return None
+        residuals = a / diagonal[:, None]
+        scores = self._scores[:, None] / a.shape[1]
+        weighted = scores * residuals
+        error = float(xp.sum(weighted * residuals))
+        u = 2.0 * weighted / diagonal[:, None]
+        matrix = namespace.weighted_gram_of_rows(C, xp.sum(u * residuals, axis=1))
+        return error, matrix, -(C @ u), a
+
+    def _by_fold(self, C: Array, a: Array) -> tuple[float, Array | None, Array, Array] | None:
+        namespace, xp = self.namespace, self.namespace.xp
+        assert self._blocks is not None
+        scores = self._scores[:, None] / a.shape[1]
+        error = 0.0
+        u = namespace.zeros(a.shape, a)
+        left, right = [], []
+        for rows in self._blocks:
+            factor = namespace.copy(C[rows, rows])
+            if not namespace.cholesky_in_place(factor):
+                return None
+            residuals = namespace.solve_cholesky(factor, a[rows, :])
+            weighted = scores[rows, :] * residuals
+            error += float(xp.sum(weighted * residuals))
+            u[rows, :] = 2.0 * namespace.solve_cholesky(factor, weighted)
+            columns = C[:, rows]
+            left.append(columns @ residuals)
+            right.append(columns @ u[rows, :])
+        left.append(-(C @ u))
+        right.append(a)
+        return error, None, xp.concat(left, axis=1), xp.concat(right, axis=1)
+
+
+def _fold_order(folds: Sequence[np.ndarray], n: int) -> np.ndarray:
+    """Rows of the folds one after the other, then rows that no fold tests."""
+    stacked = np.concatenate([np.asarray(rows) for rows in folds])
+    if len(np.unique(stacked)) != len(stacked):
+        raise InvalidInputError("folds must be disjoint to learn from: a row is tested twice")
+    if any(len(rows) in (0, n) for rows in folds):
+        raise InvalidInputError("every fold needs rows to test and rows to train on")
+    rest = np.setdiff1d(np.arange(n), stacked)
+    return np.concatenate([stacked, rest])
+
+
+def _runs(folds: Sequence[np.ndarray]) -> list[slice]:
+    ends = np.cumsum([0, *(len(rows) for rows in folds)])
+    return [slice(int(a), int(b)) for a, b in pairwise(ends)]

@@ -1,0 +1,192 @@
+"""One descent of the held-out error in log length scales and log alpha.
+
+What is minimised is log E + p, E the exact held-out error and p a penalty that asks for a reason
+before a column counts: p = (1/n) Σ_j log(1 + (s_j/ℓ_j)²) with the column's spread s_j. Chance
+lowers log E by the order of 1/n for every scale that may move, so this is what a scale must earn.
+
+Bounds keep L-BFGS-B away from singular matrices. After every step the model is tried on rows
+outside the criterion; the best step there is what a descent returns, and it stops when
+`patience` steps in a row were no better.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+from ridgefold.kernels import KernelGram
+from ridgefold.kernels.distances import DistanceKernel
+from ridgefold.learning.criterion import Evaluation, HeldOutError
+from ridgefold.learning.families import with_scales
+from ridgefold.learning.sample import Sample
+
+SCALE_BOUNDS = (0.03, 1e3)
+"""Length scales, in units of the column's spread."""
+ALPHA_BOUNDS = (1e-6, 1e3)
+_SINGULAR = 1e3
+"""Value given to parameters without a Cholesky factor: the line search turns back."""
+_PROGRESS = 1e-4
+"""A step is better if it lowers the error by this share."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """Where a descent stands: log(ℓ_j/s_j) for every column, and log alpha."""
+
+    log_scales: np.ndarray
+    log_alpha: float
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a descent."""
+
+    family: str
+    rows: int
+    error: float
+    """Held-out error inside the criterion."""
+    outside_error: float
+    """Error on rows outside it."""
+
+
+@dataclass(frozen=True)
+class Descent:
+    """The best point of a descent on the outside rows, and the way there."""
+
+    point: Point
+    kernel: DistanceKernel
+    alpha: float
+    error: float
+    outside_error: float
+    outside_residuals: np.ndarray
+    """Squared residuals of the outside rows, mean over targets; empty without such rows."""
+    steps: tuple[Step, ...]
+
+
+class _Stopped(Exception):
+    """No progress on the outside rows any more."""
+
+
+class _Objective:
+    """log E + p as a function of what L-BFGS-B moves, with a memory of the last evaluation."""
+
+    def __init__(
+        self, criterion: HeldOutError, family: DistanceKernel, spread: np.ndarray, tied: bool
+    ) -> None:
+        self._criterion, self._family, self._spread, self._tied = criterion, family, spread, tied
+        self._rows = int(criterion.rows.shape[0])
+        self.last: tuple[np.ndarray, DistanceKernel, Evaluation] | None = None
+
+    def pack(self, point: Point) -> np.ndarray:
+        scales = [float(np.mean(point.log_scales))] if self._tied else point.log_scales
+        return np.append(scales, point.log_alpha)
+
+    def unpack(self, values: np.ndarray) -> Point:
+        d = len(self._spread)
+        return Point(np.full(d, values[0]) if self._tied else values[:-1].copy(), float(values[-1]))
+
+    def __call__(self, values: np.ndarray) -> tuple[float, np.ndarray]:
+        point = self.unpack(values)
+        kernel = with_scales(self._family, np.exp(point.log_scales) * self._spread)
+        found = self._criterion.value_and_gradient(kernel, math.exp(point.log_alpha))
+        if found is None or not found.error > 0:
+            return _SINGULAR, np.zeros_like(values)
+        self.last = (values.copy(), kernel, found)
+        relevance = np.exp(-2.0 * point.log_scales)
+        value = math.log(found.error)
+        by_scale = found.scale_gradient / found.error
+        if self._tied:
+            by_scale = np.asarray([by_scale.sum()])
+        else:
+            value += float(np.sum(np.log1p(relevance))) / self._rows
+            by_scale = by_scale - 2.0 * relevance / (1.0 + relevance) / self._rows
+        return value, np.append(by_scale, found.alpha_gradient / found.error)
+
+    def at(self, values: np.ndarray) -> tuple[DistanceKernel, Evaluation] | None:
+        """The kernel and evaluation of these values, from memory if they were the last."""
+        if self.last is None or not np.array_equal(self.last[0], values):
+            self(values)
+        if self.last is None or not np.array_equal(self.last[0], values):
+            return None
+        return self.last[1], self.last[2]
+
+
+def descend(
+    sample: Sample,
+    family: DistanceKernel,
+    spread: np.ndarray,
+    start: Point,
+    *,
+    name: str = "",
+    tied: bool = False,
+    max_steps: int = 40,
+    patience: int = 8,
+) -> Descent | None:
+    """Follow the gradient from `start`; None if not even that has a Cholesky factor.
+
+    `tied` moves all scales together (in units of the columns' spreads): an isotropic kernel.
+    """
+    criterion = HeldOutError(
+        sample.X, sample.y, folds=sample.folds, bias=sample.bias, weights=sample.weights
+    )
+    objective = _Objective(criterion, family, spread, tied)
+    steps: list[Step] = []
+    best: Descent | None = None
+    without_progress = 0
+
+    def look(values: np.ndarray) -> None:
+        nonlocal best, without_progress
+        at = objective.at(values)
+        if at is None:
+            return
+        kernel, found = at
+        residuals = _outside_residuals(sample, criterion, kernel, found)
+        outside = float(residuals.mean()) if len(residuals) else found.error
+        steps.append(Step(name, len(sample), found.error, outside))
+        if best is not None and outside >= best.outside_error * (1.0 - _PROGRESS):
+            without_progress += 1
+            if without_progress >= patience:
+                raise _Stopped
+            return
+        without_progress = 0
+        point = objective.unpack(values)
+        best = Descent(
+            point, kernel, math.exp(point.log_alpha), found.error, outside, residuals, ()
+        )
+
+    first = objective.pack(start)
+    low, high = np.log(SCALE_BOUNDS)
+    bounds = [(low, high)] * (len(first) - 1) + [tuple(np.log(ALPHA_BOUNDS))]
+    first = np.clip(first, *np.asarray(bounds).T)
+    try:
+        look(first)
+        minimize(
+            objective,
+            first,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            callback=look,
+            options={"maxiter": max_steps, "maxcor": 20, "ftol": 1e-6, "gtol": 1e-5},
+        )
+    except _Stopped:
+        pass
+    if best is None:
+        return None
+    return Descent(
+        best.point, best.kernel, best.alpha, best.error, best.outside_error,
+        best.outside_residuals, tuple(steps),
+    )  # fmt: skip
+
+
+def _outside_residuals(
+    sample: Sample, criterion: HeldOutError, kernel: DistanceKernel, found: Evaluation
+) -> np.ndarray:
+    if int(sample.outside_X.shape[0]) == 0:
+        return np.empty(0)
+    gram = KernelGram(kernel, sample.outside_X, criterion.rows)
+    errors = gram.matmat(found.coefficients) + found.intercept[None, :] - sample.outside_y
+    return np.asarray(sample.namespace.to_numpy(errors * errors).mean(axis=1))
