@@ -21,6 +21,7 @@ _PUBLIC = {
     "cross_val_path": "ridgefold.estimators.cross_val_path",
     "errors": "ridgefold.errors",
     "kernels": "ridgefold.kernels",
+    "load": "ridgefold.estimators.saving",
 }
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "cross_val_path",
     "errors",
     "kernels",
+    "load",
 ]
 
 

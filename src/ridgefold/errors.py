@@ -33,6 +33,14 @@ class BudgetError(RidgefoldError, MemoryError):
     """Nothing that could run fits the memory budget; the message names what would."""
 
 
+class ModelFileError(RidgefoldError, ValueError):
+    """A file is no whole, unchanged model file; nothing of it was used."""
+
+
+class ModelFileVersionError(ModelFileError):
+    """A model file was written by a newer ridgefold than this one."""
+
+
 class RidgefoldWarning(UserWarning):
     """Base of every warning issued by ridgefold."""
 
@@ -47,3 +55,7 @@ class SingularSystemWarning(ConditionWarning):
 
 class ConvergenceWarning(RidgefoldWarning):
     """An iterative solver stopped short of its tolerance; the message gives what it reached."""
+
+
+class LeftOutWarning(RidgefoldWarning):
+    """A setting that prediction does not need cannot be stored, and is left out of a file."""

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.engine import compress, predict_dual, predict_primal, run_fit
-from ridgefold.errors import InvalidInputError
+from ridgefold.errors import InvalidInputError, ModelFileError
 from ridgefold.estimators.describe import TrainingGram, describe
+from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.validation import TrainingData, check_alpha, check_new_rows
 from ridgefold.kernels import (
     PRECOMPUTED,
@@ -27,10 +28,21 @@ from ridgefold.kernels import (
 )
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.planning import available_resources, plan_fit
+from ridgefold.records import FittedModel, Plan
 from ridgefold.solvers import RidgeSystem
+from ridgefold.storage.annotations import check_fields
+
+_STATE = {
+    "kernel": Kernel | str,
+    "rows": np.ndarray | scipy.sparse.csr_matrix | scipy.sparse.csr_array,
+    "model": FittedModel,
+    "one_target": bool,
+    "column_names": list[str] | None,
+    "plan": Plan,
+}
 
 
-class KernelModel(BaseEstimator):
+class KernelModel(Storable):
     """Base of the exact kernel models; subclasses add their arguments, `fit` and `predict`."""
 
     alpha: Any
@@ -160,6 +172,73 @@ class KernelModel(BaseEstimator):
         model = self._model
         self.dual_coef_ = model.dual_coef[:, 0] if one_target else model.dual_coef
         self.intercept_ = model.intercept[0] if one_target else model.intercept
+
+    # -- model files ---------------------------------------------------------------------
+
+    _further_state: Mapping[str, Any] = {}
+    """What subclasses store beside the values of every kernel model, with its types."""
+
+    def _state(self) -> dict[str, Any]:
+        names = getattr(self, "feature_names_in_", None)
+        state = {
+            "kernel": self.kernel_,
+            "rows": self.X_fit_,
+            "model": self._model,
+            "one_target": self.dual_coef_.ndim == 1,
+            "column_names": None if names is None else [str(name) for name in names],
+            "plan": self.plan_,
+        }
+        if hasattr(self, "compression_bound_"):
+            state["compression_bound"] = self.compression_bound_
+        return state
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        optional = {"compression_bound": float | np.ndarray}
+        check_fields("model.state", state, {**_STATE, **self._further_state}, optional)
+        self.kernel_, self.X_fit_, self._model = state["kernel"], state["rows"], state["model"]
+        self.plan_ = state["plan"]
+        self._require_consistent()
+        self.n_features_in_ = int(self.X_fit_.shape[1])
+        names = state["column_names"]
+        if names is not None:
+            if len(names) != self.n_features_in_:
+                raise ModelFileError("model.state.column_names must name every column")
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+        if "compression_bound" in state:
+            self.compression_bound_ = state["compression_bound"]
+        if state["one_target"] and self._model.intercept.shape[0] != 1:
+            raise ModelFileError("model.state.one_target is true of a model of several targets")
+        self._set_coefficients(state["one_target"])
+
+    def _require_consistent(self) -> None:
+        """Rows and coefficients are finite numbers of one type, and their shapes fit together."""
+        model, rows = self._model, self.X_fit_
+        numbers = rows.data if scipy.sparse.issparse(rows) else rows
+        arrays = [numbers, model.dual_coef, model.intercept]
+        arrays += [] if model.primal_coef is None else [model.primal_coef]
+        if not all(
+            isinstance(a, np.ndarray)
+            and a.dtype in (np.float32, np.float64)
+            and a.dtype == numbers.dtype
+            and np.all(np.isfinite(a))
+            for a in arrays
+        ):
+            raise ModelFileError("model.state must hold finite numbers of one type")
+        n, t = rows.shape[0], model.intercept.size
+        good = (
+            rows.ndim == 2
+            and min(n, rows.shape[1], t) > 0
+            and model.dual_coef.shape == (n, t)
+            and model.intercept.shape == (t,)
+        )
+        if isinstance(self.kernel_, str):
+            good = good and self.kernel_ == PRECOMPUTED and model.primal_coef is None
+            good = good and isinstance(rows, np.ndarray)
+        elif good and model.primal_coef is not None:
+            width = self.kernel_.feature_dimension(int(rows.shape[1]))
+            good = model.primal_coef.shape == (width, t)
+        if not good:
+            raise ModelFileError("model.state holds arrays whose shapes do not fit together")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ridgefold.crossval import Folds
-from ridgefold.errors import InvalidInputError
+from ridgefold.errors import InvalidInputError, ModelFileError
 from ridgefold.estimators.base import KernelModel
 from ridgefold.estimators.describe import TrainingGram
 from ridgefold.estimators.grids import (
@@ -23,6 +23,17 @@ from ridgefold.estimators.search import Choice, GridSearch, Settings, results_ta
 from ridgefold.estimators.validation import TrainingData
 from ridgefold.kernels import Kernel, KernelGram, PrecomputedGram
 from ridgefold.linalg import Array
+from ridgefold.records import Plan
+from ridgefold.storage.annotations import check_fields
+
+_SEARCH = {
+    "alpha": float | np.ndarray,
+    "best_params": Mapping[str, Any],
+    "best_score": float,
+    "best_index": int,
+    "results": Mapping[str, np.ndarray],
+    "n_splits": int,
+}
 
 
 class CrossValidatedModel(KernelModel):
@@ -111,6 +122,50 @@ class CrossValidatedModel(KernelModel):
         self.cv_plan_ = choice.plan
         self.n_splits_ = len(folds)
 
+    # -- model files ---------------------------------------------------------------------
+
+    _further_state: Mapping[str, Any] = {
+        "search": Mapping[str, Any],
+        "cv_plan": Plan,
+        "held_out": np.ndarray,
+    }
+
+    def _state(self) -> dict[str, Any]:
+        results = {key: value for key, value in self.cv_results_.items() if key != "params"}
+        return {
+            **super()._state(),
+            "search": {
+                "alpha": self.alpha_,
+                "best_params": self.best_params_,
+                "best_score": self.best_score_,
+                "best_index": self.best_index_,
+                "results": results,
+                "n_splits": self.n_splits_,
+            },
+            "cv_plan": self.cv_plan_,
+            "held_out": self._held_out_columns(),
+        }
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        super()._restore(state)
+        search, held_out = state["search"], state["held_out"]
+        check_fields("model.state.search", search, _SEARCH, {})
+        self.alpha_, self.best_params_ = search["alpha"], dict(search["best_params"])
+        self.best_score_, self.best_index_ = search["best_score"], search["best_index"]
+        self.n_splits_, self.cv_plan_ = search["n_splits"], state["cv_plan"]
+        self.cv_results_ = with_params(search["results"])
+        if held_out.ndim != 2 or held_out.shape[1] != self._model.intercept.shape[0]:
+            raise ModelFileError("model.state.held_out must have one column a target")
+        self._set_held_out(held_out)
+
+    def _held_out_columns(self) -> Array:
+        """Held-out predictions (decision values of classifiers), shape (n_rows, n_targets)."""
+        raise NotImplementedError
+
+    def _set_held_out(self, columns: Array) -> None:
+        """Set the fitted attributes that come from those columns."""
+        raise NotImplementedError
+
     def _score_weights(self, data: TrainingData, folds: Folds) -> np.ndarray | None:
         if not self.weighted_scores:
             return None
@@ -132,3 +187,27 @@ def by_row(folds: Folds, predictions: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore", divide="ignore"):
         out /= counts[:, None]
     return out
+
+
+def with_params(results: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """`cv_results_` with the list of parameters, which its masked columns hold too."""
+    columns = {key[6:]: v for key, v in results.items() if key.startswith("param_")}
+    rows = {len(column) if column.ndim == 1 else -1 for column in results.values()}
+    if len(rows) != 1 or -1 in rows or "mean_test_score" not in results:
+        raise ModelFileError("model.state.search.results must be columns of one length")
+    if not all(isinstance(column, np.ma.MaskedArray) for column in columns.values()):
+        raise ModelFileError("model.state.search.results must have masked columns of parameters")
+    params = [
+        {
+            name: value.item() if isinstance(value := column.data[i], np.generic) else value
+            for name, column in columns.items()
+            if not np.ma.getmaskarray(column)[i]
+        }
+        for i in range(rows.pop())
+    ]
+    head = {key: v for key, v in results.items() if not key.startswith(_AFTER_PARAMS)}
+    tail = {key: v for key, v in results.items() if key.startswith(_AFTER_PARAMS)}
+    return {**head, "params": params, **tail}
+
+
+_AFTER_PARAMS = ("split", "mean_test", "std_test", "rank_test")

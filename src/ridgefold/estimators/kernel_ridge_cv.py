@@ -46,9 +46,15 @@ class _CrossValidatedRegressor(
                 data, targets, folds, truth, alpha_per_target=bool(self.alpha_per_target)
             )
             self._set_coefficients(one_target)
-            if one_target:
-                self.held_out_predictions_ = self.held_out_predictions_[:, 0]
+            self._set_held_out(self.held_out_predictions_)
         return self
+
+    def _held_out_columns(self) -> Array:
+        held_out = self.held_out_predictions_
+        return held_out[:, None] if held_out.ndim == 1 else held_out
+
+    def _set_held_out(self, columns: Array) -> None:
+        self.held_out_predictions_ = columns[:, 0] if self.dual_coef_.ndim == 1 else columns
 
     def predict(self, X: Any) -> Array:
         """Predictions for the rows of X, in blocks of bounded memory."""

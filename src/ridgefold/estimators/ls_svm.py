@@ -10,7 +10,7 @@ from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from ridgefold.errors import InvalidInputError
+from ridgefold.errors import InvalidInputError, ModelFileError
 from ridgefold.estimators.base import KernelModel, KernelRegressor
 from ridgefold.estimators.validation import (
     TrainingData,
@@ -131,6 +131,16 @@ class LSSVMClassifier(ClassifierMixin, KernelModel):
             self._set_coefficients(one_target=targets.shape[1] == 1)
         return self
 
+    _further_state: Mapping[str, Any] = {"classes": np.ndarray}
+
+    def _state(self) -> dict[str, Any]:
+        return {**super()._state(), "classes": self.classes_}
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        super()._restore(state)
+        require_classes(state["classes"], self._model.intercept.shape[0])
+        self.classes_ = state["classes"]
+
     def decision_function(self, X: Any) -> Array:
         """Decision values: one a row for two classes (positive: the second), else one a class."""
         values = self._decision(X)
@@ -140,6 +150,12 @@ class LSSVMClassifier(ClassifierMixin, KernelModel):
         """The class of each row."""
         decisions = self._decision(X)
         return labels_of(self.classes_, decisions)
+
+
+def require_classes(classes: np.ndarray, n_targets: int) -> None:
+    """Stored classes are as many as the columns of a model say: two for one column."""
+    if classes.ndim != 1 or len(classes) != (2 if n_targets == 1 else n_targets):
+        raise ModelFileError("model.state.classes must name one class for each column of the model")
 
 
 def label_targets(

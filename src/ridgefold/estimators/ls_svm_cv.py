@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 
 from ridgefold.estimators.cross_validated import CrossValidatedModel
-from ridgefold.estimators.ls_svm import label_targets, labels_of
+from ridgefold.estimators.ls_svm import label_targets, labels_of, require_classes
 from ridgefold.estimators.scoring import Truth
 from ridgefold.estimators.splits import folds_of
 from ridgefold.estimators.validation import check_training_data, unchanged_on_error
@@ -108,7 +109,7 @@ one_standard_error, weighted_scores, solver, tol, memory_budget, verbose
             self._choose_and_fit(data, targets, folds, truth)
             self.classes_ = classes
             self._set_coefficients(one_target=targets.shape[1] == 1)
-            self._set_held_out(truth)
+            self._set_held_out(self.held_out_predictions_)
         return self
 
     @staticmethod
@@ -118,17 +119,32 @@ one_standard_error, weighted_scores, solver, tol, memory_budget, verbose
             return np.asarray(columns[:, 0] > 0, dtype=int)
         return np.asarray(np.argmax(columns, axis=1))
 
-    def _set_held_out(self, truth: Truth) -> None:
-        decisions = self.held_out_predictions_
-        numbers = namespace_of(decisions).to_numpy(decisions)
+    def _held_out_columns(self) -> Array:
+        decisions = self.held_out_decisions_
+        return decisions[:, None] if decisions.ndim == 1 else decisions
+
+    def _set_held_out(self, columns: Array) -> None:
+        labels = labels_of(self.classes_, columns)
+        numbers = namespace_of(columns).to_numpy(columns)
         untested = np.isnan(numbers[:, 0])
         if untested.any():
-            labels = truth.labels_of(numbers).astype(object)
+            labels = namespace_of(labels).to_numpy(labels).astype(object)
             labels[untested] = None
-            self.held_out_predictions_ = labels
-        else:
-            self.held_out_predictions_ = labels_of(self.classes_, decisions)
-        self.held_out_decisions_ = decisions[:, 0] if decisions.shape[1] == 1 else decisions
+        self.held_out_predictions_ = labels
+        self.held_out_decisions_ = columns[:, 0] if columns.shape[1] == 1 else columns
+
+    _further_state: Mapping[str, Any] = {
+        **CrossValidatedModel._further_state,
+        "classes": np.ndarray,
+    }
+
+    def _state(self) -> dict[str, Any]:
+        return {**super()._state(), "classes": self.classes_}
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        self.classes_ = state.get("classes")
+        super()._restore(state)
+        require_classes(self.classes_, self._model.intercept.shape[0])
 
     def decision_function(self, X: Any) -> Array:
         """Decision values: one a row for two classes (positive: the second), else one a class."""
