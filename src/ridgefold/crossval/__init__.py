@@ -8,7 +8,13 @@ from ridgefold.crossval.inverse_blocks import InverseBlocks
 from ridgefold.crossval.krylov import Krylov
 from ridgefold.crossval.low_rank import LowRank
 from ridgefold.crossval.refit import Refit
-from ridgefold.crossval.shared.base import CrossValidation, HeldOut, Progress, no_progress
+from ridgefold.crossval.shared.base import (
+    CrossValidation,
+    HeldOut,
+    Judge,
+    Progress,
+    no_progress,
+)
 from ridgefold.crossval.shared.folds import Folds, leave_one_out, make_folds
 
 METHODS: dict[str, CrossValidation] = {
@@ -30,6 +36,7 @@ __all__ = [
     "CrossValidation",
     "Folds",
     "HeldOut",
+    "Judge",
     "Progress",
     "leave_one_out",
     "make_folds",

@@ -1,19 +1,19 @@
-"""A few Cholesky factorisations a fold, then every ridge value from one small space.
+"""A few Cholesky factorisations a fold, in single precision, then every ridge value.
 
 The solutions x(α) = (A + αI)⁻¹b of one fold (A = K̃_cc, centred if there is a bias) lie, for all
 α at once, close to the space spanned by repeated solves with a few *anchors* σ:
 
-    v, (A + σ₁I)⁻¹v, (A + σ₂I)⁻¹(A + σ₁I)⁻¹v, …       (a rational Krylov space)
+    b, (A + σ₁I)⁻¹b, (A + σ₂I)⁻¹(A + σ₁I)⁻¹b, …       (a rational Krylov space)
 
 Every solve with σ lowers the error at α by (√α − √σ)/(√α + √σ) whatever the spectrum of A, so
-that two anchors serve five decades of α in some thirty pairs of solves (and fewer where the
-spectrum helps). A solve costs n² once A + σI is factorised: two factorisations replace an
-eigendecomposition, and no fold blocks are needed for any α.
+that two anchors serve five decades of α in some tens of solves. With an orthonormal basis V of the
+space, x(α) = V(VᵀAV + αI)⁻¹Vᵀb for all α costs one small eigendecomposition; AV is one product
+with K, whose other rows are the predictions.
 
-With an orthonormal basis V, x(α) = V(VᵀAV + αI)⁻¹Vᵀb for all α costs one small eigendecomposition.
-AV comes from the factor, AV = LLᵀV − σV, many vectors in one pass. (w = (A + σI)⁻¹v also gives
-Aw = v − σw for nothing, but its rounding errors grow with every step.) The residual reported is
-computed afresh from K in the pass that makes the predictions:
+Nothing in this asks for exact solves: whatever V is, the residual b − (A + αI)x(α) is known from
+AV. So most of each factor is made in float32 (`linalg.graded_cholesky`), at twice the speed and
+half the memory, and what its rounding leaves is taken up by further vectors, solves with the
+residuals themselves, until every residual is as small as in double precision. The certificate is
 |ŷ(x) − exact(x)| ≤ ‖φ(x)‖·‖residual‖/(2√α), ‖φ(x) − φ̄‖ with a bias.
 
 Güttel, *Rational Krylov approximation of matrix functions*, GAMM-Mitt. 36 (2013).
@@ -22,12 +22,15 @@ Güttel, *Rational Krylov approximation of matrix functions*, GAMM-Mitt. 36 (201
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from ridgefold.crossval.shared.base import (
     HeldOut,
+    Judge,
     Progress,
     certified,
     needs_semidefinite,
@@ -35,23 +38,28 @@ from ridgefold.crossval.shared.base import (
     wanted_residuals,
 )
 from ridgefold.crossval.shared.folds import Folds
-from ridgefold.crossval.shared.shortcut import require_weighted_training_rows
+from ridgefold.crossval.shared.masked import MaskedFolds, mask_folds
 from ridgefold.errors import MethodGaveUpError
-from ridgefold.kernels import Gram, WeightedGram
+from ridgefold.kernels import Gram
+from ridgefold.kernels.gram import ALL
 from ridgefold.linalg import Array, Namespace
 from ridgefold.linalg.blocks import WORKSPACE_BYTES
-from ridgefold.linalg.centring import Centring
-from ridgefold.linalg.symmetric import Factor, factorise
+from ridgefold.linalg.graded_cholesky import GradedCholesky
+from ridgefold.linalg.partial_cholesky import PartialCholesky
 from ridgefold.records import Cost, Problem
-from ridgefold.solvers.base import write_system_matrix
 
 _TOLERANCE = 1e-8
 """Bound on the error of a prediction, relative to the largest target."""
-_FIRST_CHECK = 16
-"""Solves with each anchor before the first look; fewer have never been enough."""
-_CHECK_EVERY = 4
-_MOST_SOLVES = 200
-_NOMINAL_SOLVES = 70
+_FIRST_SOLVES = 12
+_MORE_SOLVES = 4
+"""Solves with each anchor before the first look, and between looks."""
+_SLOW = 0.3
+"""If a round leaves more than this of the residual, the next starts from the residuals."""
+_MOST_ROUNDS = 60
+_NOMINAL_SOLVES = 60
+_MOST_FOLDS = 25
+_MOST_PIVOTS = 192
+_PIVOTS_A_ROUND = 64
 
 
 def anchors_for(alphas: np.ndarray) -> np.ndarray:
@@ -69,10 +77,10 @@ def anchors_for(alphas: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _State:
-    gram: Gram
-    folds: Folds
-    weights: Array | None
-    bias: bool
+    folds: MaskedFolds
+    """With the rows in this order: pivots first, and in both parts fold after fold."""
+    order: np.ndarray
+    n_pivots: int
 
 
 class Anchored:
@@ -84,7 +92,7 @@ class Anchored:
     last_resort = False
 
     def can_run(self, problem: Problem) -> str | None:
-        if problem.n_folds > 25:
+        if problem.n_folds > _MOST_FOLDS:
             return f"{problem.n_folds} folds would each need factorisations of their own"
         return needs_semidefinite(problem)
 
@@ -97,40 +105,54 @@ class Anchored:
         a, t = problem.n_alphas, problem.n_targets
         width = float(_NOMINAL_SOLVES * t)
         columns = max(problem.n_columns, 1)
+        single = 4.0
         return Cost(
             flops={
-                "kernel": (0.5 * anchors * squares + n * rows) * columns,
-                "cholesky": anchors * sum(f.count * f.train**3 for f in folds) / 3.0,
-                # A solve with one right-hand side moves the factor through memory twice.
-                "memory": float(_NOMINAL_SOLVES * problem.itemsize * squares),
-                "product": rows * (2 * n * a * t + 8 * width**2),
+                "kernel": 0.5 * n**2 * columns,
+                "cholesky_single": anchors * sum(f.count * f.train**3 for f in folds) / 3.0,
+                # A solve with one right-hand side moves the factor through memory twice; K goes
+                # through it for every handful of vectors.
+                "memory": (_NOMINAL_SOLVES * 2 * single + 2 * problem.itemsize) * squares
+                + 10.0 * problem.n_folds * problem.itemsize * n**2,
+                "product": problem.n_folds * 2 * n**2 * width
+                + rows * (8 * width**2 + 6 * width * a * t),
             },
             peak_bytes=WORKSPACE_BYTES
             + problem.itemsize
-            * (
-                anchors * largest**2
-                + largest * (2 * _MOST_SOLVES * t + 4 * a * t)
-                + n * (2 * a * t + 2 * problem.n_columns)
-                + problem.held_out_numbers
-            ),
+            * (n**2 + n * (4 * width + 4 * a * t + 2 * columns) + problem.held_out_numbers)
+            + anchors * single * largest**2,
         )
 
     def prepare(self, gram: Gram, folds: Folds, weights: Array | None, bias: bool) -> _State:
-        positive = np.ones(folds.n_rows, dtype=bool)
+        namespace, n = gram.namespace, folds.n_rows
+        pivots = np.asarray(_pivots(gram, min(_MOST_PIVOTS, n // 8)), dtype=int)
+        tested_by = np.full(n, len(folds))
+        for k, test in enumerate(folds.test):
+            tested_by[test] = np.minimum(tested_by[test], k)
+        rest = np.setdiff1d(np.arange(n), pivots)
+        order = np.concatenate([part[np.argsort(tested_by[part])] for part in (pivots, rest)])
         if weights is not None:
-            positive = gram.namespace.to_numpy(weights) > 0
-        require_weighted_training_rows(folds, positive)
-        return _State(gram, folds, weights, bias)
+            weights = namespace.take_rows(weights, order)
+        ordered = mask_folds(gram.restricted(order), folds.reordered(order), weights, bias)
+        return _State(ordered, order, len(pivots))
 
     def held_out(
-        self, state: _State, targets: Array, alphas: np.ndarray, progress: Progress = no_progress
+        self,
+        state: _State,
+        targets: Array,
+        alphas: np.ndarray,
+        progress: Progress = no_progress,
+        judge: Judge | None = None,
     ) -> HeldOut:
-        namespace, folds = state.gram.namespace, state.folds
+        masked, namespace, folds = state.folds, state.folds.namespace, state.folds.folds
         a, t = len(alphas), int(targets.shape[1])
-        diagonal = state.gram.diagonal()
-        reach = math.sqrt(float(namespace.xp.max(diagonal))) * (2.0 if state.bias else 1.0)
-        # The trace bounds the largest eigenvalue, and with it the rounding errors.
-        largest = float(namespace.xp.sum(diagonal))
+        targets = namespace.take_rows(targets, state.order)
+        matrix = masked.gram.lower()
+        namespace.fill_upper_in_place(matrix)
+        reach = masked.reach()
+        # The trace bounds the largest eigenvalue.
+        diagonal = masked.gram.diagonal()
+        largest = float(namespace.xp.sum(diagonal * masked.roots * masked.roots))
         wanted = wanted_residuals(
             namespace,
             targets,
@@ -139,176 +161,301 @@ class Anchored:
             reach=reach,
             largest_eigenvalue=largest,
         )
+        anchors = anchors_for(alphas)
         predictions = namespace.empty((a, len(folds.stacked), t), targets)
         residuals = np.empty((a, len(folds), t))
+        kept = np.ones(a, dtype=bool)
         for k, run in enumerate(folds.runs):
-            fold = _Fold(state, targets, k)
-            solutions = fold.solve(alphas, wanted)
-            predictions[:, run, :], residuals[:, k, :] = fold.predict(solutions, alphas)
+            fold = _Fold(state, matrix, targets, k)
+            space = _Space(fold, anchors, single=judge is not None)
+            found = space.solve(alphas, wanted, kept, reach, judge)
+            predictions[:, run, :], residuals[:, k, :] = found.predictions, found.residuals
             progress((k + 1) / len(folds))
-        excess = float(np.max(residuals / wanted[:, None, None]))
-        if not excess <= 10.0:
-            raise MethodGaveUpError(
-                f"anchored: rounding leaves a residual {excess:.1e} times too large at "
-                f'alpha={float(alphas.min()):g}: use method="auto", or larger alphas'
-            )
+            if not kept.any():
+                predictions[:, run.stop :, :] = 0.0
+                residuals[:, k + 1 :, :] = math.inf
+                break
         return certified(
             namespace,
             predictions,
             conditions=(largest + alphas) / alphas,
             bound=reach * residuals / (2.0 * np.sqrt(alphas)[:, None, None]),
             folds=folds,
+            kept=kept,
         )
 
 
 class _Fold:
-    """One fold's training system and its solutions."""
+    """The system of one fold on vectors over all rows, zero outside its training rows.
 
-    def __init__(self, state: _State, targets: Array, k: int) -> None:
-        self.state, self.test = state, state.folds.test[k]
-        namespace = state.gram.namespace
-        rows = state.folds.training_rows(k)
-        self.roots = None
-        if state.weights is not None:
-            rows = rows[namespace.to_numpy(namespace.take_rows(state.weights, rows)) > 0]
-            self.roots = namespace.xp.sqrt(namespace.take_rows(state.weights, rows))
-        self.rows = rows
-        y = namespace.take_rows(targets, rows)
-        self.y = y if self.roots is None else y * self.roots[:, None]
-        inner = state.gram.restricted(rows)
-        self.gram = inner if self.roots is None else WeightedGram(inner, self.roots)
-        self.direction = None
-        if state.bias:
-            ones = namespace.ones(len(rows), targets)
-            self.direction = ones if self.roots is None else self.roots
-        self.centring: Centring | None = None
+    Vectors are rows of matrices.
+    """
 
-    def _factor(self, sigma: float) -> Factor:
-        namespace, n = self.state.gram.namespace, len(self.rows)
+    def __init__(self, state: _State, matrix: Array, targets: Array, k: int) -> None:
+        masked, namespace, xp = state.folds, state.folds.namespace, state.folds.namespace.xp
+        self.namespace, self.matrix, self.index = namespace, matrix, k
+        self.test = masked.folds.test[k]
+        self.roots = masked.roots * masked.mask[:, k]
+        self.rows = np.flatnonzero(namespace.to_numpy(self.roots) > 0)
+        self.n_first = int(np.searchsorted(self.rows, state.n_pivots))
+        """How many of the training rows are pivots."""
+        self._runs = _runs(self.rows)
+        self._weighted = not bool(xp.all(masked.roots == 1.0))
+        self.direction, self.length = None, 1.0
+        if masked.bias:
+            self.length = float(xp.sqrt(xp.sum(self.roots * self.roots)))
+            self.direction = self.roots / self.length
+        self.weighted = (targets * self.roots[:, None]).T
+        self.right = self.project(self.weighted)
 
-        def fill(storage: Array) -> None:
-            self.centring = write_system_matrix(self.gram, self.direction, storage)
-            namespace.add_to_diagonal_in_place(storage, sigma)
+    def project(self, vectors: Array) -> Array:
+        if self.direction is None:
+            return vectors
+        return vectors - (vectors @ self.direction)[:, None] * self.direction[None, :]
 
-        matrix = namespace.empty((n, n), self.y)
-        fill(matrix)
-        return factorise(namespace, matrix, fill)
+    def values(self, vectors: Array) -> Array:
+        """What the vectors predict at every row, without the bias: K W^½ v."""
+        return (vectors * self.roots[None, :]) @ self.matrix
 
-    def solve(self, alphas: np.ndarray, wanted: np.ndarray) -> Array:
-        """x(α) for all α, shape (n, a, t)."""
-        namespace = self.state.gram.namespace
-        sigmas = anchors_for(alphas)
-        factors = [self._factor(float(sigma)) for sigma in sigmas]
-        right = self.y if self.centring is None else self.centring.project(self.y)
-        space = _Space(namespace, right)
-        solves = 0
-        while True:
-            rounds = _FIRST_CHECK if solves == 0 else _CHECK_EVERY
-            for _ in range(rounds * len(sigmas)):
-                which = solves % len(sigmas)
-                solves += 1
-                if not space.extend(factors[which]):
-                    break
-            space.complete(factors[0], float(sigmas[0]))
-            solutions, residuals = space.solutions(alphas)
-            excess = float(np.max(residuals / wanted[:, None]))
-            if excess <= 0.5 or space.exhausted:
-                return solutions
-            if solves >= _MOST_SOLVES:
-                raise MethodGaveUpError(
-                    f"anchored: after {solves} solves the residual is still {excess:.1e} times "
-                    'too large: use method="auto" or "eigendecomposition"'
-                )
+    def image(self, values: Array) -> Array:
+        """A v from the values of v."""
+        return self.project(values * self.roots[None, :])
 
-    def predict(self, solutions: Array, alphas: np.ndarray) -> tuple[Array, np.ndarray]:
-        """Predictions (a, rows, t), and the norms (a, t) of the residuals as they truly are."""
-        namespace, xp = self.state.gram.namespace, self.state.gram.namespace.xp
-        n, a, t = solutions.shape
-        x = xp.reshape(solutions, (n, a * t))
-        y = xp.reshape(xp.broadcast_to(self.y[:, None, :], (n, a, t)), (n, a * t))
-        dual = x if self.roots is None else x * self.roots[:, None]
-        fitted = self.state.gram.product(self.rows, self.rows, dual)
-        values = self.state.gram.product(self.test, self.rows, dual)
-        if self.roots is not None:
-            fitted = fitted * self.roots[:, None]
-        shifts = np.repeat(alphas, t)
-        residual = y - fitted - x * namespace.asarray(shifts, x)[None, :]
-        if self.direction is not None:
-            s = self.direction
-            intercept = (s @ (y - fitted)) / (s @ s)
-            residual = residual - s[:, None] * intercept[None, :]
-            values = values + intercept[None, :]
-        norms = namespace.to_numpy(xp.sqrt(xp.sum(residual * residual, axis=0)))
-        shaped = xp.reshape(values, (len(self.test), a, t))
-        return xp.permute_dims(shaped, (1, 0, 2)), norms.reshape(a, t).astype(float)
+    def copy_block(self, rows: slice, columns: slice) -> Array:
+        """A block of K̃ between training rows."""
+        namespace = self.namespace
+        shape = (rows.stop - rows.start, columns.stop - columns.start)
+        out = namespace.empty(shape, self.matrix)
+        for into, source in _clipped(self._runs, rows):
+            for across, column in _clipped(self._runs, columns):
+                out[into, across] = self.matrix[source, column]
+        if self._weighted:
+            out *= namespace.take_rows(self.roots, self.rows[rows])[:, None]
+            out *= namespace.take_rows(self.roots, self.rows[columns])[None, :]
+        return out
+
+    def gather(self, vectors: Array) -> Array:
+        parts = [vectors[:, source] for _, source in self._runs]
+        return self.namespace.xp.concat(parts, axis=1)
+
+    def spread(self, vectors: Array) -> Array:
+        """Training rows at their places among all rows."""
+        out = self.namespace.zeros((vectors.shape[0], int(self.roots.shape[0])), vectors)
+        for into, source in self._runs:
+            out[:, source] = vectors[:, into]
+        return out
+
+
+_Run = tuple[slice, slice]
+"""Where some rows stand among the training rows, and where among all."""
+
+
+def _runs(rows: np.ndarray) -> list[_Run]:
+    """Stretches of consecutive rows."""
+    breaks = np.flatnonzero(np.diff(rows) != 1) + 1
+    return [
+        (slice(start, stop), slice(int(rows[start]), int(rows[stop - 1]) + 1))
+        for start, stop in pairwise([0, *breaks.tolist(), len(rows)])
+    ]
+
+
+def _clipped(runs: list[_Run], part: slice) -> Iterator[_Run]:
+    """The runs inside a part of the training rows, counted from its start."""
+    for inner, outer in runs:
+        start, stop = max(inner.start, part.start), min(inner.stop, part.stop)
+        if start < stop:
+            shift = outer.start - inner.start
+            yield slice(start - part.start, stop - part.start), slice(start + shift, stop + shift)
+
+
+def _pivots(gram: Gram, most: int) -> list[int]:
+    """Rows that stand for most of the kernel matrix."""
+    partial = PartialCholesky(
+        gram.namespace,
+        columns=lambda rows: gram.block(ALL, rows),
+        entries=lambda rows: gram.block(rows, rows),
+        diagonal=gram.diagonal(),
+    )
+    while partial.rank < most and partial.trace > partial.rounding:
+        if partial.grow(min(_PIVOTS_A_ROUND, most - partial.rank)) == 0:
+            break
+    return partial.pivots
+
+
+class _Anchor:
+    """(A + σI)⁻¹ of one fold; with `single`, its factor is mostly in single precision."""
+
+    def __init__(self, fold: _Fold, sigma: float, single: bool) -> None:
+        self.sigma, self._fold = sigma, fold
+        first = fold.n_first if single else 0
+        self._factor = GradedCholesky(
+            fold.namespace, fold.copy_block, len(fold.rows), first, sigma, single=single
+        )
+        if not self._factor.success:
+            raise MethodGaveUpError(
+                f"anchored: K + {sigma:.1e}·I has no Cholesky factor in this precision: use "
+                'method="auto", or larger alphas'
+            )
+        self._border = None
+        if fold.direction is not None:
+            border = self._plain(fold.direction[None, :])
+            self._border = border / (border @ fold.direction)[:, None]
+
+    def _plain(self, vectors: Array) -> Array:
+        return self._fold.spread(self._factor.solve(self._fold.gather(vectors).T).T)
+
+    def solve(self, vectors: Array) -> Array:
+        """About (A + σI)⁻¹v; with a bias, inside the vectors of weighted mean zero."""
+        solved = self._plain(vectors)
+        if self._border is None:
+            return solved
+        along = solved @ self._fold.direction
+        return solved - along[:, None] * self._border
+
+
+@dataclass(frozen=True)
+class _Found:
+    predictions: Array
+    """Shape (a, test rows, t)."""
+    residuals: np.ndarray
+    """Shape (a, t)."""
 
 
 class _Space:
-    """An orthonormal basis V that grows by solves, with A V."""
+    """An orthonormal basis V that grows by solves, with what every vector predicts."""
 
-    def __init__(self, namespace: Namespace, right: Array) -> None:
-        self._namespace, self._right = namespace, right
-        self._basis: Array = namespace.zeros((right.shape[0], 0), right)
-        self._image: Array = namespace.zeros((right.shape[0], 0), right)  # A V
-        self._latest = right
-        self.exhausted = not bool(namespace.xp.any(right != 0.0))
+    def __init__(self, fold: _Fold, sigmas: np.ndarray, *, single: bool) -> None:
+        self._fold, self._sigmas = fold, sigmas
+        self._single = single and fold.matrix.dtype != fold.namespace.xp.float32
+        self._factorise()
+        n = int(fold.roots.shape[0])
+        self._basis = fold.namespace.empty((0, n), fold.right)
+        self._values = fold.namespace.empty((0, n), fold.right)
+        self._count = 0
+        self._latest = fold.right
 
-    def extend(self, factor: Factor) -> bool:
-        """Add (A + σI)⁻¹ of the latest vectors; False when nothing new came of it."""
-        if self.exhausted:
+    def _factorise(self) -> None:
+        self._anchors = [_Anchor(self._fold, float(s), self._single) for s in self._sigmas]
+
+    def solve(
+        self,
+        alphas: np.ndarray,
+        wanted: np.ndarray,
+        kept: np.ndarray,
+        reach: float,
+        judge: Judge | None,
+    ) -> _Found:
+        """Solutions for all α that matter; `kept` is narrowed to those as they are found."""
+        fold, before = self._fold, math.inf
+        exhausted = not self._chain(_FIRST_SOLVES)
+        for _ in range(_MOST_ROUNDS):
+            solutions, residual = self._solutions(alphas)
+            norms = _norms(fold.namespace, residual)  # (a, t)
+            excess = norms / wanted[:, None]
+            if judge is not None:
+                found = self._found(solutions, norms)
+                kept &= judge(
+                    fold.index, found.predictions, reach * norms / (2.0 * np.sqrt(alphas))[:, None]
+                )
+            left = float(np.max(excess[kept], initial=0.0))
+            if left <= 1.0 or (exhausted and left <= 10.0):
+                return self._found(solutions, norms)
+            if exhausted:
+                break
+            if left > _SLOW * before:
+                if self._single:
+                    self._single = False
+                    self._factorise()
+                self._latest = self._worst(residual, np.where(kept[:, None], excess, 0.0))
+            before = left
+            exhausted = not self._chain(_MORE_SOLVES)
+        raise MethodGaveUpError(
+            f"anchored: with {self._count} vectors the residual is still {left:.1e} times too "
+            'large: use method="auto" or "eigendecomposition", or larger alphas'
+        )
+
+    def _chain(self, solves: int) -> bool:
+        """Solves with the anchors in turn, each starting from what the last one gave."""
+        for step in range(solves * len(self._anchors)):
+            new = self._orthonormal(self._anchors[step % len(self._anchors)].solve(self._latest))
+            if new.shape[0] == 0:
+                break
+            self._append(new)
+            self._latest = new
+        known = self._values.shape[0]
+        if known == self._count:
             return False
-        namespace, xp = self._namespace, self._namespace.xp
-        w = factor.solve(self._latest)
-        w = w / xp.sqrt(xp.sum(w * w, axis=0))[None, :]
-        for _ in range(2):  # twice is enough (Kahan, Parlett)
-            w = w - self._basis @ (self._basis.T @ w)
-        w = _orthonormal(namespace, w)
-        # What was rounding error lies in the old space again once it is scaled up.
-        w = w - self._basis @ (self._basis.T @ w)
-        lengths = namespace.to_numpy(xp.sqrt(xp.sum(w * w, axis=0)))
-        new = np.flatnonzero(lengths > 0.5)
-        if len(new) == 0:
-            self.exhausted = True
-            return False
-        w = xp.take(w, namespace.indices(new, w), axis=1)
-        w = w / namespace.asarray(lengths[new], w)[None, :]
-        self._basis = xp.concat([self._basis, w], axis=1)
-        self._latest = w
+        new = self._fold.values(self._basis[known : self._count, :])
+        self._values = self._fold.namespace.xp.concat([self._values, new], axis=0)
         return True
 
-    def complete(self, factor: Factor, sigma: float) -> None:
-        """A V for the vectors that were added since the last time."""
-        new = self._basis[:, self._image.shape[1] :]
-        image = factor.multiply(new) - sigma * new
-        self._image = self._namespace.xp.concat([self._image, image], axis=1)
+    def _worst(self, residual: Array, excess: np.ndarray) -> Array:
+        """For each target, the residual that is farthest from small enough."""
+        worst = [residual[int(np.argmax(excess[:, j])), j, :] for j in range(excess.shape[1])]
+        return self._fold.namespace.xp.stack(worst, axis=0)
 
-    def solutions(self, alphas: np.ndarray) -> tuple[Array, np.ndarray]:
-        """x(α), shape (n, a, t), and the norms (a, t) of their residuals by A V."""
-        namespace, xp = self._namespace, self._namespace.xp
-        n, t = self._right.shape
-        width, a = self._basis.shape[1], len(alphas)
-        projected = self._basis.T @ self._image
+    def _orthonormal(self, vectors: Array) -> Array:
+        """What is new in the vectors, as orthonormal rows."""
+        namespace, xp = self._fold.namespace, self._fold.namespace.xp
+        basis = self._basis[: self._count, :]
+        lengths = xp.sqrt(xp.sum(vectors * vectors, axis=1))
+        vectors = self._fold.project(vectors / xp.where(lengths > 0, lengths, 1.0)[:, None])
+        for _ in range(2):  # twice is enough (Kahan, Parlett)
+            vectors = vectors - (vectors @ basis.T) @ basis
+        vectors = _orthonormal_rows(namespace, vectors)
+        # What was rounding error lies in the old space again once it is scaled up.
+        vectors = vectors - (vectors @ basis.T) @ basis
+        lengths = namespace.to_numpy(xp.sqrt(xp.sum(vectors * vectors, axis=1)))
+        new = np.flatnonzero(lengths > 0.5)
+        scale = namespace.asarray(lengths[new], vectors)
+        return namespace.take_rows(vectors, new) / scale[:, None]
+
+    def _append(self, rows: Array) -> None:
+        namespace, needed = self._fold.namespace, self._count + rows.shape[0]
+        if needed > self._basis.shape[0]:
+            room = namespace.empty((max(32, 2 * needed), self._basis.shape[1]), rows)
+            room[: self._count, :] = self._basis[: self._count, :]
+            self._basis = room
+        self._basis[self._count : needed, :] = rows
+        self._count = needed
+
+    def _solutions(self, alphas: np.ndarray) -> tuple[Array, Array]:
+        """z(α), shape (a, t, w), and the residuals (a, t, n)."""
+        fold, namespace, xp = self._fold, self._fold.namespace, self._fold.namespace.xp
+        basis = self._basis[: self._count, :]
+        image = fold.image(self._values)
+        projected = image @ basis.T
         symmetric = xp.asarray((projected + projected.T) / 2.0, copy=True)
         values, vectors = namespace.eigh_in_place(symmetric)
-        right = vectors.T @ (self._basis.T @ self._right)
+        right = fold.right @ basis.T @ vectors  # (t, w)
         shifts = namespace.asarray(alphas, values)
-        z = right[:, None, :] / (values[:, None] + shifts[None, :])[:, :, None]
-        z = vectors @ xp.reshape(z, (width, a * t))
-        x = self._basis @ z
-        wide = xp.reshape(xp.broadcast_to(self._right[:, None, :], (n, a, t)), (n, a * t))
-        repeated = namespace.asarray(np.repeat(alphas, t), values)
-        residual = wide - self._image @ z - x * repeated[None, :]
-        norms = namespace.to_numpy(xp.sqrt(xp.sum(residual * residual, axis=0)))
-        return xp.reshape(x, (n, a, t)), norms.reshape(a, t).astype(float)
+        z = right[None, :, :] / (values[None, :] + shifts[:, None])[:, None, :]
+        z = z @ vectors.T
+        residual = fold.right[None, :, :] - z @ image
+        residual -= (z * shifts[:, None, None]) @ basis
+        return z, residual
+
+    def _found(self, z: Array, norms: np.ndarray) -> _Found:
+        fold, namespace, xp = self._fold, self._fold.namespace, self._fold.namespace.xp
+        values = xp.take(self._values, namespace.indices(fold.test, z), axis=1)
+        predictions = z @ values  # (a, t, rows)
+        if fold.direction is not None:
+            fitted = z @ (self._values @ (fold.roots * fold.direction))[:, None]  # (a, t, 1)
+            mean = (fold.weighted @ fold.direction)[None, :, None]
+            predictions += (mean - fitted) / fold.length
+        return _Found(xp.permute_dims(predictions, (0, 2, 1)), norms)
 
 
-def _orthonormal(namespace: Namespace, w: Array) -> Array:
-    """Orthonormal columns that span w; combinations of the others, up to rounding, are left out."""
+def _norms(namespace: Namespace, vectors: Array) -> np.ndarray:
+    squares = namespace.xp.sum(vectors * vectors, axis=2)
+    return np.asarray(np.sqrt(namespace.to_numpy(squares)), dtype=float)
+
+
+def _orthonormal_rows(namespace: Namespace, w: Array) -> Array:
+    """Orthonormal rows that span w; combinations of the others, up to rounding, are left out."""
     xp = namespace.xp
-    values, vectors = namespace.eigh_in_place(xp.asarray(w.T @ w, copy=True))
+    values, vectors = namespace.eigh_in_place(xp.asarray(w @ w.T, copy=True))
     kept = np.flatnonzero(namespace.to_numpy(values) > (1e3 * namespace.eps(w)) ** 2)
-    if len(kept) == 0:
-        return w[:, :0]
     index = namespace.indices(kept, w)
     scale = xp.sqrt(xp.take(values, index, axis=0))
-    return w @ (xp.take(vectors, index, axis=1) / scale[None, :])
+    return (xp.take(vectors, index, axis=1) / scale[None, :]).T @ w

@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ridgefold.crossval.shared.base import HeldOut, Progress, no_progress
+from ridgefold.crossval.shared.base import HeldOut, Judge, Progress, no_progress
 from ridgefold.crossval.shared.folds import Folds
 from ridgefold.crossval.shared.shortcut import (
     Layout,
@@ -123,11 +123,16 @@ class Banded:
         return _State(gram, folds, weights, bias)
 
     def held_out(
-        self, state: _State, targets: Array, alphas: np.ndarray, progress: Progress = no_progress
+        self,
+        state: _State,
+        targets: Array,
+        alphas: np.ndarray,
+        progress: Progress = no_progress,
+        judge: Judge | None = None,
     ) -> HeldOut:
         folds, n = state.folds, state.folds.n_rows
         if not folds.complement or _fold_by_fold_is_faster(n, folds.shapes, len(alphas)):
-            return _fold_by_fold(state, targets, alphas, progress)
+            return _fold_by_fold(state, targets, alphas, progress, judge)
         layout = lay_out(state.gram, folds, state.weights, state.bias)
         inverses = _inverses(layout, targets, alphas)
         return held_out_from_inverses(layout, targets, inverses, len(alphas), progress)
@@ -136,12 +141,17 @@ class Banded:
 # -- fold by fold ------------------------------------------------------------------------
 
 
-def _fold_by_fold(state: _State, targets: Array, alphas: np.ndarray, progress: Progress) -> HeldOut:
+def _fold_by_fold(
+    state: _State, targets: Array, alphas: np.ndarray, progress: Progress, judge: Judge | None
+) -> HeldOut:
     gram, folds, namespace = state.gram, state.folds, state.gram.namespace
-    xp, a, t = namespace.xp, len(alphas), targets.shape[1]
-    predictions = namespace.empty((a, len(folds.stacked), t), targets)
-    conditions = np.full(a, np.nan)
+    xp, t = namespace.xp, targets.shape[1]
+    predictions = namespace.zeros((len(alphas), len(folds.stacked), t), targets)
+    conditions = np.full(len(alphas), np.nan)
+    alive = np.ones(len(alphas), dtype=bool)
     for k, run in enumerate(folds.runs):
+        if not alive.any():
+            break
         train = folds.training_rows(k)
         weights = None
         if state.weights is not None:
@@ -151,17 +161,20 @@ def _fold_by_fold(state: _State, targets: Array, alphas: np.ndarray, progress: P
         system = RidgeSystem(
             gram=gram.restricted(train),
             targets=namespace.take_rows(targets, train),
-            alphas=alphas,
+            alphas=alphas[alive],
             weights=weights,
             bias=state.bias,
         )
         coefficients, bias, known = _solve_for_every_alpha(system)
-        conditions = np.fmax(conditions, known)
+        conditions[alive] = np.fmax(conditions[alive], known)
         values = gram.product(folds.test[k], train, system.unweighted(coefficients))
-        values = xp.reshape(values + bias[None, :], (len(folds.test[k]), a, t))
-        predictions[:, run, :] = xp.permute_dims(values, (1, 0, 2))
+        values = xp.reshape(values + bias[None, :], (len(folds.test[k]), -1, t))
+        for j, row in zip(np.flatnonzero(alive), range(values.shape[1]), strict=True):
+            predictions[int(j), run, :] = values[:, row, :]
         progress((k + 1) / len(folds))
-    return HeldOut(predictions, conditions)
+        if judge is not None:
+            alive &= judge(k, predictions[:, run, :], np.zeros((len(alphas), t)))
+    return HeldOut(predictions, conditions, kept=None if judge is None else alive)
 
 
 def _solve_for_every_alpha(system: RidgeSystem) -> tuple[Array, Array, np.ndarray]:

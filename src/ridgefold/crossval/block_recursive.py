@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ridgefold.crossval.shared.base import HeldOut, Progress, needs_complement, no_progress
+from ridgefold.crossval.shared.base import HeldOut, Judge, Progress, needs_complement, no_progress
 from ridgefold.crossval.shared.elimination import BlockElimination, BlockMatrix
 from ridgefold.crossval.shared.folds import Folds
 from ridgefold.crossval.shared.shortcut import require_weighted_training_rows
@@ -84,7 +84,12 @@ class BlockRecursive:
         return _State(BlockMatrix(gram, roots, bias), folds, groups)
 
     def held_out(
-        self, state: _State, targets: Array, alphas: np.ndarray, progress: Progress = no_progress
+        self,
+        state: _State,
+        targets: Array,
+        alphas: np.ndarray,
+        progress: Progress = no_progress,
+        judge: Judge | None = None,
     ) -> HeldOut:
         namespace, folds = state.matrix.gram.namespace, state.folds
         shape = (len(alphas), len(folds.stacked), targets.shape[1])

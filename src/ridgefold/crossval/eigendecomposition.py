@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ridgefold.crossval.shared.base import HeldOut, Progress, needs_complement, no_progress
+from ridgefold.crossval.shared.base import HeldOut, Judge, Progress, needs_complement, no_progress
 from ridgefold.crossval.shared.folds import Folds
 from ridgefold.crossval.shared.shortcut import Layout, Position, held_out_from_inverses, lay_out
 from ridgefold.kernels import Gram
@@ -123,6 +123,7 @@ class Eigendecomposition:
         targets: Array,
         alphas: np.ndarray,
         progress: Progress = no_progress,
+        judge: Judge | None = None,
     ) -> HeldOut:
         inverses = self._inverses(state, targets, alphas)
         return held_out_from_inverses(state.layout, targets, inverses, len(alphas), progress)

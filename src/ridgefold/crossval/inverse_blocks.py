@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ridgefold.crossval.shared.base import HeldOut, Progress, needs_complement, no_progress
+from ridgefold.crossval.shared.base import HeldOut, Judge, Progress, needs_complement, no_progress
 from ridgefold.crossval.shared.folds import Folds
 from ridgefold.crossval.shared.shortcut import Layout, Position, held_out_from_inverses, lay_out
 from ridgefold.kernels import Gram
@@ -105,7 +105,12 @@ class InverseBlocks:
         return lay_out(gram, folds, weights, bias)
 
     def held_out(
-        self, state: Layout, targets: Array, alphas: np.ndarray, progress: Progress = no_progress
+        self,
+        state: Layout,
+        targets: Array,
+        alphas: np.ndarray,
+        progress: Progress = no_progress,
+        judge: Judge | None = None,
     ) -> HeldOut:
         def inverses() -> Iterator[_DenseInverse]:
             n = len(state.rows)

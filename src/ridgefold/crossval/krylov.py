@@ -24,6 +24,7 @@ from scipy.linalg import eigh_tridiagonal
 
 from ridgefold.crossval.shared.base import (
     HeldOut,
+    Judge,
     Progress,
     certified,
     needs_semidefinite,
@@ -97,11 +98,6 @@ class Krylov:
         )
 
     def prepare(self, gram: Gram, folds: Folds, weights: Array | None, bias: bool) -> MaskedFolds:
-        if folds.train is not None and any(len(np.unique(r)) != len(r) for r in folds.train):
-            raise MethodGaveUpError(
-                "krylov trains on rows or leaves them out, but a fold's training set names a row "
-                'twice: use method="auto"'
-            )
         return mask_folds(gram, folds, weights, bias)
 
     def held_out(
@@ -110,10 +106,11 @@ class Krylov:
         targets: Array,
         alphas: np.ndarray,
         progress: Progress = no_progress,
+        judge: Judge | None = None,
     ) -> HeldOut:
         if len(alphas) == 1:
             return _conjugate_gradients(state, targets, float(alphas[0]), progress)
-        return _lanczos(state, targets, alphas, progress)
+        return _lanczos(state, targets, alphas, progress, judge)
 
 
 def _wanted_residuals(state: MaskedFolds, targets: Array, alphas: np.ndarray) -> np.ndarray:
@@ -156,6 +153,10 @@ class _Spaces:
         safe = namespace.asarray(np.where(self.norms > 0, self.norms, 1.0), start)
         self.latest = start / safe[:, None]
         self.bases = namespace.zeros((start.shape[0], 0, start.shape[1]), start)
+        self.seen: list[list[Array]] = [[] for _ in self.state.folds.test]
+        """What every vector predicts at the test rows of its fold: (t, rows), step by step."""
+        self.means: list[Array] = []
+        """With a bias, their components along its direction."""
         self.diagonals: list[np.ndarray] = []
         self.couplings: list[np.ndarray] = []
 
@@ -179,7 +180,13 @@ class _Spaces:
         """One more vector for every space."""
         namespace, xp, v = self.state.namespace, self.state.namespace.xp, self.latest
         self._store(v)
-        w = self.project(self.multiply(v * self.roots) * self.roots)
+        values = self.multiply(v * self.roots)
+        for k, test in enumerate(self.state.folds.test):
+            own = values[k * self.n_targets : (k + 1) * self.n_targets, :]
+            self.seen[k].append(xp.take(own, namespace.indices(test, own), axis=1))
+        if self.direction is not None:
+            self.means.append(xp.sum(values * self.roots * self.direction, axis=1))
+        w = self.project(values * self.roots)
         self.diagonals.append(namespace.to_numpy(xp.sum(v * w, axis=1)).astype(float))
         bases = self.bases[:, : len(self.diagonals), :]
         for _ in range(2):  # twice is enough (Kahan, Parlett)
@@ -206,21 +213,64 @@ class _Spaces:
         z[:used] = vectors @ (filters * (self.norms[column] * vectors[0])[:, None])
         return z, side[used - 1] * np.abs(z[used - 1])
 
+    def judged(self, judge: Judge, solved: list[_Solved], alphas: np.ndarray) -> np.ndarray:
+        """Which alphas still matter, from all folds as they stand."""
+        namespace, xp, t = self.state.namespace, self.state.namespace.xp, self.n_targets
+        alive = np.ones(len(alphas), dtype=bool)
+        reach = self.state.reach() / (2.0 * np.sqrt(alphas))
+        for k, seen in enumerate(self.seen):
+            values = xp.stack(seen, axis=1)  # (t, steps, rows)
+            z = xp.stack(
+                [namespace.asarray(solved[k * t + j][0].T, values) for j in range(t)], axis=0
+            )
+            predictions = xp.permute_dims(z @ values, (1, 2, 0))  # (a, rows, t)
+            if self.direction is not None:
+                predictions = predictions + self._intercepts(k, z)[:, None, :]
+            residuals = np.stack([solved[k * t + j][1] for j in range(t)], axis=1)
+            alive &= judge(k, predictions, reach[:, None] * residuals)
+        return alive
 
-def _lanczos(state: MaskedFolds, targets: Array, alphas: np.ndarray, progress: Progress) -> HeldOut:
+    def _intercepts(self, k: int, z: Array) -> Array:
+        """The biases (a, t) of fold k."""
+        xp, own = self.state.namespace.xp, slice(k * self.n_targets, (k + 1) * self.n_targets)
+        means = xp.stack(self.means, axis=0)[:, own].T  # (t, steps)
+        fitted = (z @ means[:, :, None])[:, :, 0]  # (t, a)
+        assert self.direction is not None
+        total = xp.sum(self.right.T[own, :] * self.direction[own, :], axis=1)
+        return (
+            (total[:, None] - fitted) / self.state.training_norms(self.n_targets)[own][:, None]
+        ).T
+
+
+_Solved = tuple[np.ndarray, np.ndarray]
+"""z(α) of one space, and the norms of its residuals."""
+
+
+def _lanczos(
+    state: MaskedFolds,
+    targets: Array,
+    alphas: np.ndarray,
+    progress: Progress,
+    judge: Judge | None,
+) -> HeldOut:
     namespace, t = state.namespace, int(targets.shape[1])
     n = state.folds.n_rows
     spaces = _Spaces(state, t, _multiplier(state.gram), state.spread(targets))
     columns = len(state.folds) * t
     wanted = _wanted_residuals(state, targets, alphas)
     most = min(n, _MOST_STEPS)
+    alive = np.ones(len(alphas), dtype=bool)
     excess: list[tuple[int, float]] = []
     while True:
         for _ in range(min(_CHECK_EVERY, most - len(spaces.diagonals))):
             spaces.step()
         steps = len(spaces.diagonals)
         solved = [spaces.solve(column, alphas) for column in range(columns)]
-        ratio = max(float(np.max(residual / wanted)) for _, residual in solved)
+        if judge is not None:
+            alive &= spaces.judged(judge, solved, alphas)
+        ratio = max(
+            float(np.max((residual / wanted)[alive], initial=0.0)) for _, residual in solved
+        )
         progress(min(0.99, steps / most))
         if ratio <= 1.0:
             break
@@ -238,7 +288,7 @@ def _lanczos(state: MaskedFolds, targets: Array, alphas: np.ndarray, progress: P
             values, norms = _predict(spaces, k * t + j, solved[k * t + j][0], alphas)
             predictions[:, run, j] = namespace.take_rows(values.T, state.folds.test[k]).T
             residuals[:, k, j] = norms
-    excess_left = float(np.max(residuals / wanted[:, None, None]))
+    excess_left = float(np.max((residuals / wanted[:, None, None])[alive], initial=0.0))
     if not excess_left <= 10.0:
         raise MethodGaveUpError(
             f"krylov: rounding leaves a residual {excess_left:.1e} times too large at "
@@ -250,6 +300,7 @@ def _lanczos(state: MaskedFolds, targets: Array, alphas: np.ndarray, progress: P
         conditions=(_bound_on_eigenvalues(state) + alphas) / alphas,
         bound=state.reach() * residuals / (2.0 * np.sqrt(alphas)[:, None, None]),
         folds=state.folds,
+        kept=None if judge is None else alive,
     )
 
 

@@ -26,6 +26,7 @@ import numpy as np
 
 from ridgefold.crossval.shared.base import (
     HeldOut,
+    Judge,
     Progress,
     certified,
     needs_complement,
@@ -106,7 +107,12 @@ class LowRank:
         return _State(gram, folds, weights, bias, partial)
 
     def held_out(
-        self, state: _State, targets: Array, alphas: np.ndarray, progress: Progress = no_progress
+        self,
+        state: _State,
+        targets: Array,
+        alphas: np.ndarray,
+        progress: Progress = no_progress,
+        judge: Judge | None = None,
     ) -> HeldOut:
         namespace = state.gram.namespace
         scale = float(namespace.xp.max(namespace.xp.abs(targets)))

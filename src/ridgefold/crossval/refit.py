@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ridgefold.crossval.shared.base import HeldOut, Progress, no_progress
+from ridgefold.crossval.shared.base import HeldOut, Judge, Progress, no_progress
 from ridgefold.crossval.shared.folds import Folds
 from ridgefold.crossval.shared.shortcut import require_weighted_training_rows
 from ridgefold.kernels import Gram
@@ -60,11 +60,17 @@ class Refit:
         return _State(gram, folds, weights, bias)
 
     def held_out(
-        self, state: _State, targets: Array, alphas: np.ndarray, progress: Progress = no_progress
+        self,
+        state: _State,
+        targets: Array,
+        alphas: np.ndarray,
+        progress: Progress = no_progress,
+        judge: Judge | None = None,
     ) -> HeldOut:
         namespace, folds = state.gram.namespace, state.folds
         t = targets.shape[1]
-        predictions = namespace.empty((len(alphas), len(folds.stacked), t), targets)
+        predictions = namespace.zeros((len(alphas), len(folds.stacked), t), targets)
+        alive = np.ones(len(alphas), dtype=bool)
         for k, run in enumerate(folds.runs):
             train = folds.training_rows(k)
             weights = None
@@ -72,11 +78,11 @@ class Refit:
                 weights = namespace.take_rows(state.weights, train)
                 kept = np.flatnonzero(namespace.to_numpy(weights) > 0)
                 train, weights = train[kept], namespace.take_rows(weights, kept)
-            for j, alpha in enumerate(alphas):
+            for j in np.flatnonzero(alive):
                 system = RidgeSystem(
                     gram=state.gram.restricted(train),
                     targets=namespace.take_rows(targets, train),
-                    alphas=np.full(t, alpha),
+                    alphas=np.full(t, alphas[j]),
                     weights=weights,
                     bias=state.bias,
                 )
@@ -84,4 +90,7 @@ class Refit:
                 values = state.gram.block(folds.test[k], train) @ model.dual_coef
                 predictions[j, run, :] = values + model.intercept[None, :]
                 progress((k + (j + 1) / len(alphas)) / len(folds))
-        return HeldOut(predictions, np.full(len(alphas), np.nan))
+            if judge is not None:
+                alive &= judge(k, predictions[:, run, :], np.zeros((len(alphas), t)))
+        conditions = np.full(len(alphas), np.nan)
+        return HeldOut(predictions, conditions, kept=None if judge is None else alive)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ridgefold.crossval import METHODS, Folds, HeldOut, Progress, no_progress
+from ridgefold.crossval import METHODS, Folds, HeldOut, Judge, Progress, no_progress
 from ridgefold.errors import MethodGaveUpError, NumericalError
 from ridgefold.kernels import Gram
 from ridgefold.linalg import Array
@@ -28,8 +28,9 @@ def run_cross_validation(
     weights: Array | None = None,
     bias: bool = False,
     progress: Progress = no_progress,
+    judge: Judge | None = None,
 ) -> HeldOut:
-    """Held-out predictions of every fold for every α.
+    """Held-out predictions of every fold for every α that the judge, if there is one, keeps.
 
     If the planned method gives up, the plan's fallbacks run in their order.
     """
@@ -37,12 +38,16 @@ def run_cross_validation(
         method = METHODS[name]
         try:
             state = method.prepare(gram, folds, weights, bias)
-            result = replace(method.held_out(state, targets, alphas, progress), method=name)
+            result = method.held_out(state, targets, alphas, progress, judge)
+            result = replace(result, method=name)
             break
         except MethodGaveUpError:
             if is_last:
                 raise
-    if not gram.namespace.all_finite(result.predictions):
+    finished = result.predictions
+    if result.kept is not None:
+        finished = gram.namespace.take_rows(finished, np.flatnonzero(result.kept))
+    if not gram.namespace.all_finite(finished):
         raise NumericalError(
             "held-out predictions are NaN or infinite: values overflowed on the way; scale the "
             "columns of X and the targets, or use larger alphas"

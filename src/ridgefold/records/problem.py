@@ -38,6 +38,11 @@ class Problem:
     """True if the kernel matrix is known to be positive semi-definite."""
     folds: tuple[FoldShape, ...] = ()
     """The folds by their sizes; empty if nothing is cross-validated."""
+    spectrum: tuple[float, ...] = ()
+    """The largest eigenvalues of the kernel matrix, falling, as a small sample of the rows shows
+    them; empty if nothing is known."""
+    judged: bool = False
+    """True if a search drops ridge values as soon as they cannot win."""
     complement_folds: bool = True
     """True if every fold is trained on all rows that it does not test."""
 

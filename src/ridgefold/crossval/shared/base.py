@@ -17,6 +17,11 @@ Progress = Callable[[float], None]
 """Called with the share of the work that is done, from 0 to 1."""
 
 
+Judge = Callable[[int, Array, np.ndarray], np.ndarray]
+"""Called with a fold, predictions (a, rows, t) of its test rows and a bound (a, t) on their
+error; says for every α whether it still matters. A method may leave out what does not."""
+
+
 def no_progress(share: float) -> None:
     """Report nothing."""
 
@@ -32,6 +37,8 @@ class HeldOut:
     certificate: np.ndarray | None = None
     """Bound on the error of the predictions, shape (n_alphas, n_folds, n_targets); None for
     methods that are right to rounding error."""
+    kept: np.ndarray | None = None
+    """Which α were computed to the end, if a judge had a say; None if all were."""
     method: str = ""
     """The method that made them, filled in by the engine."""
 
@@ -74,6 +81,7 @@ def certified(
     conditions: np.ndarray,
     bound: np.ndarray,
     folds: Folds,
+    kept: np.ndarray | None = None,
 ) -> HeldOut:
     """Predictions with a bound on their error (a, folds or 1, t), to which rounding is added."""
     xp = namespace.xp
@@ -81,7 +89,7 @@ def certified(
     rounding = rounding_allowance(namespace, predictions, conditions, folds.n_rows, largest)
     total = bound + rounding[:, None, None]
     shape = (total.shape[0], len(folds), total.shape[2])
-    return HeldOut(predictions, conditions, np.broadcast_to(total, shape))
+    return HeldOut(predictions, conditions, np.broadcast_to(total, shape), kept)
 
 
 class CrossValidation(Protocol):
@@ -107,9 +115,17 @@ class CrossValidation(Protocol):
         """Do what depends neither on the targets nor on α."""
 
     def held_out(
-        self, state: Any, targets: Array, alphas: np.ndarray, progress: Progress = no_progress
+        self,
+        state: Any,
+        targets: Array,
+        alphas: np.ndarray,
+        progress: Progress = no_progress,
+        judge: Judge | None = None,
     ) -> HeldOut:
-        """Held-out predictions for targets (n, t) and every α."""
+        """Held-out predictions for targets (n, t) and every α.
+
+        A method that goes step by step may ask the judge, and leave out what no longer matters.
+        """
 
 
 NEEDS_COMPLEMENT = (

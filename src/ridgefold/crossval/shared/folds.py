@@ -71,6 +71,13 @@ class Folds:
         """True if every fold tests a single row, and none twice."""
         return max(self.sizes) == 1 and self.disjoint
 
+    def reordered(self, order: np.ndarray) -> Folds:
+        """The same folds once the rows have been put into another order."""
+        place = np.empty(self.n_rows, dtype=int)
+        place[order] = np.arange(self.n_rows)
+        train = None if self.train is None else tuple(place[rows] for rows in self.train)
+        return Folds(self.n_rows, tuple(place[rows] for rows in self.test), train)
+
     def training_rows(self, fold: int) -> np.ndarray:
         if self.train is not None:
             return self.train[fold]

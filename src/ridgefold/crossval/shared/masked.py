@@ -13,6 +13,7 @@ import numpy as np
 
 from ridgefold.crossval.shared.folds import Folds
 from ridgefold.crossval.shared.shortcut import require_weighted_training_rows
+from ridgefold.errors import MethodGaveUpError
 from ridgefold.kernels import Gram
 from ridgefold.linalg import Array, Namespace
 
@@ -88,6 +89,11 @@ def mask_folds(gram: Gram, folds: Folds, weights: Array | None, bias: bool) -> M
         positive = namespace.to_numpy(weights) > 0
         roots = namespace.xp.sqrt(weights)
     require_weighted_training_rows(folds, positive)
+    if folds.train is not None and any(len(np.unique(r)) != len(r) for r in folds.train):
+        raise MethodGaveUpError(
+            "a fold's training set names a row twice, but this method trains on rows or leaves "
+            'them out: use method="auto"'
+        )
     mask = np.zeros((folds.n_rows, len(folds)))
     for k in range(len(folds)):
         mask[folds.training_rows(k), k] = 1.0
