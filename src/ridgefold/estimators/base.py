@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -66,15 +66,29 @@ class KernelModel(Storable):
     # Overflow needs no warning of NumPy's: what comes out is checked, and raises a typed error.
     @np.errstate(over="ignore", invalid="ignore", divide="ignore")
     def _solve_with(
-        self, data: TrainingData, targets: Array, gram: TrainingGram, alphas: np.ndarray
-    ) -> None:
-        """Plan, run, and set the fitted attributes."""
-        problem = describe(data, targets, gram, alphas, bias=self.fit_intercept)
+        self,
+        data: TrainingData,
+        targets: Array,
+        gram: TrainingGram,
+        alphas: np.ndarray,
+        further: Array | None = None,
+    ) -> FittedModel | None:
+        """Plan, run, and set the fitted attributes.
+
+        `further` targets, a multiple of as many columns with the same alphas, are solved by the
+        same factorisation; their model is returned.
+        """
+        t = int(targets.shape[1])
+        everything = targets
+        if further is not None:
+            everything = data.namespace.xp.concat([targets, further], axis=1)
+        ridges = np.tile(alphas, int(everything.shape[1]) // t)
+        problem = describe(data, everything, gram, ridges, bias=self.fit_intercept)
         plan = plan_fit(problem, available_resources(self.memory_budget), self.solver)
         system = RidgeSystem(
             gram=gram,
-            targets=targets,
-            alphas=alphas,
+            targets=everything,
+            alphas=ridges,
             weights=data.weights,
             bias=problem.bias,
             tolerance=self._tolerance(data),
@@ -83,8 +97,12 @@ class KernelModel(Storable):
         self.plan_ = plan
         self.kernel_ = gram.kernel if isinstance(gram, KernelGram) else PRECOMPUTED
         self.X_fit_ = data.X
-        self._model = model
         self.__dict__.pop("compression_bound_", None)
+        if further is None:
+            self._model = model
+            return None
+        self._model = _columns(model, slice(0, t))
+        return _columns(model, slice(t, int(everything.shape[1])))
 
     def _tolerance(self, data: TrainingData) -> float:
         if self.tol is None:
@@ -112,17 +130,27 @@ class KernelModel(Storable):
         """f(x) for every row and target, shape (n, t)."""
         check_is_fitted(self, "X_fit_")
         X = check_new_rows(self, X, self.X_fit_)
+        return self._predictor()(X, self._model)
+
+    def _predictor(self) -> Callable[[Array, FittedModel], Array]:
+        """f(x) of checked rows for any model on the same training rows, which are prepared once."""
         budget = available_resources(self.memory_budget).memory_bytes
-        model = self._model
-        if model.primal_coef is not None:
-            assert isinstance(self.kernel_, Kernel)
-            return predict_primal(self.kernel_, X, model.primal_coef, model.intercept, budget)
-        training = (
-            KernelGram(self.kernel_, self.X_fit_)
-            if isinstance(self.kernel_, Kernel)
-            else PrecomputedGram(self.X_fit_)
-        )
-        return predict_dual(training, X, model.dual_coef, model.intercept, budget)
+        kernel = self.kernel_
+        prepared: list[KernelGram | PrecomputedGram] = []
+
+        def predict(X: Array, model: FittedModel) -> Array:
+            if model.primal_coef is not None:
+                assert isinstance(kernel, Kernel)
+                return predict_primal(kernel, X, model.primal_coef, model.intercept, budget)
+            if not prepared:
+                prepared.append(
+                    KernelGram(kernel, self.X_fit_)
+                    if isinstance(kernel, Kernel)
+                    else PrecomputedGram(self.X_fit_)
+                )
+            return predict_dual(prepared[0], X, model.dual_coef, model.intercept, budget)
+
+        return predict
 
     def compress(self, n_centers: int, *, tol: float = 0.0) -> Self:
         """A model that predicts from few training rows, with a bound on what that loses.
@@ -154,6 +182,8 @@ class KernelModel(Storable):
             KernelGram(self.kernel_, self.X_fit_), self._model.dual_coef, int(n_centers), tol
         )
         model = copy.copy(self)
+        if hasattr(model, "intervals_"):
+            model.intervals_ = None
         rows = small.centres
         model.X_fit_ = (
             self.X_fit_[rows]
@@ -249,14 +279,13 @@ class KernelModel(Storable):
         return tags
 
 
-class KernelRegressor(KernelModel):
-    """Targets are numbers, one column or several."""
-
-    def _fit_numbers(self, data: TrainingData) -> None:
-        one_target = data.y.ndim == 1
-        self._solve(data, data.y[:, None] if one_target else data.y)
-        self._set_coefficients(one_target)
-
-    def _predict_numbers(self, X: Any) -> Array:
-        values = self._decision(X)
-        return values[:, 0] if self.dual_coef_.ndim == 1 else values
+def _columns(model: FittedModel, columns: slice) -> FittedModel:
+    """Some of the targets of a model, as arrays of their own."""
+    namespace = namespace_of(model.dual_coef)
+    primal, certificate = model.primal_coef, model.certificate
+    return FittedModel(
+        namespace.copy(model.dual_coef[:, columns]),
+        namespace.copy(model.intercept[columns]),
+        None if primal is None else namespace.copy(primal[:, columns]),
+        None if certificate is None else certificate[columns],
+    )

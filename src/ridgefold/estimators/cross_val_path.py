@@ -11,9 +11,9 @@ import numpy as np
 from ridgefold.crossval import Folds
 from ridgefold.engine import run_cross_validation
 from ridgefold.errors import ConditionWarning
-from ridgefold.estimators.cross_validated import by_row
 from ridgefold.estimators.describe import describe
 from ridgefold.estimators.grids import alphas_from_data, check_alphas
+from ridgefold.estimators.held_out import by_row
 from ridgefold.estimators.kernel_ridge import KernelRidge
 from ridgefold.estimators.progress import progress_bar
 from ridgefold.estimators.splits import folds_of

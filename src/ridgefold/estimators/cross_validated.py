@@ -17,6 +17,7 @@ from ridgefold.estimators.grids import (
     check_alphas,
     kernel_grid,
 )
+from ridgefold.estimators.held_out import by_row
 from ridgefold.estimators.progress import progress_bar
 from ridgefold.estimators.scoring import Truth, scoring_of
 from ridgefold.estimators.search import Choice, GridSearch, Settings, results_table
@@ -90,7 +91,7 @@ class CrossValidatedModel(KernelModel):
             progress_bar(self.verbose, "choosing kernel and alpha") as progress,
         ):
             choice = search.run(grid, alphas, not given, progress)
-        self._solve_with(data, targets, gram_of(choice.candidate), choice.alphas)
+        self._fit_choice(data, targets, gram_of(choice.candidate), choice, folds)
         self._set_choice(choice, folds, alpha_per_target)
         held_out = by_row(folds, choice.predictions)
         self.held_out_predictions_ = (
@@ -98,6 +99,17 @@ class CrossValidatedModel(KernelModel):
             if data.namespace.name == "numpy"
             else data.namespace.asarray(held_out, data.like)
         )
+
+    def _fit_choice(
+        self,
+        data: TrainingData,
+        targets: Array,
+        gram: TrainingGram,
+        choice: Choice,
+        folds: Folds,
+    ) -> None:
+        """Fit the chosen kernel and alpha to all rows."""
+        self._solve_with(data, targets, gram, choice.alphas)
 
     def _search(self) -> str:
         if self.search not in ("full", "race"):
@@ -174,19 +186,6 @@ class CrossValidatedModel(KernelModel):
                 "weighted_scores=True needs sample_weight: pass it to fit, or leave it False"
             )
         return np.asarray(data.namespace.to_numpy(data.weights)[folds.stacked], np.float64)
-
-
-def by_row(folds: Folds, predictions: np.ndarray) -> np.ndarray:
-    """Stacked predictions (rows of all folds, t) as one row for each row of X.
-
-    Rows tested by several folds get the mean of their predictions, rows tested by none NaN.
-    """
-    out = np.zeros((folds.n_rows, predictions.shape[1]), dtype=predictions.dtype)
-    np.add.at(out, folds.stacked, predictions)
-    counts = np.bincount(folds.stacked, minlength=folds.n_rows).astype(out.dtype)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        out /= counts[:, None]
-    return out
 
 
 def with_params(results: Mapping[str, np.ndarray]) -> dict[str, Any]:

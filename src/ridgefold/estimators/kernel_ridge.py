@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from ridgefold.estimators.base import KernelRegressor
+from ridgefold.estimators.regressor import KernelRegressor
 from ridgefold.estimators.validation import check_training_data, unchanged_on_error
 from ridgefold.linalg import Array
 
@@ -37,6 +37,10 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelRegressor):
         Relative residual at which an iterative solver stops.
     memory_budget : "auto", int or str, default="auto"
         Most memory to use, as "2GB"; "auto" is a share of what is free.
+    intervals : {None, "cv+", "jackknife+"}, default=None
+        What to keep for :meth:`predict_interval`: "cv+" the models without one of 10 folds, 10
+        numbers a row; "jackknife+" those without one row, an n × n matrix. Either costs about one
+        more factorisation.
 
     Attributes
     ----------
@@ -48,6 +52,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelRegressor):
         The training rows (the kernel matrix if precomputed).
     kernel_ : Kernel
         The kernel object that was used.
+    intervals_ : Intervals or None
+        What is kept for :meth:`predict_interval`.
     plan_ : Plan
         The solver chosen, its predicted cost, and the others with the reason.
 
@@ -74,6 +80,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelRegressor):
         solver: str = "auto",
         tol: float | None = None,
         memory_budget: Any = "auto",
+        intervals: str | None = None,
     ) -> None:
         self.alpha = alpha
         self.kernel = kernel
@@ -85,6 +92,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelRegressor):
         self.solver = solver
         self.tol = tol
         self.memory_budget = memory_budget
+        self.intervals = intervals
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows X and targets y.

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from ridgefold.estimators.base import KernelRegressor
+from ridgefold.crossval import Folds
+from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.cross_validated import CrossValidatedModel
+from ridgefold.estimators.describe import TrainingGram
+from ridgefold.estimators.held_out import by_row
+from ridgefold.estimators.regressor import KernelRegressor
 from ridgefold.estimators.scoring import Truth
+from ridgefold.estimators.search import Choice
 from ridgefold.estimators.splits import folds_of
-from ridgefold.estimators.validation import check_training_data, unchanged_on_error
+from ridgefold.estimators.validation import (
+    TrainingData,
+    check_training_data,
+    unchanged_on_error,
+)
 from ridgefold.linalg import Array
+
+_MOST_FOLDS = 50
+"""With more folds, one model a fold takes more room than the rows."""
 
 
 class _CrossValidatedRegressor(
@@ -48,6 +61,45 @@ class _CrossValidatedRegressor(
             self._set_coefficients(one_target)
             self._set_held_out(self.held_out_predictions_)
         return self
+
+    def _fit_choice(
+        self,
+        data: TrainingData,
+        targets: Array,
+        gram: TrainingGram,
+        choice: Choice,
+        folds: Folds,
+    ) -> None:
+        usable = folds.complement and folds.disjoint and len(folds.stacked) == folds.n_rows
+        method = self._interval_method()
+        if method == "cv+" and not (usable and len(folds) <= _MOST_FOLDS):
+            raise InvalidInputError(
+                f'intervals="cv+" needs a cv of at most {_MOST_FOLDS} folds that holds every row '
+                f"out once, got cv={self.cv!r}: use "
+                'intervals="jackknife+" (an n × n matrix), or another cv'
+            )
+        by_folds = method == "cv+" or (
+            self.intervals == "auto" and usable and len(folds) <= _MOST_FOLDS
+        )
+        held_out = by_row(folds, choice.predictions) if by_folds else None
+        self._solve_with_intervals(
+            data,
+            targets,
+            gram,
+            choice.alphas,
+            folds=folds if by_folds else None,
+            held_out=held_out,
+        )
+
+    def _interval_method(self) -> str | None:
+        if isinstance(self.intervals, str) and self.intervals == "auto":
+            return None
+        return super()._interval_method()
+
+    _further_state: Mapping[str, Any] = {
+        **CrossValidatedModel._further_state,
+        **KernelRegressor._further_state,
+    }
 
     def _held_out_columns(self) -> Array:
         held_out = self.held_out_predictions_
@@ -105,6 +157,11 @@ class KernelRidgeCV(_CrossValidatedRegressor):
         As in :class:`KernelRidge`.
     verbose : int, default=0
         1 shows a progress bar.
+    intervals : {"auto", "cv+", "jackknife+", None}, default="auto"
+        What to keep for :meth:`predict_interval`: "cv+" the models without one fold of `cv`, one
+        number a row and fold, at almost no cost; "jackknife+" those without one row, an n × n
+        matrix; None nothing. "auto" is "cv+" where every row is held out exactly once by fewer
+        than 50 folds, else nothing.
 
     Attributes
     ----------
@@ -117,7 +174,7 @@ class KernelRidgeCV(_CrossValidatedRegressor):
         that several folds test have the mean, rows that none tests NaN.
     cv_plan_, plan_ : Plan
         How the cross-validation and the last fit were computed, and what else was possible.
-    dual_coef_, intercept_, X_fit_
+    dual_coef_, intercept_, X_fit_, intervals_
         As in :class:`KernelRidge`.
 
     Examples
@@ -153,6 +210,7 @@ class KernelRidgeCV(_CrossValidatedRegressor):
         tol: float | None = None,
         memory_budget: Any = "auto",
         verbose: int = 0,
+        intervals: str | None = "auto",
     ) -> None:
         self.alphas = alphas
         self.kernel = kernel
@@ -173,6 +231,7 @@ class KernelRidgeCV(_CrossValidatedRegressor):
         self.tol = tol
         self.memory_budget = memory_budget
         self.verbose = verbose
+        self.intervals = intervals
 
 
 class LSSVMRegressorCV(_CrossValidatedRegressor):
@@ -183,7 +242,8 @@ class LSSVMRegressorCV(_CrossValidatedRegressor):
     Parameters
     ----------
     alphas, kernel, gamma, length_scale, degree, coef0, kernel_params, cv, scoring, method, \
-search, alpha_per_target, one_standard_error, weighted_scores, solver, tol, memory_budget, verbose
+search, alpha_per_target, one_standard_error, weighted_scores, solver, tol, memory_budget, \
+verbose, intervals
         As in :class:`KernelRidgeCV`.
     fit_intercept : bool, default=True
     """
@@ -210,6 +270,7 @@ search, alpha_per_target, one_standard_error, weighted_scores, solver, tol, memo
         tol: float | None = None,
         memory_budget: Any = "auto",
         verbose: int = 0,
+        intervals: str | None = "auto",
     ) -> None:
         self.alphas = alphas
         self.kernel = kernel
@@ -230,3 +291,4 @@ search, alpha_per_target, one_standard_error, weighted_scores, solver, tol, memo
         self.tol = tol
         self.memory_budget = memory_budget
         self.verbose = verbose
+        self.intervals = intervals

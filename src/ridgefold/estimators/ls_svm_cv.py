@@ -7,9 +7,20 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 
+from ridgefold.estimators.calibration import fit_curves
 from ridgefold.estimators.cross_validated import CrossValidatedModel
-from ridgefold.estimators.ls_svm import label_targets, labels_of, require_classes
+from ridgefold.estimators.ls_svm import (
+    class_numbers,
+    has_probability,
+    label_targets,
+    labels_of,
+    probabilities_of,
+    require_classes,
+    require_curves,
+    row_counts,
+)
 from ridgefold.estimators.scoring import Truth
 from ridgefold.estimators.splits import folds_of
 from ridgefold.estimators.validation import check_training_data, unchanged_on_error
@@ -32,6 +43,10 @@ one_standard_error, weighted_scores, solver, tol, memory_budget, verbose
         None: the share of all held-out rows that are classified rightly. A scikit-learn name
         ("balanced_accuracy", "roc_auc", …): from held-out decision values, averaged over folds.
         A callable: ``scoring(labels, predicted_labels)`` on all held-out rows.
+    probability : bool, default=False
+        Make :meth:`predict_proba` available, calibrated on the held-out decision values that the
+        search has computed. :meth:`predict` goes by the sign of the decision, so that a class may
+        be predicted at a probability below one half.
 
     Attributes
     ----------
@@ -42,6 +57,8 @@ one_standard_error, weighted_scores, solver, tol, memory_budget, verbose
         The class of every row by the model that did not see it; None for rows in no test set.
     held_out_decisions_ : array of shape (n_rows,) or (n_rows, n_classes)
         The decision values behind them.
+    calibration_ : array of shape (n_columns, 2)
+        Slope and offset of the curve from decision values to probabilities, if asked for.
 
     Notes
     -----
@@ -71,6 +88,7 @@ one_standard_error, weighted_scores, solver, tol, memory_budget, verbose
         tol: float | None = None,
         memory_budget: Any = "auto",
         verbose: int = 0,
+        probability: bool = False,
     ) -> None:
         self.alphas = alphas
         self.kernel = kernel
@@ -91,6 +109,7 @@ one_standard_error, weighted_scores, solver, tol, memory_budget, verbose
         self.tol = tol
         self.memory_budget = memory_budget
         self.verbose = verbose
+        self.probability = probability
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Choose kernel and alpha by cross-validation, then fit on all rows."""
@@ -98,7 +117,8 @@ one_standard_error, weighted_scores, solver, tol, memory_budget, verbose
             data = check_training_data(self, X, y, sample_weight, numeric_targets=False)
             score_data = data
             data, targets, classes = label_targets(self, data, self.class_weight)
-            labels = np.asarray(classes)[self._codes(data.namespace.to_numpy(targets))]
+            codes = class_numbers(data.namespace.to_numpy(targets))
+            labels = np.asarray(classes)[codes]
             folds = folds_of(self.cv, data.X, labels, classifier=True, groups=groups)
             truth = Truth(
                 folds,
@@ -109,21 +129,21 @@ one_standard_error, weighted_scores, solver, tol, memory_budget, verbose
             self._choose_and_fit(data, targets, folds, truth)
             self.classes_ = classes
             self._set_coefficients(one_target=targets.shape[1] == 1)
-            self._set_held_out(self.held_out_predictions_)
+            decisions = self.held_out_predictions_
+            self._set_held_out(decisions)
+            self.__dict__.pop("calibration_", None)
+            if self.probability:
+                numbers = data.namespace.to_numpy(decisions)
+                weights = row_counts(sample_weight, len(codes))
+                self.calibration_ = fit_curves(numbers, codes, weights)
         return self
-
-    @staticmethod
-    def _codes(columns: np.ndarray) -> np.ndarray:
-        """Class numbers from columns of ±1."""
-        if columns.shape[1] == 1:
-            return np.asarray(columns[:, 0] > 0, dtype=int)
-        return np.asarray(np.argmax(columns, axis=1))
 
     def _held_out_columns(self) -> Array:
         decisions = self.held_out_decisions_
         return decisions[:, None] if decisions.ndim == 1 else decisions
 
     def _set_held_out(self, columns: Array) -> None:
+        require_classes(self.classes_, int(columns.shape[1]))
         labels = labels_of(self.classes_, columns)
         numbers = namespace_of(columns).to_numpy(columns)
         untested = np.isnan(numbers[:, 0])
@@ -136,20 +156,35 @@ one_standard_error, weighted_scores, solver, tol, memory_budget, verbose
     _further_state: Mapping[str, Any] = {
         **CrossValidatedModel._further_state,
         "classes": np.ndarray,
+        "calibration": np.ndarray | None,
     }
 
     def _state(self) -> dict[str, Any]:
-        return {**super()._state(), "classes": self.classes_}
+        return {
+            **super()._state(),
+            "classes": self.classes_,
+            "calibration": getattr(self, "calibration_", None),
+        }
 
     def _restore(self, state: Mapping[str, Any]) -> None:
         self.classes_ = state.get("classes")
         super()._restore(state)
-        require_classes(self.classes_, self._model.intercept.shape[0])
+        if state["calibration"] is not None:
+            n_targets = self._model.intercept.shape[0]
+            self.calibration_ = require_curves(state["calibration"], n_targets)
 
     def decision_function(self, X: Any) -> Array:
         """Decision values: one a row for two classes (positive: the second), else one a class."""
         values = self._decision(X)
         return values[:, 0] if values.shape[1] == 1 else values
+
+    @available_if(has_probability)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of every class, calibrated on the held-out decision values of the search.
+
+        Platt's curve, one a class against the others; see :mod:`ridgefold.estimators.calibration`.
+        """
+        return probabilities_of(self._decision(X), self.calibration_)
 
     def predict(self, X: Any) -> Array:
         """The class of each row."""

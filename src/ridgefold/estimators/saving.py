@@ -60,6 +60,7 @@ class Storable(BaseEstimator):
         path: str | PathLike[str],
         *,
         dtype: str | None = None,
+        intervals: bool = True,
         notes: Mapping[str, str] | None = None,
     ) -> None:
         """Write the fitted model to a file that :func:`ridgefold.load` reads.
@@ -74,13 +75,16 @@ class Storable(BaseEstimator):
         dtype : {None, "float32"}
             "float32" halves the file: rows and coefficients are rounded to seven digits, and
             the loaded model computes in float32.
+        intervals : bool, default=True
+            False leaves out what `predict_interval` needs (one number a row and fold for CV+, an
+            n × n matrix for jackknife+).
         notes : dict of str to str, optional
             Kept in the file as they are; ``ridgefold inspect`` shows them.
         """
         check_is_fitted(self)
         if dtype not in (None, "float32"):
             raise InvalidInputError(f'dtype must be None or "float32", got {dtype!r}')
-        contents = pack_estimator(self, single=dtype == "float32")
+        contents = pack_estimator(self, single=dtype == "float32", intervals=intervals)
         write_model(path, contents, notes)
         if contents["left_out"]:
             left_out = ", ".join(f"{key}={text}" for key, text in contents["left_out"].items())
@@ -92,7 +96,9 @@ class Storable(BaseEstimator):
             )
 
 
-def pack_estimator(model: Storable, *, single: bool = False) -> dict[str, Any]:
+def pack_estimator(
+    model: Storable, *, single: bool = False, intervals: bool = True
+) -> dict[str, Any]:
     """An estimator as a tree of values."""
     name = type(model).__name__
     if name not in STORABLE or type(model) is not _class(name):
@@ -108,6 +114,8 @@ def pack_estimator(model: Storable, *, single: bool = False) -> dict[str, Any]:
         except UnsupportedInputError:
             left_out[key] = " ".join(repr(value).split())[:200]
     state = model._state()
+    if not intervals and "intervals" in state:
+        state["intervals"] = None
     if single:
         state.update({key: as_single(state[key]) for key in SINGLE if key in state})
     return {

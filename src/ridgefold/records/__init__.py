@@ -1,9 +1,19 @@
 """What the parts hand to each other: frozen dataclasses without behaviour."""
 
 from ridgefold.records.cost import Cost
+from ridgefold.records.intervals import Intervals
 from ridgefold.records.model import FittedModel
 from ridgefold.records.plan import Plan, Rejection
 from ridgefold.records.problem import FoldShape, Problem
 from ridgefold.records.resources import Resources
 
-__all__ = ["Cost", "FittedModel", "FoldShape", "Plan", "Problem", "Rejection", "Resources"]
+__all__ = [
+    "Cost",
+    "FittedModel",
+    "FoldShape",
+    "Intervals",
+    "Plan",
+    "Problem",
+    "Rejection",
+    "Resources",
+]

@@ -1,0 +1,267 @@
+"""What the kernel regressors share: targets that are numbers, and prediction intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ridgefold.crossval import Folds
+from ridgefold.engine.intervals import interval_from_models
+from ridgefold.engine.leave_one_out import leave_one_out_models
+from ridgefold.errors import BudgetError, InvalidInputError, ModelFileError
+from ridgefold.estimators.base import KernelModel
+from ridgefold.estimators.describe import TrainingGram
+from ridgefold.estimators.held_out import held_out_predictions, shuffled_folds
+from ridgefold.estimators.validation import TrainingData, check_alpha, check_new_rows
+from ridgefold.linalg import Array, namespace_of
+from ridgefold.linalg.blocks import row_blocks
+from ridgefold.planning import available_resources
+from ridgefold.records import Intervals
+
+_FOLDS = 10
+"""Folds of CV+ for a model that was not cross-validated."""
+_BLOCK_BYTES = 64e6
+
+
+class KernelRegressor(KernelModel):
+    """Targets are numbers, one column or several."""
+
+    intervals: Any
+
+    def _fit_numbers(self, data: TrainingData) -> None:
+        """Fit with this model's own kernel and alpha."""
+        one_target = data.y.ndim == 1
+        targets = data.y[:, None] if one_target else data.y
+        alphas = check_alpha(self.alpha, int(targets.shape[1]))
+        gram = self._gram(data.X)
+        folds, held_out = None, None
+        if self._interval_method() == "cv+":
+            folds = shuffled_folds(int(targets.shape[0]), _FOLDS)
+            held_out = held_out_predictions(
+                data,
+                targets,
+                gram,
+                alphas,
+                folds,
+                bias=bool(self.fit_intercept),
+                memory_budget=self.memory_budget,
+            )
+        self._solve_with_intervals(data, targets, gram, alphas, folds=folds, held_out=held_out)
+        self._set_coefficients(one_target)
+
+    def _predict_numbers(self, X: Any) -> Array:
+        values = self._decision(X)
+        return values[:, 0] if self.dual_coef_.ndim == 1 else values
+
+    # -- intervals -----------------------------------------------------------------------
+
+    def _interval_method(self) -> str | None:
+        """The kind of intervals to prepare for; None for none."""
+        if self.intervals in (None, "cv+", "jackknife+"):
+            return None if self.intervals is None else str(self.intervals)
+        raise InvalidInputError(
+            f'intervals must be None, "cv+" or "jackknife+", got {self.intervals!r}'
+        )
+
+    def _solve_with_intervals(
+        self,
+        data: TrainingData,
+        targets: Array,
+        gram: TrainingGram,
+        alphas: np.ndarray,
+        *,
+        folds: Folds | None = None,
+        held_out: np.ndarray | None = None,
+    ) -> None:
+        """Fit, and keep what intervals need: with folds CV+, else what `intervals` asks for.
+
+        The model without a fold is the model of all rows with the targets of the fold replaced
+        by its own predictions of them. So the fold models are further columns of the same
+        system, solved with the factorisation that there is anyway.
+        """
+        self.intervals_: Intervals | None = None
+        if folds is not None and held_out is not None:
+            further = _targets_without_folds(data, targets, folds, held_out)
+            model = self._solve_with(data, targets, gram, alphas, further)
+            numbers = data.namespace.to_numpy(targets)
+            groups = np.full(folds.n_rows, -1)
+            for k, rows in enumerate(folds.test):
+                groups[rows] = k
+            counted = _rows_that_count(data)
+            residuals = data.namespace.asarray((numbers - held_out)[counted], data.like)
+            assert model is not None
+            self.intervals_ = Intervals("cv+", model, residuals, groups[counted])
+            return
+        if self._interval_method() == "jackknife+":
+            self._require_one_alpha(alphas)
+            self._require_room(int(targets.shape[0]), data)
+        self._solve_with(data, targets, gram, alphas)
+        if self._interval_method() == "jackknife+":
+            self.intervals_ = leave_one_out_models(
+                gram, targets, float(alphas[0]), data.weights, bool(self.fit_intercept)
+            )
+
+    @staticmethod
+    def _require_one_alpha(alphas: np.ndarray) -> None:
+        if len(np.unique(alphas)) > 1 or alphas[0] <= 0:
+            raise InvalidInputError(
+                'intervals="jackknife+" needs one alpha > 0 for all targets, got '
+                f'{np.unique(alphas).tolist()}: use intervals="cv+", or one model a target'
+            )
+
+    def _require_room(self, n: int, data: TrainingData) -> None:
+        needed = 2.0 * n**2 * data.namespace.itemsize(data.like)
+        budget = available_resources(self.memory_budget).memory_bytes
+        if needed > budget:
+            raise BudgetError(
+                f'intervals="jackknife+" keeps an n × n matrix, which takes {needed / 1e9:.3g} GB '
+                f"to make, and the budget is {budget / 1e9:.3g} GB: use "
+                'intervals="cv+" (n numbers a fold), or fewer rows'
+            )
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
+        """An interval for each row of X that should hold the target with probability `coverage`.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_columns)
+        coverage : float, default=0.9
+            Between 0 and 1. The guarantee for rows drawn like the training rows is 2·coverage − 1
+            (CV+: less a little), for any distribution; in practice it is close to `coverage`.
+
+        Returns
+        -------
+        lower, upper : arrays with the shape of `predict`
+            Infinite where there are too few training rows for the coverage.
+
+        Notes
+        -----
+        Exact CV+ or jackknife+ (Barber, Candès, Ramdas and Tibshirani 2021), as the argument
+        `intervals` says. Choosing alpha and kernel on the same rows, or weights that differ, are
+        outside the guarantee.
+        """
+        check_is_fitted(self, "X_fit_")
+        if (
+            isinstance(coverage, bool)
+            or not isinstance(coverage, (int, float, np.number))
+            or not 0 < coverage < 1
+        ):
+            raise InvalidInputError(f"coverage must lie between 0 and 1, got {coverage!r}")
+        if self.intervals_ is None:
+            raise InvalidInputError(self._why_no_intervals())
+        X = check_new_rows(self, X, self.X_fit_)
+        lower, upper = self._interval_columns(X, float(coverage))
+        namespace = namespace_of(self.dual_coef_)
+        ends = [namespace.asarray(end, self.dual_coef_) for end in (lower, upper)]
+        if self.dual_coef_.ndim == 1:
+            ends = [end[:, 0] for end in ends]
+        return ends[0], ends[1]
+
+    def _why_no_intervals(self) -> str:
+        n = int(self.X_fit_.shape[0])
+        if hasattr(self, "compression_bound_"):
+            return (
+                "a compressed model has no intervals: the models without some rows need all of "
+                "them; ask the model that it came from"
+            )
+        return (
+            f"nothing was kept to predict intervals with (intervals={self.intervals!r}): fit with "
+            f'intervals="cv+" ({_FOLDS * n:,} numbers more for these {n:,} rows) or '
+            f'intervals="jackknife+" ({n * n:,})'
+        )
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def _interval_columns(self, X: Array, coverage: float) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper ends in blocks of bounded memory, shape (n_new, t)."""
+        kept = self.intervals_
+        assert kept is not None
+        namespace = namespace_of(self.dual_coef_)
+        t = int(self._model.intercept.shape[0])
+        residuals = namespace.to_numpy(kept.residuals).astype(np.float64)
+        groups = np.asarray(kept.groups)
+        lower = np.empty((int(X.shape[0]), t))
+        upper = np.empty_like(lower)
+        predict = self._predictor()
+        budget = available_resources(self.memory_budget).memory_bytes
+        per_row = 8.0 * 5 * (len(groups) + 1)
+        for rows in row_blocks(int(X.shape[0]), per_row, min(_BLOCK_BYTES, budget / 4)):
+            part = X[rows, ...]
+            values = namespace.to_numpy(predict(part, kept.model)).astype(np.float64)
+            centre = None
+            if kept.method == "jackknife+":
+                centre = namespace.to_numpy(predict(part, self._model)).astype(np.float64)
+            for j in range(t):
+                if centre is None:
+                    left_out = values[:, j::t][:, groups]
+                else:
+                    left_out = centre[:, j : j + 1] - values[:, groups] * residuals[None, :, j]
+                lower[rows, j], upper[rows, j] = interval_from_models(
+                    left_out, residuals[:, j], coverage
+                )
+        return lower, upper
+
+    # -- model files ---------------------------------------------------------------------
+
+    _further_state: Mapping[str, Any] = {"intervals": Intervals | None}
+
+    def _state(self) -> dict[str, Any]:
+        return {**super()._state(), "intervals": self.intervals_}
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        super()._restore(state)
+        self.intervals_ = state["intervals"]
+        if self.intervals_ is not None:
+            self._require_usable_intervals(self.intervals_)
+
+    def _require_usable_intervals(self, kept: Intervals) -> None:
+        wrong = ModelFileError("model.state.intervals does not fit the model")
+        arrays = [kept.model.dual_coef, kept.model.intercept, kept.residuals]
+        arrays += [] if kept.model.primal_coef is None else [kept.model.primal_coef]
+        dtype = self._model.dual_coef.dtype
+        if not all(
+            isinstance(a, np.ndarray) and a.dtype == dtype and np.all(np.isfinite(a))
+            for a in arrays
+        ):
+            raise wrong
+        groups = kept.groups
+        if not isinstance(groups, np.ndarray) or groups.dtype.kind != "i" or groups.ndim != 1:
+            raise wrong
+        t, columns = self._model.intercept.shape[0], kept.model.intercept.size
+        models = columns if kept.method == "jackknife+" else columns // t
+        good = (
+            kept.method in ("cv+", "jackknife+")
+            and len(groups) > 0
+            and groups.min() >= 0
+            and groups.max() < models
+            and kept.residuals.shape == (len(groups), t)
+            and kept.model.dual_coef.shape == (self.X_fit_.shape[0], columns)
+            and kept.model.intercept.shape == (columns,)
+            and (kept.method == "jackknife+" or columns == models * t)
+        )
+        ours, theirs = self._model.primal_coef, kept.model.primal_coef
+        if theirs is not None:
+            good = good and ours is not None and theirs.shape == (ours.shape[0], columns)
+        if not good:
+            raise wrong
+
+
+def _rows_that_count(data: TrainingData) -> np.ndarray:
+    """Rows of positive weight: the others are no part of the sample."""
+    if data.weights is None:
+        return np.arange(int(data.X.shape[0]))
+    return np.flatnonzero(data.namespace.to_numpy(data.weights) > 0)
+
+
+def _targets_without_folds(
+    data: TrainingData, targets: Array, folds: Folds, held_out: np.ndarray
+) -> Array:
+    """The targets of every fold's model: its own rows hold what it predicts for them."""
+    numbers = data.namespace.to_numpy(targets)
+    columns = np.tile(numbers, (1, len(folds)))
+    t = numbers.shape[1]
+    for k, rows in enumerate(folds.test):
+        columns[rows, k * t : (k + 1) * t] = held_out[rows]
+    return data.namespace.asarray(columns, data.like)

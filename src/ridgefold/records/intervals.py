@@ -1,0 +1,27 @@
+"""What prediction intervals are made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ridgefold.records.model import FittedModel
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Models without some of the rows, and how far off they were at those rows."""
+
+    method: str
+    """"cv+": `model` has one function for each fold and target, fold by fold. "jackknife+": one
+    for each row, the change of f(x) with that row's target."""
+    model: FittedModel = field(repr=False)
+    residuals: Any = field(repr=False)
+    """y − ŷ of rows by the model that did not see them, shape (m, n_targets)."""
+    groups: Any = field(repr=False)
+    """For each residual, the fold (or the row) that was left out, shape (m,)."""
+
+    @property
+    def kept_numbers(self) -> int:
+        """How many numbers are kept for intervals alone."""
+        return int(self.model.dual_coef.shape[0]) * int(self.model.dual_coef.shape[1])
