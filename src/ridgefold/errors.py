@@ -33,6 +33,10 @@ class BudgetError(RidgefoldError, MemoryError):
     """Nothing that could run fits the memory budget; the message names what would."""
 
 
+class TableError(InvalidInputError):
+    """A file of rows cannot be read, or lacks what was asked of it."""
+
+
 class ModelFileError(RidgefoldError, ValueError):
     """A file is no whole, unchanged model file; nothing of it was used."""
 
@@ -55,6 +59,10 @@ class SingularSystemWarning(ConditionWarning):
 
 class ConvergenceWarning(RidgefoldWarning):
     """An iterative solver stopped short of its tolerance; the message gives what it reached."""
+
+
+class UnknownLevelWarning(RidgefoldWarning):
+    """A column of categories holds some that the model has not seen."""
 
 
 class LeftOutWarning(RidgefoldWarning):

@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from ridgefold.cli.demo import demo
+from ridgefold.cli.exit_codes import CODES
+from ridgefold.cli.fit import fit
+from ridgefold.cli.inspect import inspect
+from ridgefold.cli.methods import methods
+from ridgefold.cli.predict import predict
 
 app = typer.Typer(
+    name="ridgefold",
     help="Kernel ridge regression and least-squares SVM.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    epilog="Exit codes: "
+    + "; ".join(f"{code} {meaning.split(':')[0]}" for code, meaning in CODES.items()),
 )
-app.command()(demo)
+for each in (fit, predict, inspect, methods, demo):
+    app.command()(each)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from ridgefold import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
 
 
 @app.callback()
-def _root() -> None:
-    """Kernel ridge regression and least-squares SVM."""
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Kernel ridge regression and least-squares SVM: tables in, models and predictions out."""
 
 
 def main() -> None:

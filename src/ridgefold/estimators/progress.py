@@ -14,6 +14,7 @@ def progress_bar(verbose: int, description: str) -> Iterator[Progress]:
     if not verbose:
         yield no_progress
         return
+    from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
@@ -22,6 +23,7 @@ def progress_bar(verbose: int, description: str) -> Iterator[Progress]:
         BarColumn(),
         TextColumn("{task.percentage:>3.0f}%"),
         TimeRemainingColumn(),
+        console=Console(stderr=True),
     ) as bar:
         task = bar.add_task(description, total=1.0)
         yield lambda share: bar.update(task, completed=share)

@@ -34,6 +34,7 @@ STORABLE: Mapping[str, str] = {
     "LSSVMClassifierCV": "ridgefold.estimators.ls_svm_cv",
     "LSSVMRegressor": "ridgefold.estimators.ls_svm",
     "LSSVMRegressorCV": "ridgefold.estimators.kernel_ridge_cv",
+    "TableModel": "ridgefold.estimators.table_model",
 }
 """Every estimator that a model file may name, and where it is defined."""
 SINGLE = ("rows", "model", "held_out", "intervals")
@@ -108,6 +109,8 @@ def pack_estimator(
         )
     parameters, left_out = {}, {}
     for key, value in model.get_params(deep=False).items():
+        if isinstance(value, Storable):
+            continue  # the fitted one is part of the state
         try:
             Packer().pack(value, f"{name}.{key}")
             parameters[key] = value
@@ -118,6 +121,10 @@ def pack_estimator(
         state["intervals"] = None
     if single:
         state.update({key: as_single(state[key]) for key in SINGLE if key in state})
+    for key, value in state.items():
+        if isinstance(value, Storable):
+            state[key] = pack_estimator(value, single=single, intervals=intervals)
+            left_out.update(state[key]["left_out"])
     return {
         "estimator": name,
         "parameters": parameters,

@@ -1,5 +1,6 @@
 """What the parts hand to each other: frozen dataclasses without behaviour."""
 
+from ridgefold.records.columns import CategoryColumn, NumberColumn, TableColumns
 from ridgefold.records.cost import Cost
 from ridgefold.records.intervals import Intervals
 from ridgefold.records.model import FittedModel
@@ -8,12 +9,15 @@ from ridgefold.records.problem import FoldShape, Problem
 from ridgefold.records.resources import Resources
 
 __all__ = [
+    "CategoryColumn",
     "Cost",
     "FittedModel",
     "FoldShape",
     "Intervals",
+    "NumberColumn",
     "Plan",
     "Problem",
     "Rejection",
     "Resources",
+    "TableColumns",
 ]

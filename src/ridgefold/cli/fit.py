@@ -1,0 +1,132 @@
+"""`ridgefold fit`: a table in, a tuned model file out."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from ridgefold.cli.exit_codes import command, require_free
+from ridgefold.cli.options import CommandOptions as Options
+from ridgefold.cli.options import say
+from ridgefold.cli.training import choose_model, read_training_table, summary_of
+from ridgefold.errors import InvalidInputError
+
+
+@command
+def fit(
+    data: Annotated[Path, typer.Argument(help="A .csv, .tsv, .parquet, .npy or .npz file.")],
+    target: Annotated[str, typer.Option("--target", "-t", help="The column to predict.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
+    task: Annotated[
+        str,
+        typer.Option(help="regression, classification, or auto: by what the target holds."),
+    ] = "auto",
+    kernel: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="rbf (the default), matern, laplacian, linear, polynomial, …; "
+            "given twice, the better one is chosen."
+        ),
+    ] = None,
+    alpha: Annotated[
+        float | None, typer.Option(help="Ridge; chosen by cross-validation if not given.")
+    ] = None,
+    length_scale: Annotated[
+        float | None,
+        typer.Option(help="Width of the kernel; chosen by cross-validation if not given."),
+    ] = None,
+    nu: Annotated[
+        float | None, typer.Option(help="Smoothness of the matern kernel: 0.5, 1.5 or 2.5.")
+    ] = None,
+    cv: Annotated[str, typer.Option(help="Number of folds, or loo for leave-one-out.")] = "5",
+    ignore: Annotated[
+        list[str] | None, typer.Option(help="A column to leave out; may be given again.")
+    ] = None,
+    categorical: Annotated[
+        list[str] | None,
+        typer.Option(help="A column of numbers that are categories; may be given again."),
+    ] = None,
+    missing: Annotated[
+        str,
+        typer.Option(
+            help="error: refuse missing values; drop: leave such rows out; fill: the mean for "
+            "numbers, a category of its own for text."
+        ),
+    ] = "error",
+    standardise: Annotated[
+        bool, typer.Option(help="Bring numbers to mean 0 and standard deviation 1.")
+    ] = True,
+    shuffle: Annotated[
+        bool,
+        typer.Option(help="Mix the rows before folds are cut: files are often sorted."),
+    ] = True,
+    seed: Annotated[int, typer.Option(help="Of the mixing.")] = 0,
+    intervals: Annotated[
+        str,
+        typer.Option(
+            help="What to keep for predict --coverage: auto or cv+ (a number a row and fold), "
+            "jackknife+ (rows × rows), none."
+        ),
+    ] = "auto",
+    float32: Annotated[
+        bool, typer.Option("--float32", help="Halve the model file: seven digits.")
+    ] = False,
+    memory: Options.Memory = "auto",
+    force: Options.Force = False,
+    quiet: Options.Quiet = False,
+    as_json: Options.Json = False,
+) -> None:
+    """Choose, fit and save a model of one column of a table.
+
+    Kernel width and ridge are chosen by exact cross-validation. Numbers are standardised and text
+    becomes categories inside the model file, so that raw tables can be predicted.
+    """
+    require_free(output, force)
+    started = time.perf_counter()
+    table = read_training_table(
+        data, target, ignore=ignore or [], missing=missing, task=task, quiet=quiet or as_json
+    )
+    order = np.arange(len(table.y))
+    if shuffle:
+        order = np.random.default_rng(seed).permutation(len(order))
+    from ridgefold.estimators.table_model import TableModel
+
+    inner = choose_model(
+        table.task,
+        kernels=kernel or ["rbf"],
+        alpha=alpha,
+        length_scale=length_scale,
+        nu=nu,
+        cv=_folds(cv),
+        intervals=_intervals(intervals),
+        memory=memory,
+        verbose=not (quiet or as_json),
+    )
+    model = TableModel(
+        inner, standardise=standardise, categorical=categorical or (), missing=missing
+    ).fit(table.frame[order], table.y[order])
+    notes = {"target": target, "task": table.task, "data": data.name}
+    model.save(output, dtype="float32" if float32 else None, notes=notes)
+    summary: dict[str, Any] = {
+        **summary_of(model, table.y[order], target, table.task),
+        "seconds": round(time.perf_counter() - started, 2),
+        "model": str(output),
+        "model_bytes": output.stat().st_size,
+    }
+    say(summary, quiet=quiet, as_json=as_json, title=f"{target} from {data.name}")
+
+
+def _folds(text: str) -> int | str:
+    if text == "loo" or (text.isascii() and text.isdigit()):
+        return "loo" if text == "loo" else int(text)
+    raise InvalidInputError(f"--cv must be a number of folds or loo, got {text!r}")
+
+
+def _intervals(text: str) -> str | None:
+    if text not in ("auto", "cv+", "jackknife+", "none"):
+        raise InvalidInputError(f"--intervals must be auto, cv+, jackknife+ or none, got {text!r}")
+    return None if text == "none" else text

@@ -1,0 +1,72 @@
+"""`ridgefold inspect`: what is in a model file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ridgefold.cli.exit_codes import command
+from ridgefold.cli.options import CommandOptions as Options
+from ridgefold.cli.options import say
+
+_MOST_COLUMNS = 12
+
+
+@command
+def inspect(
+    model: Annotated[Path, typer.Argument(help="A model file.")],
+    as_json: Options.Json = False,
+) -> None:
+    """Show what a model file holds, after checking every bit of it. Nothing in it is run."""
+    from ridgefold.estimators.saving import unpack_estimator
+    from ridgefold.storage import read_model
+    from ridgefold.storage.model_file import named_in_errors
+
+    contents = read_model(model)
+    with named_in_errors(model):
+        fitted = unpack_estimator(contents.model)
+    summary: dict[str, Any] = {
+        "file": f"{contents.file_bytes:,} bytes, format {contents.format_version}, SHA-256 right",
+        **_model_summary(fitted),
+        "notes": dict(contents.notes) or None,
+        "left out": dict(contents.model["left_out"]) or None,
+        "written by": dict(contents.written_by),
+        "arrays": {
+            array.name: f"{array.dtype}, {' × '.join(map(str, array.shape)) or 'one number'}"
+            for array in contents.arrays
+            if as_json or array.n_bytes > contents.file_bytes / 100
+        },
+    }
+    say(summary, quiet=False, as_json=as_json, title=str(model))
+
+
+def _model_summary(fitted: Any) -> dict[str, Any]:
+    inner = getattr(fitted, "model_", fitted)
+    columns = getattr(fitted, "columns_", None)
+    names = list(columns.names) if columns else getattr(inner, "feature_names_in_", None)
+    kept = getattr(inner, "intervals_", None)
+    classes = getattr(inner, "classes_", None)
+    shown = None if names is None else [str(name) for name in names]
+    if shown is not None and len(shown) > _MOST_COLUMNS:
+        shown = [*shown[:_MOST_COLUMNS], f"and {len(shown) - _MOST_COLUMNS} more"]
+    return {
+        "model": type(inner).__name__,
+        "kernel": repr(inner.kernel_),
+        "alpha": repr(getattr(inner, "alpha_", inner.get_params().get("alpha"))),
+        "training rows": int(inner.X_fit_.shape[0]),
+        "columns": shown if shown is not None else int(inner.n_features_in_),
+        "classes": None if classes is None else [str(label) for label in classes],
+        "missing values": columns.missing if columns else None,
+        "held-out score": getattr(inner, "best_score_", None),
+        "cross-validation": inner.cv_plan_.method if hasattr(inner, "cv_plan_") else None,
+        "solver": inner.plan_.method,
+        "intervals": (
+            None
+            if not hasattr(inner, "intervals_")
+            else "none kept"
+            if kept is None
+            else f"{kept.method}, {kept.kept_numbers:,} numbers"
+        ),
+    }

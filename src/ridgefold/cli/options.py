@@ -1,0 +1,89 @@
+"""Options that several commands have, and how results are shown."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+
+class CommandOptions:
+    """Types of the shared options."""
+
+    Memory = Annotated[
+        str, typer.Option(help="Most memory to use, as 4GB; auto is a share of what is free.")
+    ]
+    Force = Annotated[bool, typer.Option("--force", "-f", help="Replace files that are there.")]
+    Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
+    Json = Annotated[
+        bool, typer.Option("--json", help="Print one JSON object on stdout instead of text.")
+    ]
+
+
+_LABELS = {
+    "held_out_rmse": "held-out error (RMSE)",
+    "rmse_of_the_mean": "error of predicting the mean",
+    "held_out_r2": "held-out R²",
+    "held_out_accuracy": "held-out accuracy",
+    "cross_validation": "cross-validation",
+    "model_bytes": "bytes",
+}
+
+
+def messages() -> Console:
+    """For progress and notes: stderr, so that results can be piped."""
+    return Console(stderr=True, soft_wrap=True)
+
+
+def say(summary: Mapping[str, Any], *, quiet: bool, as_json: bool, title: str) -> None:
+    """Show a result: as JSON, as a table, or not at all."""
+    if as_json:
+        sys.stdout.write(json.dumps(_plain(summary), ensure_ascii=False) + "\n")
+        return
+    if quiet:
+        return
+    table = Table(title=plain_text(title), title_justify="left", show_header=False, box=None)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for name, value in summary.items():
+        if value is not None:
+            table.add_row(_LABELS.get(name, name.replace("_", " ")), plain_text(_words(value)))
+    Console().print(table)
+
+
+def plain_text(text: str) -> Any:
+    """Text from data or files as it is: no markup, no control characters."""
+    from rich.text import Text
+
+    return Text("".join(c if c.isprintable() or c == "\n" else "�" for c in text))
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, Mapping):
+        return "\n".join(f"{key}: {_words(item)}" for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(_words(item) for item in value)
+    return str(value)
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no NaN and no infinity."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value

@@ -1,0 +1,224 @@
+"""`ridgefold predict`: a model file and a table in, predictions out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from ridgefold.cli.exit_codes import command, require_free
+from ridgefold.cli.options import CommandOptions as Options
+from ridgefold.cli.options import messages, say
+from ridgefold.cli.training import find_columns
+from ridgefold.errors import InvalidInputError
+
+
+@command
+def predict(
+    model: Annotated[Path, typer.Argument(help="A model file that ridgefold wrote.")],
+    data: Annotated[Path, typer.Argument(help="A .csv, .tsv, .parquet, .npy or .npz file.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="A .csv or .parquet file; CSV on stdout if not given."),
+    ] = None,
+    coverage: Annotated[
+        float | None,
+        typer.Option(help="Add the ends of intervals that should hold this share, as 0.9."),
+    ] = None,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Add a column for each class.")
+    ] = False,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="A column of the data to copy to the output; may be given again."),
+    ] = None,
+    keep_all: Annotated[
+        bool, typer.Option("--keep-all", help="Copy all columns of the data.")
+    ] = False,
+    memory: Options.Memory = "auto",
+    force: Options.Force = False,
+    quiet: Options.Quiet = False,
+    as_json: Options.Json = False,
+) -> None:
+    """Predict the rows of a table, a block at a time: files larger than the memory are fine."""
+    if output is not None:
+        require_free(output, force)
+    elif as_json:
+        raise InvalidInputError("--json needs --output: both write to stdout")
+    if coverage is not None and not 0 < coverage < 1:
+        raise InvalidInputError(f"--coverage must lie between 0 and 1, got {coverage:g}")
+    started = time.perf_counter()
+    import pyarrow as pa
+
+    from ridgefold.estimators.saving import load
+    from ridgefold.storage.results import writing
+    from ridgefold.storage.tables import open_table
+
+    fitted = load(model)
+    _within(fitted, memory)
+    predictor = _Predictor(fitted, coverage, probabilities)
+    file = open_table(data)
+    names = file.names()
+    kept = list(names) if keep_all else list(keep or [])
+    find_columns(kept, names, "--keep")
+    inputs = predictor.input_names(names)
+    find_columns(inputs, names, f"the model {model.name} needs the column")
+    columns = [*kept, *(name for name in inputs if name not in kept)]
+    # What is only copied is copied as text, cell by cell.
+    types = {name: pa.string() for name in kept} | predictor.input_types()
+    n_rows = n_missing = 0
+    with writing(output) as write, _progress(quiet or as_json or output is None) as share:
+        for table in file.batches(columns, {n: types[n] for n in columns if n in types}, share):
+            if table.num_rows == 0:
+                continue
+            results = predictor(table)
+            copied = table.select(kept)
+            if not kept and predictor.may_skip_rows:
+                # A line with nothing on it is none to many readers of CSV.
+                numbers = np.arange(n_rows + 1, n_rows + 1 + table.num_rows)
+                copied = pa.table({"row": numbers})
+            n_rows += table.num_rows
+            n_missing += results[0][1].null_count
+            write(_joined(copied, results))
+        if n_rows == 0:
+            raise InvalidInputError(f"{str(data)!r} has no rows to predict")
+    summary = {
+        "rows": n_rows,
+        "rows_without_prediction": n_missing or None,
+        "seconds": round(time.perf_counter() - started, 2),
+        "output": "stdout" if output is None else str(output),
+    }
+    if output is not None:
+        say(summary, quiet=quiet, as_json=as_json, title=f"{data.name} by {model.name}")
+
+
+def _within(fitted: Any, memory: str) -> None:
+    """Predict within a memory budget of the reader's, not of who fitted the model."""
+    from ridgefold.planning import available_resources
+
+    available_resources(memory)  # a typed error for what cannot be read
+    getattr(fitted, "model_", fitted).memory_budget = memory
+
+
+def _joined(kept: Any, results: Sequence[tuple[str, Any]]) -> Any:
+    taken = set(kept.column_names)
+    for name, values in results:
+        while name in taken:
+            name = f"{name}_"  # noqa: PLW2901 - a column of the data has the name already
+        taken.add(name)
+        kept = kept.append_column(name, values)
+    return kept
+
+
+class _Predictor:
+    """Columns of results for a table, whatever kind of model was saved."""
+
+    def __init__(self, fitted: Any, coverage: float | None, probabilities: bool) -> None:
+        self._fitted, self._coverage, self._probabilities = fitted, coverage, probabilities
+        self._columns = getattr(fitted, "columns_", None)
+        # Columns are found by name here: the model gets plain numbers.
+        names = vars(fitted).pop("feature_names_in_", None)
+        self._names = None if names is None else [str(name) for name in names]
+        if coverage is not None and not hasattr(fitted, "predict_interval"):
+            raise InvalidInputError("--coverage is for regression: this model predicts classes")
+        if probabilities and not hasattr(fitted, "predict_proba"):
+            raise InvalidInputError(
+                "--probabilities needs a classifier fitted with probability=True (ridgefold fit "
+                "does so)"
+            )
+
+    def input_names(self, available: Sequence[str]) -> list[str]:
+        """Columns that the model reads: by name, or all in order if it knows no names."""
+        if self._columns is not None:
+            return list(self._columns.names)
+        if self._names is not None:
+            return self._names
+        if len(available) != self._fitted.n_features_in_:
+            raise InvalidInputError(
+                f"the model takes {self._fitted.n_features_in_} columns and knows no names, but "
+                f"the table has {len(available)} columns"
+            )
+        return list(available)
+
+    @property
+    def may_skip_rows(self) -> bool:
+        """Whether rows with missing values have no prediction."""
+        return self._columns is not None and self._columns.missing == "drop"
+
+    def input_types(self) -> dict[str, Any]:
+        """Types that the model's columns must have, so that they need not be guessed."""
+        import pyarrow as pa
+
+        from ridgefold.records import NumberColumn
+
+        if self._columns is None:
+            return {}
+        return {
+            column.name: pa.float64() if isinstance(column, NumberColumn) else pa.string()
+            for column in self._columns.columns
+        }
+
+    def __call__(self, table: Any) -> list[tuple[str, Any]]:
+        import pyarrow as pa
+
+        rows: Any = table.select(self.input_names(table.column_names))
+        if self._columns is None:
+            rows = np.column_stack([column.to_numpy() for column in rows.itercolumns()])
+        results = []
+        for name, values in self._values(rows):
+            missing = (
+                np.isnan(values)
+                if values.dtype.kind == "f"
+                else np.asarray([value is None for value in values])
+                if values.dtype.kind == "O"
+                else None
+            )
+            results.append((name, pa.array(values, mask=missing)))
+        return results
+
+    def _values(self, rows: Any) -> Iterator[tuple[str, np.ndarray]]:
+        predicted = np.asarray(self._fitted.predict(rows))
+        if predicted.ndim == 1:
+            yield "prediction", predicted
+        else:
+            for j in range(predicted.shape[1]):
+                yield f"prediction_{j}", predicted[:, j]
+        if self._coverage is not None:
+            ends = self._fitted.predict_interval(rows, self._coverage)
+            for name, end in zip(("lower", "upper"), ends, strict=True):
+                if end.ndim == 1:
+                    yield name, end
+                else:
+                    for j in range(end.shape[1]):
+                        yield f"{name}_{j}", end[:, j]
+        if self._probabilities:
+            classes = getattr(self._fitted, "model_", self._fitted).classes_
+            values = self._fitted.predict_proba(rows)
+            for j, label in enumerate(classes):
+                yield f"probability of {label}", values[:, j]
+
+
+@contextmanager
+def _progress(silent: bool) -> Iterator[Any]:
+    """A bar with the time left, on stderr; nothing where nobody looks."""
+    console = messages()
+    if silent or not console.is_terminal:
+        yield lambda share: None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    with Progress(
+        TextColumn("predicting"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    ) as bar:
+        task = bar.add_task("", total=1.0)
+        yield lambda share: bar.update(task, completed=share)

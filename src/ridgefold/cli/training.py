@@ -1,0 +1,207 @@
+"""From a file and options to a model: what `ridgefold fit` decides."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from ridgefold.cli.options import messages
+from ridgefold.errors import InvalidInputError, TableError
+from ridgefold.storage.tables import open_table
+
+_TASKS = ("auto", "regression", "classification")
+
+
+@dataclass(frozen=True)
+class TrainingTable:
+    """Columns to learn from, and targets."""
+
+    frame: nw.DataFrame[Any]
+    y: np.ndarray
+    task: str
+
+
+def find_columns(wanted: Collection[str], names: Sequence[str], option: str) -> None:
+    """Every wanted column is there; else an error that offers the nearest names."""
+    for name in wanted:
+        if name not in names:
+            folded = {known.casefold(): known for known in names}
+            near = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)
+            listed = ", ".join(repr(known) for known in list(names)[:8])
+            more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+            hint = (
+                f"did you mean {' or '.join(repr(folded[n]) for n in near)}?"
+                if near
+                else f"there are {listed}{more}"
+            )
+            raise TableError(f"{option} {name!r}: there is no such column; {hint}")
+
+
+def read_training_table(
+    path: Path, target: str, *, ignore: Collection[str], missing: str, task: str, quiet: bool
+) -> TrainingTable:
+    """Read a table, and separate the target from the columns to learn from."""
+    if task not in _TASKS:
+        raise InvalidInputError(f"--task must be {', '.join(_TASKS)}, got {task!r}")
+    file = open_table(path)
+    names = file.names()
+    find_columns([target], names, "--target")
+    find_columns(ignore, names, "--ignore")
+    used = [name for name in names if name not in ignore and name != target]
+    if not used:
+        raise TableError("no column is left to learn from: --ignore names all but the target")
+    frame = nw.from_native(file.read([*used, target]), eager_only=True)
+    y = frame[target]
+    known = ~np.asarray(y.is_null().to_numpy(), dtype=bool)
+    if not known.all():
+        lost = int((~known).sum())
+        if missing == "error":
+            raise InvalidInputError(
+                f"the target {target!r} is missing in {lost} rows: fill them, or pass "
+                "--missing drop (or fill) to leave those rows out"
+            )
+        if not quiet:
+            messages().print(f"left out {lost:,} rows without a target", markup=False)
+        frame = frame[np.flatnonzero(known)]
+        y = frame[target]
+    if len(frame) < 2:
+        raise TableError(
+            f"{str(path)!r} has {len(frame)} rows to learn from: at least 2 are needed"
+        )
+    values, found = _target_values(y, task)
+    if task == "auto" and not quiet:
+        messages().print(f"{found}: {_why(y, found)}; --task changes it", markup=False)
+    return TrainingTable(frame.select(used), values, found)
+
+
+def _target_values(y: nw.Series[Any], task: str) -> tuple[np.ndarray, str]:
+    number = y.dtype.is_numeric() or isinstance(y.dtype, nw.Boolean)
+    if not number and not isinstance(y.dtype, (nw.String, nw.Categorical)):
+        raise InvalidInputError(
+            f"the target {y.name!r} holds {y.dtype}, which is neither numbers nor text"
+        )
+    if task == "auto":
+        few = isinstance(y.dtype, nw.Boolean) or not number or y.n_unique() == 2
+        task = "classification" if few else "regression"
+    if task == "classification":
+        return _labels(y), task
+    if not number:
+        example = str(y[0])[:40]
+        raise InvalidInputError(
+            f"the target {y.name!r} holds text (such as {example!r}), and regression needs "
+            "numbers: pass --task classification"
+        )
+    return np.asarray(y.cast(nw.Float64).to_numpy(), dtype=np.float64), task
+
+
+def _labels(y: nw.Series[Any]) -> np.ndarray:
+    if not y.dtype.is_numeric():
+        if isinstance(y.dtype, nw.Boolean):
+            return np.asarray(y.to_numpy(), dtype=bool)
+        return np.asarray(y.cast(nw.String).to_list(), dtype=np.str_)
+    values = np.asarray(y.to_numpy())
+    whole = values.astype(np.int64)
+    if values.dtype.kind == "f" and np.array_equal(whole, values):
+        return whole
+    return values
+
+
+def _why(y: nw.Series[Any], task: str) -> str:
+    if task == "regression":
+        return f"{y.name!r} holds numbers"
+    return f"{y.name!r} holds {'text' if isinstance(y.dtype, nw.String) else 'two values'}"
+
+
+def choose_model(
+    task: str,
+    *,
+    kernels: Sequence[str],
+    alpha: float | None,
+    length_scale: float | None,
+    nu: float | None,
+    cv: int | str,
+    intervals: str | None,
+    memory: str,
+    verbose: bool,
+) -> Any:
+    """The estimator for a task: a search, or a plain fit where nothing is left to choose."""
+    from ridgefold.estimators.kernel_ridge_cv import LSSVMRegressorCV
+    from ridgefold.estimators.ls_svm import LSSVMClassifier, LSSVMRegressor
+    from ridgefold.estimators.ls_svm_cv import LSSVMClassifierCV
+
+    extra = None if nu is None else {"nu": nu}
+    kernel: Any = kernels[0] if len(kernels) == 1 else list(kernels)
+    classify = task == "classification"
+    if alpha is not None and length_scale is not None and isinstance(kernel, str):
+        parameters = {**(extra or {}), "length_scale": length_scale}
+        shared: dict[str, Any] = {
+            "kernel": kernel,
+            "kernel_params": parameters,
+            "memory_budget": memory,
+        }
+        if classify:
+            return LSSVMClassifier(alpha, probability=True, **shared)
+        kept = "cv+" if intervals == "auto" else intervals
+        return LSSVMRegressor(alpha, intervals=kept, **shared)
+    search: dict[str, Any] = {
+        "alphas": None if alpha is None else [alpha],
+        "kernel": kernel,
+        "length_scale": length_scale,
+        "kernel_params": extra,
+        "cv": cv,
+        "memory_budget": memory,
+        "verbose": int(verbose),
+    }
+    if classify:
+        return LSSVMClassifierCV(probability=True, **search)
+    return LSSVMRegressorCV(intervals=intervals, **search)
+
+
+def summary_of(model: Any, y: np.ndarray, target: str, task: str) -> dict[str, Any]:
+    """What was learned, for people and for --json."""
+    inner = model.model_
+    summary: dict[str, Any] = {
+        "target": target,
+        "task": task,
+        "rows": model.rows_used_,
+        "columns": len(model.columns_.names),
+        "features": inner.n_features_in_,
+        "kernel": repr(inner.kernel_),
+        "alpha": float(np.ravel(getattr(inner, "alpha_", inner.get_params().get("alpha")))[0]),
+    }
+    if task == "classification":
+        summary["classes"] = [str(label) for label in inner.classes_]
+        if hasattr(inner, "best_score_"):
+            summary["held_out_accuracy"] = float(inner.best_score_)
+    else:
+        residuals = held_out_residuals(inner, y)
+        if residuals is not None:
+            summary["held_out_rmse"] = float(np.sqrt(np.mean(residuals**2)))
+            spread = float(np.std(y))
+            summary["rmse_of_the_mean"] = spread
+            if spread > 0:
+                summary["held_out_r2"] = 1.0 - summary["held_out_rmse"] ** 2 / spread**2
+        kept = inner.intervals_
+        summary["intervals"] = (
+            "none kept" if kept is None else f"{kept.method} ({kept.kept_numbers:,} numbers)"
+        )
+    if hasattr(inner, "cv_plan_"):
+        summary["cross_validation"] = inner.cv_plan_.method
+        summary["pairs_tried"] = len(inner.cv_results_["params"])
+    summary["solver"] = inner.plan_.method
+    return summary
+
+
+def held_out_residuals(inner: Any, y: np.ndarray) -> np.ndarray | None:
+    """Errors at rows that the models did not see, where there are any."""
+    if hasattr(inner, "held_out_predictions_") and len(inner.held_out_predictions_) == len(y):
+        residuals = np.asarray(y - inner.held_out_predictions_)
+        return np.asarray(residuals[~np.isnan(residuals)])
+    kept = inner.intervals_
+    return None if kept is None else np.asarray(kept.residuals)

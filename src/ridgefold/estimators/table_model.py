@@ -1,0 +1,172 @@
+"""A model that takes tables as they are: numbers, categories and missing values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from ridgefold.errors import InvalidInputError, ModelFileError
+from ridgefold.estimators.saving import Storable, unpack_estimator
+from ridgefold.estimators.validation import unchanged_on_error
+from ridgefold.records import TableColumns
+from ridgefold.storage.annotations import check_fields
+from ridgefold.storage.frames import as_frame, encode, learn_columns
+
+
+def _model_has(name: str) -> Any:
+    def check(self: TableModel) -> bool:
+        getattr(getattr(self, "model_", None) or self.model, name)  # its own AttributeError
+        return True
+
+    return available_if(check)
+
+
+class TableModel(Storable):
+    """A ridgefold model with the preparation of its columns: what ``ridgefold fit`` saves.
+
+    Numbers are standardised, text becomes one column a category, and the model file holds both
+    with the model, so that raw tables go in. For a table of numbers, ``TableModel(model)`` is
+    ``make_pipeline(StandardScaler(), model)``.
+
+    Parameters
+    ----------
+    model : estimator of ridgefold
+    standardise : bool, default=True
+        Bring columns of numbers to mean 0 and standard deviation 1.
+    categorical : sequence of str, default=()
+        Columns of numbers that are categories. Columns of text are anyway.
+    missing : {"error", "drop", "fill"}, default="error"
+        What to do about missing values: refuse them; leave such rows out (their predictions are
+        NaN, or None); or take the mean for numbers and make missing a category of its own.
+
+    Attributes
+    ----------
+    model_ : the fitted model, on columns of numbers
+    columns_ : TableColumns
+        How each column becomes numbers.
+    rows_used_ : int
+        Rows that were fitted, without those that were dropped.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from ridgefold import KernelRidge, TableModel
+    >>> table = pa.table({"size": [1.0, 2.0, 3.0, 4.0], "colour": ["red", "blue", "red", "blue"]})
+    >>> model = TableModel(KernelRidge(0.1, kernel="rbf")).fit(table, [1.0, 4.0, 3.0, 6.0])
+    >>> model.columns_.feature_names
+    ('size', 'colour=blue', 'colour=red')
+    >>> model.predict(table).shape
+    (4,)
+    """
+
+    def __init__(
+        self,
+        model: Any = None,
+        *,
+        standardise: bool = True,
+        categorical: Sequence[str] = (),
+        missing: str = "error",
+    ) -> None:
+        self.model = model
+        self.standardise = standardise
+        self.categorical = categorical
+        self.missing = missing
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to a pandas, polars or pyarrow table (or a NumPy matrix) and targets."""
+        if not isinstance(self.model, Storable) or isinstance(self.model, TableModel):
+            raise InvalidInputError(f"model must be an estimator of ridgefold, got {self.model!r}")
+        with unchanged_on_error(self):
+            frame = as_frame(X)
+            columns = learn_columns(
+                frame,
+                standardise=bool(self.standardise),
+                categorical=self.categorical,
+                missing=self.missing,
+            )
+            matrix, rows = encode(frame, columns)
+            if np.shape(y)[:1] != (len(frame),):
+                raise InvalidInputError(
+                    f"y must have one entry a row: X has {len(frame)} rows, y {np.shape(y)}"
+                )
+            y = np.asarray(y)[rows]
+            weights = sample_weight
+            if weights is not None and np.ndim(weights):
+                weights = np.asarray(weights)[rows]
+            self.model_ = clone(self.model).fit(matrix, y, weights)
+            self.columns_ = columns
+            self.rows_used_ = len(rows)
+        return self
+
+    def _numbers(self, X: Any) -> tuple[np.ndarray, np.ndarray, int]:
+        """The model's matrix, the rows of X that it holds, and how many rows X has."""
+        check_is_fitted(self, "model_")
+        frame = as_frame(X)
+        matrix, rows = encode(frame, self.columns_)
+        return matrix, rows, len(frame)
+
+    def _for_rows(self, X: Any, name: str, *arguments: Any) -> Any:
+        """Call a method of the model, and spread its result over all rows of X."""
+        matrix, rows, n = self._numbers(X)
+        if len(rows) == 0:
+            raise InvalidInputError("X has no row that can be predicted: all have missing values")
+        result = getattr(self.model_, name)(matrix, *arguments)
+        parts = result if isinstance(result, tuple) else (result,)
+        spread = tuple(part if len(rows) == n else _spread(part, rows, n) for part in parts)
+        return spread if isinstance(result, tuple) else spread[0]
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predictions for the rows of a table."""
+        return np.asarray(self._for_rows(X, "predict"))
+
+    @_model_has("predict_interval")  # type: ignore[untyped-decorator]
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+        """Intervals for the rows of a table; see :meth:`KernelRidge.predict_interval`."""
+        lower, upper = self._for_rows(X, "predict_interval", coverage)
+        return lower, upper
+
+    @_model_has("predict_proba")  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes for the rows of a table."""
+        return np.asarray(self._for_rows(X, "predict_proba"))
+
+    @_model_has("decision_function")  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Decision values for the rows of a table."""
+        return np.asarray(self._for_rows(X, "decision_function"))
+
+    def score(self, X: Any, y: Any) -> float:
+        """R² of predictions, or the share of rows that are classified rightly."""
+        matrix, rows, _ = self._numbers(X)
+        return float(self.model_.score(matrix, np.asarray(y)[rows]))
+
+    # -- model files ---------------------------------------------------------------------
+
+    def _state(self) -> dict[str, Any]:
+        return {"columns": self.columns_, "fitted": self.model_, "rows_used": self.rows_used_}
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        required = {"columns": TableColumns, "fitted": Mapping[str, Any], "rows_used": int}
+        check_fields("model.state", state, required, {})
+        self.columns_, self.rows_used_ = state["columns"], state["rows_used"]
+        self.model_ = unpack_estimator(state["fitted"])
+        if isinstance(self.model_, TableModel):
+            raise ModelFileError("model.state.fitted must be a model of numbers")
+        self.model = clone(self.model_)
+        if len(self.columns_.feature_names) != self.model_.n_features_in_:
+            raise ModelFileError("model.state.columns must name the columns of the model")
+
+
+def _spread(values: np.ndarray, rows: np.ndarray, n: int) -> np.ndarray:
+    """`values` at `rows`, NaN (None for labels) elsewhere."""
+    if values.dtype.kind == "f":
+        out = np.full((n, *values.shape[1:]), np.nan, dtype=values.dtype)
+    else:
+        out = np.full((n, *values.shape[1:]), None, dtype=object)
+    out[rows] = values
+    return out

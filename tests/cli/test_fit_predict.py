@@ -1,0 +1,371 @@
+"""`ridgefold fit` and `predict`: from a file to predictions, as the Python API gives them."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pa_parquet
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from typer.testing import CliRunner
+
+import ridgefold
+from ridgefold import LSSVMRegressor, LSSVMRegressorCV
+from ridgefold.cli import app
+from ridgefold.storage import load_bundled
+
+DATA = load_bundled("ccpp")
+N = 300
+HOSTILE = "</script><script>alert(1)</script>"
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(app, [str(a) for a in arguments], env={"COLUMNS": "200"})
+    assert result.exit_code == code, result.output + result.stderr
+    return result
+
+
+@pytest.fixture
+def plant(tmp_path):
+    """Power plant rows as CSV, with a text column and one of names."""
+    table = pa.table(
+        {
+            **{name: DATA.X[:N, j] for j, name in enumerate(DATA.feature_names)},
+            "id": [f"=row{i}" for i in range(N)],
+            "PE": DATA.y[:N],
+        }
+    )
+    pa_csv.write_csv(table, tmp_path / "plant.csv")
+    pa_parquet.write_table(table, tmp_path / "plant.parquet")
+    return tmp_path
+
+
+def rows_of(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_numbers_are_those_of_the_python_api(plant):
+    model = plant / "m.ridgefold"
+    run("fit", plant / "plant.csv", "--target", "PE", "--ignore", "id", "-o", model)
+    run("predict", model, plant / "plant.csv", "-o", plant / "out.csv", "--coverage", 0.8)
+    order = np.random.default_rng(0).permutation(N)
+    pipeline = make_pipeline(StandardScaler(), LSSVMRegressorCV(cv=5))
+    pipeline.fit(DATA.X[:N][order], DATA.y[:N][order])
+    found = rows_of(plant / "out.csv")
+    predictions = np.array([float(row["prediction"]) for row in found])
+    np.testing.assert_allclose(predictions, pipeline.predict(DATA.X[:N]), rtol=1e-9)
+    lower, upper = pipeline[-1].predict_interval(pipeline[0].transform(DATA.X[:N]), 0.8)
+    np.testing.assert_allclose([float(r["lower"]) for r in found], lower, rtol=1e-9)
+    np.testing.assert_allclose([float(r["upper"]) for r in found], upper, rtol=1e-9)
+
+
+def test_given_settings_are_used_as_they_are(plant):
+    model = plant / "m.ridgefold"
+    run(
+        "fit",
+        plant / "plant.parquet",
+        "-t",
+        "PE",
+        "--ignore",
+        "id",
+        "-o",
+        model,
+        "--no-shuffle",
+        "--kernel",
+        "matern",
+        "--nu",
+        2.5,
+        "--alpha",
+        0.1,
+        "--length-scale",
+        2,
+        "--quiet",
+    )
+    run("predict", model, plant / "plant.parquet", "-o", plant / "out.parquet")
+    pipeline = make_pipeline(
+        StandardScaler(),
+        LSSVMRegressor(0.1, kernel="matern", kernel_params={"nu": 2.5, "length_scale": 2.0}),
+    ).fit(DATA.X[:N], DATA.y[:N])
+    found = pa_parquet.read_table(plant / "out.parquet").column("prediction").to_numpy()
+    np.testing.assert_allclose(found, pipeline.predict(DATA.X[:N]), rtol=1e-9)
+
+
+def test_formulas_in_copied_text_are_disarmed_and_numbers_are_not_touched(plant):
+    model = plant / "m.ridgefold"
+    run(
+        "fit",
+        plant / "plant.csv",
+        "-t",
+        "PE",
+        "--ignore",
+        "id",
+        "-o",
+        model,
+        "-q",
+        "--alpha",
+        0.1,
+        "--length-scale",
+        2,
+    )
+    out = plant / "out.csv"
+    run("predict", model, plant / "plant.csv", "-o", out, "--keep", "id", "--keep", "PE")
+    found = rows_of(out)
+    assert found[3]["id"] == "'=row3"
+    np.testing.assert_array_equal([float(row["PE"]) for row in found], DATA.y[:N])
+    run("predict", model, plant / "plant.csv", "-o", out, "--keep-all", "--force")
+    assert list(rows_of(out)[0]) == [*DATA.feature_names, "id", "PE", "prediction"]
+
+
+def test_predictions_go_to_stdout_without_anything_else(plant):
+    model = plant / "m.ridgefold"
+    run(
+        "fit",
+        plant / "plant.csv",
+        "-t",
+        "PE",
+        "--ignore",
+        "id",
+        "-o",
+        model,
+        "-q",
+        "--alpha",
+        0.1,
+        "--length-scale",
+        2,
+    )
+    result = run("predict", model, plant / "plant.csv")
+    lines = result.stdout.splitlines()
+    assert lines[0].strip('"') == "prediction"
+    assert len(lines) == N + 1
+    assert all(np.isfinite(float(line)) for line in lines[1:])
+
+
+def test_json_is_one_object_on_stdout(plant):
+    model = plant / "m.ridgefold"
+    result = run("fit", plant / "plant.csv", "-t", "PE", "--ignore", "id", "-o", model, "--json")
+    summary = json.loads(result.stdout)
+    assert summary["rows"] == N
+    assert summary["held_out_r2"] > 0.9
+    assert summary["held_out_rmse"] < summary["rmse_of_the_mean"]
+    result = run("predict", model, plant / "plant.csv", "-o", plant / "out.csv", "--json")
+    assert json.loads(result.stdout)["rows"] == N
+    result = run("inspect", model, "--json")
+    assert json.loads(result.stdout)["model"] == "LSSVMRegressorCV"
+    result = run("fit", plant / "plant.csv", "-t", "none", "-o", plant / "x", "--json", code=3)
+    assert json.loads(result.stdout)["error"]["type"] == "TableError"
+    assert "error: --target 'none'" in result.stderr
+
+
+def test_quiet_means_quiet(plant):
+    result = run(
+        "fit",
+        plant / "plant.csv",
+        "-t",
+        "PE",
+        "--ignore",
+        "id",
+        "-o",
+        plant / "m",
+        "-q",
+        "--alpha",
+        0.1,
+        "--length-scale",
+        2,
+    )
+    assert result.output == ""
+
+
+def test_files_are_not_replaced_unless_asked(plant):
+    model = plant / "m.ridgefold"
+    options = [
+        "fit",
+        plant / "plant.csv",
+        "-t",
+        "PE",
+        "--ignore",
+        "id",
+        "-o",
+        model,
+        "--alpha",
+        0.1,
+        "--length-scale",
+        2,
+    ]
+    run(*options)
+    before = model.read_bytes()
+    result = run(*options, "--alpha", 1, code=7)
+    assert "--force" in result.stderr
+    assert model.read_bytes() == before
+    run(*options, "--alpha", 1, "--force")
+    assert model.read_bytes() != before
+    (plant / "out.csv").write_text("precious")
+    run("predict", model, plant / "plant.csv", "-o", plant / "out.csv", code=7)
+    assert (plant / "out.csv").read_text() == "precious"
+
+
+def mixed(path, n=120):
+    generator = np.random.default_rng(1)
+    x, colour = generator.normal(size=n), generator.choice(["red", "blue", "=evil"], n)
+    flip = generator.random(n) < 0.1
+    label = np.where((x > 0) ^ flip, "yes", "-no")
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["x", HOSTILE, '" onload=', "label"])
+        for i in range(n):
+            writer.writerow(["" if i % 20 == 5 else x[i], colour[i], i, label[i]])
+    return label
+
+
+def test_classes_categories_and_missing_values(tmp_path):
+    label = mixed(tmp_path / "t.csv")
+    model, out = tmp_path / "m.ridgefold", tmp_path / "out.csv"
+    options = ["fit", tmp_path / "t.csv", "-t", "label", "-o", model, "--ignore", '" onload=']
+    result = run(*options, code=3)
+    assert "'x' (6)" in result.stderr
+    assert "--missing" in result.stderr
+    result = run(*options, "--missing", "fill")
+    assert "classification" in result.output
+    run("predict", model, tmp_path / "t.csv", "-o", out, "--probabilities", "--keep", HOSTILE)
+    found = rows_of(out)
+    assert set(found[0]) == {HOSTILE, "prediction", "probability of -no", "probability of yes"}
+    predicted = [row["prediction"] for row in found]
+    assert set(predicted) == {"yes", "'-no"}
+    assert np.mean([p.lstrip("'") == t for p, t in zip(predicted, label, strict=True)]) > 0.75
+    assert {row[HOSTILE] for row in found} == {"red", "blue", "'=evil"}
+    run(*options, "--missing", "drop", "--force")
+    run("predict", model, tmp_path / "t.csv", "-o", out, "--force")
+    assert [row["prediction"] == "" for row in rows_of(out)] == [i % 20 == 5 for i in range(120)]
+    assert [int(row["row"]) for row in rows_of(out)] == list(range(1, 121))
+    shown = run("inspect", model).stdout
+    assert HOSTILE in shown
+
+
+def test_two_values_are_classes_unless_said_otherwise(tmp_path):
+    x = np.linspace(-1, 1, 40)
+    pa_csv.write_csv(pa.table({"x": x, "y": (x > 0).astype(int)}), tmp_path / "t.csv")
+    first = run("fit", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "a")
+    assert "classification: 'y' holds two values; --task changes it" in first.stderr
+    run("predict", tmp_path / "a", tmp_path / "t.csv", "-o", tmp_path / "out.csv")
+    assert {row["prediction"] for row in rows_of(tmp_path / "out.csv")} == {"0", "1"}
+    run("fit", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "b", "--task", "regression")
+    assert type(ridgefold.load(tmp_path / "b").model_).__name__ == "LSSVMRegressorCV"
+
+
+def test_models_saved_by_python_are_predicted_by_the_command(plant):
+    import pandas as pd
+
+    table = pd.DataFrame(DATA.X[:N], columns=list(DATA.feature_names))
+    model = LSSVMRegressor(0.1, gamma=1e-3, intervals="cv+").fit(table, DATA.y[:N])
+    model.save(plant / "m")
+    run("predict", plant / "m", plant / "plant.csv", "-o", plant / "out.csv", "--coverage", 0.9)
+    found = [float(row["prediction"]) for row in rows_of(plant / "out.csv")]
+    np.testing.assert_allclose(found, model.predict(table), rtol=1e-9)
+    np.save(plant / "rows.npy", DATA.X[:N])
+    LSSVMRegressor(0.1, gamma=1e-3).fit(DATA.X[:N], np.stack([DATA.y[:N]] * 2, 1)).save(plant / "n")
+    run("predict", plant / "n", plant / "rows.npy", "-o", plant / "two.csv")
+    assert list(rows_of(plant / "two.csv")[0]) == ["prediction_0", "prediction_1"]
+
+
+def test_numpy_files_are_fitted(tmp_path):
+    np.savez(tmp_path / "d.npz", X=DATA.X[:N], y=DATA.y[:N])
+    run(
+        "fit",
+        tmp_path / "d.npz",
+        "-t",
+        "y",
+        "-o",
+        tmp_path / "m",
+        "--float32",
+        "--intervals",
+        "none",
+        "--cv",
+        "loo",
+        "--memory",
+        "1GB",
+    )
+    assert ridgefold.load(tmp_path / "m").model_.X_fit_.dtype == np.float32
+    result = run("predict", tmp_path / "m", tmp_path / "d.npz", "--coverage", 0.9, code=3)
+    assert 'intervals="cv+"' in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--target", "pe"], "did you mean 'PE'"),
+        (["--target", "PE", "--ignore", "zz"], "--ignore 'zz'"),
+        (["--target", "id", "--task", "regression"], "--task classification"),
+        (["--target", "PE"], "300 different values"),
+        (["--target", "PE", "--ignore", "id", "--task", "guess"], "--task must be"),
+        (["--target", "PE", "--ignore", "id", "--cv", "five"], "--cv must be"),
+        (["--target", "PE", "--ignore", "id", "--cv", "1"], "cv=1"),
+        (["--target", "PE", "--ignore", "id", "--kernel", "gauss"], "kernel must be one of"),
+        (["--target", "PE", "--ignore", "id", "--missing", "zero"], "missing must be"),
+        (["--target", "PE", "--ignore", "id", "--memory", "lots"], "memory_budget must be"),
+        (["--target", "PE", "--ignore", "id", "--intervals", "yes"], "--intervals must be"),
+        (
+            ["--target", "PE", "--ignore", "id", "--alpha", "-1", "--length-scale", "1"],
+            "alpha must",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_mistakes_are_answered_with_what_to_do(options, words, plant):
+    result = run("fit", plant / "plant.csv", "-o", plant / "m", *options, code=3)
+    assert words in result.stderr
+    assert not (plant / "m").exists()
+
+
+def test_every_kind_of_failure_has_its_exit_code(plant):
+    run("fit", plant / "plant.csv", "--tarrget", "PE", "-o", plant / "m", code=2)
+    run("fit", plant / "none.csv", "-t", "PE", "-o", plant / "m", code=3)
+    run("predict", plant / "plant.csv", plant / "plant.csv", code=4)
+    options = ["--ignore", "id", "--alpha", 0.1, "--length-scale", 2]
+    run(
+        "fit",
+        plant / "plant.csv",
+        "-t",
+        "PE",
+        "-o",
+        plant / "m",
+        *options,
+        "--memory",
+        "10kB",
+        code=5,
+    )
+    run("fit", plant / "plant.csv", "-t", "PE", "-o", plant / "no" / "m", *options, code=3)
+    run("fit", plant / "plant.csv", "-t", "PE", "-o", plant / "m", *options)
+    run("predict", plant / "m", plant / "plant.csv", "--coverage", 90, code=3)
+    run("predict", plant / "m", plant / "plant.csv", "--probabilities", code=3)
+    run("predict", plant / "m", plant / "plant.csv", "--json", code=3)
+    (plant / "less.csv").write_text("AT,V\n1,2\n")
+    result = run("predict", plant / "m", plant / "less.csv", code=3)
+    assert "needs the column 'AP'" in result.stderr
+    (plant / "text.csv").write_text("AT,V,AP,RH\n1,2,3,four\n")
+    result = run("predict", plant / "m", plant / "text.csv", code=3)
+    assert "invalid value 'four'" in result.stderr
+    (plant / "none.csv").write_text("AT,V,AP,RH\n")
+    run("predict", plant / "m", plant / "none.csv", "-o", plant / "none_out.csv", code=3)
+    assert not (plant / "none_out.csv").exists()
+
+
+def test_methods_lists_every_registered_method():
+    from ridgefold.crossval import METHODS
+    from ridgefold.kernels import NAMED_KERNELS
+    from ridgefold.solvers import SOLVERS
+
+    shown = json.loads(run("methods", "--json").stdout)
+    assert [m["name"] for m in shown["cross-validation methods"]] == list(METHODS)
+    assert [m["name"] for m in shown["solvers"]] == list(SOLVERS)
+    assert [m["name"] for m in shown["kernels"]] == list(NAMED_KERNELS)
+    text = run("methods").stdout
+    assert all(name in text for name in [*METHODS, *SOLVERS])
+
+
+def test_version_is_printed():
+    assert run("--version").stdout.strip() == ridgefold.__version__

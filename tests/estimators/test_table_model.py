@@ -1,0 +1,212 @@
+"""Models of raw tables: numbers standardised, categories split, missing values as asked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+import ridgefold
+from cases import rows, targets
+from ridgefold import KernelRidge, LSSVMClassifierCV, LSSVMRegressorCV, TableModel
+from ridgefold.errors import (
+    InvalidInputError,
+    ModelFileError,
+    UnknownLevelWarning,
+    UnsupportedInputError,
+)
+
+X = rows(60, 3) * [1.0, 100.0, 1e-3] + [5.0, -1e4, 0.0]
+Y = targets(rows(60, 3))
+COLOURS = np.array(["red", "green", "blue"])[np.arange(60) % 3]
+NUMBERS = {"a": X[:, 0], "b": X[:, 1], "c": X[:, 2]}
+MIXED = {**NUMBERS, "colour": COLOURS, "flag": np.arange(60) % 2 == 0}
+FRAMES = [pa.table, pd.DataFrame, pl.DataFrame]
+frames = pytest.mark.parametrize("frame", FRAMES, ids=["pyarrow", "pandas", "polars"])
+
+
+@frames
+def test_tables_of_numbers_are_a_pipeline_with_standardised_columns(frame):
+    inner = LSSVMRegressorCV([0.1, 1.0], cv=4)
+    model = TableModel(inner).fit(frame(NUMBERS), Y)
+    pipeline = make_pipeline(StandardScaler(), clone(inner)).fit(X, Y)
+    np.testing.assert_allclose(model.predict(frame(NUMBERS)), pipeline.predict(X), rtol=1e-12)
+    assert model.model_.alpha_ == pipeline[-1].alpha_
+    lower, _ = model.predict_interval(frame(NUMBERS))
+    expected, _ = pipeline[-1].predict_interval(pipeline[0].transform(X))
+    np.testing.assert_allclose(lower, expected, rtol=1e-10)
+    assert model.score(frame(NUMBERS), Y) == pytest.approx(pipeline.score(X, Y))
+
+
+@frames
+def test_text_becomes_one_column_a_category(frame):
+    model = TableModel(KernelRidge(0.1, kernel="rbf")).fit(frame(MIXED), Y)
+    assert model.columns_.feature_names == (
+        "a",
+        "b",
+        "c",
+        "colour=blue",
+        "colour=green",
+        "colour=red",
+        "flag",
+    )
+    table = pd.DataFrame(MIXED)
+    encoder = make_column_transformer(
+        (StandardScaler(), ["a", "b", "c"]),
+        (OneHotEncoder(), ["colour"]),
+        (StandardScaler(), ["flag"]),
+    )
+    expected = make_pipeline(encoder, KernelRidge(0.1, kernel="rbf")).fit(table, Y).predict(table)
+    np.testing.assert_allclose(model.predict(frame(MIXED)), expected, rtol=1e-10)
+
+
+@frames
+def test_the_order_of_columns_and_further_ones_do_not_matter(frame):
+    model = TableModel(KernelRidge(0.1, kernel="rbf")).fit(frame(MIXED), Y)
+    other = {"more": np.zeros(60), **dict(reversed(MIXED.items()))}
+    np.testing.assert_array_equal(model.predict(frame(other)), model.predict(frame(MIXED)))
+    with pytest.raises(InvalidInputError, match="the table lacks 'colour'"):
+        model.predict(frame(NUMBERS))
+
+
+def test_numbers_can_be_categories():
+    table = pa.table({"a": X[:, 0], "code": np.arange(60) % 4})
+    model = TableModel(KernelRidge(), categorical=["code"]).fit(table, Y)
+    assert model.columns_.feature_names[1:] == ("code=0", "code=1", "code=2", "code=3")
+    with pytest.raises(InvalidInputError, match="categorical names 'z'"):
+        TableModel(KernelRidge(), categorical=["z"]).fit(table, Y)
+
+
+def with_holes(frame):
+    a = [None if i % 10 == 0 else float(v) for i, v in enumerate(X[:, 0])]
+    colour = [None if i % 15 == 1 else str(v) for i, v in enumerate(COLOURS)]
+    return frame({"a": a, "b": X[:, 1], "colour": colour})
+
+
+@frames
+def test_missing_values_are_refused_with_the_ways_out(frame):
+    with pytest.raises(InvalidInputError, match=r"'a' \(6\), 'colour' \(4\).*missing=\"drop\""):
+        TableModel(KernelRidge()).fit(with_holes(frame), Y)
+    model = TableModel(KernelRidge()).fit(frame(MIXED), Y)
+    for name in ("a", "colour"):
+        holes = {**MIXED, name: [None, *MIXED[name].tolist()[1:]]}
+        with pytest.raises(
+            InvalidInputError, match=f"column '{name}' has no value in 1 rows.*row 1"
+        ):
+            model.predict(frame(holes))
+
+
+@frames
+def test_rows_with_missing_values_are_dropped(frame):
+    table = with_holes(frame)
+    model = TableModel(KernelRidge(0.1, kernel="rbf"), missing="drop").fit(table, Y)
+    complete = np.array([i % 10 != 0 and i % 15 != 1 for i in range(60)])
+    assert model.rows_used_ == complete.sum()
+    alone = TableModel(KernelRidge(0.1, kernel="rbf")).fit(
+        frame({"a": X[complete, 0], "b": X[complete, 1], "colour": COLOURS[complete]}), Y[complete]
+    )
+    predictions = model.predict(table)
+    np.testing.assert_array_equal(np.isnan(predictions), ~complete)
+    expected = alone.predict(frame({"a": X[:, 0], "b": X[:, 1], "colour": COLOURS}))
+    np.testing.assert_allclose(predictions[complete], expected[complete], rtol=1e-10)
+
+
+@frames
+def test_missing_values_are_filled(frame):
+    model = TableModel(KernelRidge(0.1, kernel="rbf"), missing="fill").fit(with_holes(frame), Y)
+    assert model.columns_.feature_names[-1] == "colour missing"
+    known = np.array([i % 10 != 0 for i in range(60)])
+    filled = np.where(known, X[:, 0], X[known, 0].mean())
+    assert model.columns_.columns[0].mean == pytest.approx(filled.mean())
+    assert model.columns_.columns[0].scale == pytest.approx(filled.std())
+    assert np.all(np.isfinite(model.predict(with_holes(frame))))
+
+
+def test_classes_of_dropped_rows_are_none():
+    model = TableModel(LSSVMClassifierCV([1.0], cv=3, probability=True), missing="drop")
+    model.fit(with_holes(pa.table), np.where(Y > 0, "up", "down"))
+    labels = model.predict(with_holes(pa.table))
+    assert labels[0] is None
+    assert set(labels[2:5]) <= {"up", "down"}
+    assert np.isnan(model.predict_proba(with_holes(pa.table))[0]).all()
+    assert not hasattr(model, "predict_interval")
+
+
+@frames
+def test_unseen_categories_are_none_of_the_known_with_a_note(frame):
+    model = TableModel(KernelRidge(0.1, kernel="rbf")).fit(frame(MIXED), Y)
+    other = {**MIXED, "colour": np.where(np.arange(60) == 7, "mauve", COLOURS)}
+    with pytest.warns(UnknownLevelWarning, match=r"1 rows \(row 8: 'mauve'\)"):
+        predictions = model.predict(frame(other))
+    same = np.arange(60) != 7
+    np.testing.assert_array_equal(predictions[same], model.predict(frame(MIXED))[same])
+
+
+@frames
+def test_constant_columns_are_only_centred(frame):
+    table = frame({"a": X[:, 0], "one": np.full(60, 0.1)})
+    model = TableModel(KernelRidge(0.1, kernel="rbf")).fit(table, Y)
+    assert model.columns_.columns[1].scale == 1.0
+    assert np.all(np.isfinite(model.predict(table)))
+
+
+def test_columns_that_cannot_be_used_are_named():
+    dates = pa.table({"a": X[:, 0], "when": pd.date_range("2020", periods=60)})
+    with pytest.raises(UnsupportedInputError, match="column 'when' holds Datetime"):
+        TableModel(KernelRidge()).fit(dates, Y)
+    names = pa.table({"name": [f"row {i}" for i in range(120)]})
+    with pytest.raises(InvalidInputError, match="120 different values"):
+        TableModel(KernelRidge()).fit(names, np.zeros(120))
+    with pytest.raises(InvalidInputError, match="infinite number in row 3"):
+        TableModel(KernelRidge()).fit(pa.table({"a": [1.0, 2.0, np.inf]}), [1.0, 2.0, 3.0])
+    empty = pa.table({"a": X[:, 0], "empty": pa.nulls(60)})
+    for missing in ("fill", "drop"):
+        with pytest.raises(InvalidInputError, match=r"empty|no row is left"):
+            TableModel(KernelRidge(), missing=missing).fit(empty, Y)
+    with pytest.raises(InvalidInputError, match="missing must be"):
+        TableModel(KernelRidge(), missing="mean").fit(pa.table(NUMBERS), Y)
+    with pytest.raises(InvalidInputError, match="model must be an estimator"):
+        TableModel().fit(pa.table(NUMBERS), Y)
+    with pytest.raises(InvalidInputError, match="one entry a row"):
+        TableModel(KernelRidge()).fit(pa.table(NUMBERS), Y[:5])
+    with pytest.raises(UnsupportedInputError, match="X must be a pandas, polars or pyarrow table"):
+        TableModel(KernelRidge()).fit([[1.0]], [1.0])
+
+
+def test_matrices_are_taken_too():
+    model = TableModel(KernelRidge(0.1, kernel="rbf")).fit(X, Y)
+    by_name = TableModel(KernelRidge(0.1, kernel="rbf")).fit(pa.table(NUMBERS), Y)
+    np.testing.assert_allclose(model.predict(X), by_name.predict(pa.table(NUMBERS)), rtol=1e-12)
+
+
+def test_files_hold_the_columns_with_the_model(tmp_path):
+    for inner, y in (
+        (LSSVMRegressorCV([0.1, 1.0], cv=3), Y),
+        (LSSVMClassifierCV([0.1, 1.0], cv=3, probability=True), Y > 0),
+    ):
+        model = TableModel(inner, missing="fill").fit(with_holes(pa.table), y)
+        model.save(tmp_path / "m", dtype="float32" if y is Y else None)
+        again = ridgefold.load(tmp_path / "m")
+        assert again.columns_ == model.columns_
+        assert again.model.get_params() == inner.get_params()
+        np.testing.assert_allclose(
+            again.predict(with_holes(pd.DataFrame)).astype(float),
+            model.predict(with_holes(pa.table)).astype(float),
+            rtol=1e-4,
+            atol=1e-4,
+        )
+        assert again.model_.X_fit_.dtype == (np.float32 if y is Y else np.float64)
+
+
+def test_a_file_whose_columns_do_not_fit_its_model_is_refused(tmp_path):
+    model = TableModel(KernelRidge()).fit(pa.table(NUMBERS), Y)
+    model.columns_ = TableModel(KernelRidge()).fit(pa.table(MIXED), Y).columns_
+    model.save(tmp_path / "m")
+    with pytest.raises(ModelFileError, match="must name the columns"):
+        ridgefold.load(tmp_path / "m")
