@@ -16,6 +16,19 @@ from ridgefold.storage import bundled_names, load_bundled
 ROOT = Path(__file__).resolve().parent.parent
 
 
+def raw(name: str) -> tuple[np.ndarray, np.ndarray] | None:
+    """All rows and targets as they are; None if the data set is not at hand."""
+    if name in bundled_names():
+        data = load_bundled(name)
+        return data.X, data.y
+    folder = Path(os.environ.get("RIDGEFOLD_DATA", ROOT.parent / "shared" / "data"))
+    path = folder / f"{name}.npz"
+    if not path.exists():
+        return None
+    with np.load(path, allow_pickle=False) as arrays:
+        return arrays["X"].astype(np.float64), arrays["y"].astype(np.float64)
+
+
 def standardised(
     name: str, n_rows: int, seed: int = 0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
@@ -23,16 +36,10 @@ def standardised(
 
     None if the data set is not at hand or has too few rows.
     """
-    if name in bundled_names():
-        data = load_bundled(name)
-        X, y = data.X, data.y
-    else:
-        folder = Path(os.environ.get("RIDGEFOLD_DATA", ROOT.parent / "shared" / "data"))
-        path = folder / f"{name}.npz"
-        if not path.exists():
-            return None
-        with np.load(path, allow_pickle=False) as arrays:
-            X, y = arrays["X"].astype(np.float64), arrays["y"].astype(np.float64)
+    found = raw(name)
+    if found is None:
+        return None
+    X, y = found
     if len(y) < n_rows:
         return None
     order = np.random.default_rng(seed).permutation(len(y))
