@@ -301,13 +301,10 @@ def test_numpy_files_are_fitted(tmp_path):
         (["--target", "PE", "--ignore", "zz"], "--ignore 'zz'"),
         (["--target", "id", "--task", "regression"], "--task classification"),
         (["--target", "PE"], "300 different values"),
-        (["--target", "PE", "--ignore", "id", "--task", "guess"], "--task must be"),
         (["--target", "PE", "--ignore", "id", "--cv", "five"], "--cv must be"),
         (["--target", "PE", "--ignore", "id", "--cv", "1"], "cv=1"),
         (["--target", "PE", "--ignore", "id", "--kernel", "gauss"], "kernel must be one of"),
-        (["--target", "PE", "--ignore", "id", "--missing", "zero"], "missing must be"),
         (["--target", "PE", "--ignore", "id", "--memory", "lots"], "memory_budget must be"),
-        (["--target", "PE", "--ignore", "id", "--intervals", "yes"], "--intervals must be"),
         (
             ["--target", "PE", "--ignore", "id", "--alpha", "-1", "--length-scale", "1"],
             "alpha must",
@@ -319,6 +316,24 @@ def test_mistakes_are_answered_with_what_to_do(options, words, plant):
     result = run("fit", plant / "plant.csv", "-o", plant / "m", *options, code=3)
     assert words in result.stderr
     assert not (plant / "m").exists()
+
+
+@pytest.mark.parametrize("option", ["--task", "--missing", "--intervals"])
+def test_words_that_an_option_does_not_take_are_refused(option, plant):
+    result = run("fit", plant / "plant.csv", "-t", "PE", "-o", plant / "m", option, "maybe", code=2)
+    assert "maybe" in result.stderr
+
+
+def test_devices_that_are_not_there_are_named(plant):
+    options = ["-t", "PE", "--ignore", "id", "-o", plant / "m", "--alpha", 0.1, "--length-scale", 2]
+    result = run("fit", plant / "plant.csv", *options, "--device", "abacus", code=3)
+    assert "device" in result.stderr
+    run("fit", plant / "plant.csv", *options, "--device", "cpu")
+    run("fit", plant / "plant.csv", *options[:4], "-o", plant / "n", *options[6:])
+    for name in ("m", "n"):
+        run("predict", plant / name, plant / "plant.csv", "-o", plant / f"{name}.csv")
+    both = [[float(r["prediction"]) for r in rows_of(plant / f"{n}.csv")] for n in ("m", "n")]
+    np.testing.assert_allclose(both[0], both[1], rtol=1e-9)
 
 
 def test_every_kind_of_failure_has_its_exit_code(plant):

@@ -11,7 +11,7 @@ import typer
 
 from ridgefold.cli.exit_codes import command, require_free
 from ridgefold.cli.options import CommandOptions as Options
-from ridgefold.cli.options import say
+from ridgefold.cli.options import Kept, Missing, Task, kernel_names, messages, say
 from ridgefold.cli.training import choose_model, read_training_table, summary_of
 from ridgefold.errors import InvalidInputError
 
@@ -22,14 +22,14 @@ def fit(
     target: Annotated[str, typer.Option("--target", "-t", help="The column to predict.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
     task: Annotated[
-        str,
-        typer.Option(help="regression, classification, or auto: by what the target holds."),
-    ] = "auto",
+        Task, typer.Option(help="auto: classes if the target is text or has two values.")
+    ] = Task.auto,
     kernel: Annotated[
         list[str] | None,
         typer.Option(
-            help="rbf (the default), matern, laplacian, linear, polynomial, …; "
-            "given twice, the better one is chosen."
+            help="rbf (the default), matern, laplacian, linear, polynomial, …; given twice, the "
+            "better one is chosen.",
+            autocompletion=kernel_names,
         ),
     ] = None,
     alpha: Annotated[
@@ -51,12 +51,12 @@ def fit(
         typer.Option(help="A column of numbers that are categories; may be given again."),
     ] = None,
     missing: Annotated[
-        str,
+        Missing,
         typer.Option(
             help="error: refuse missing values; drop: leave such rows out; fill: the mean for "
             "numbers, a category of its own for text."
         ),
-    ] = "error",
+    ] = Missing.error,
     standardise: Annotated[
         bool, typer.Option(help="Bring numbers to mean 0 and standard deviation 1.")
     ] = True,
@@ -66,15 +66,19 @@ def fit(
     ] = True,
     seed: Annotated[int, typer.Option(help="Of the mixing.")] = 0,
     intervals: Annotated[
-        str,
+        Kept,
         typer.Option(
             help="What to keep for predict --coverage: auto or cv+ (a number a row and fold), "
             "jackknife+ (rows × rows), none."
         ),
-    ] = "auto",
+    ] = Kept.auto,
     float32: Annotated[
         bool, typer.Option("--float32", help="Halve the model file: seven digits.")
     ] = False,
+    device: Annotated[
+        str | None,
+        typer.Option(help="Compute there with torch, as cuda; the processor if not given."),
+    ] = None,
     memory: Options.Memory = "auto",
     force: Options.Force = False,
     quiet: Options.Quiet = False,
@@ -86,9 +90,14 @@ def fit(
     becomes categories inside the model file, so that raw tables can be predicted.
     """
     require_free(output, force)
-    started = time.perf_counter()
+    started, talk = time.perf_counter(), not (quiet or as_json)
     table = read_training_table(
-        data, target, ignore=ignore or [], missing=missing, task=task, quiet=quiet or as_json
+        data,
+        target,
+        ignore=ignore or [],
+        missing=missing.value,
+        task=task.value,
+        quiet=quiet or as_json,
     )
     order = np.arange(len(table.y))
     if shuffle:
@@ -102,12 +111,16 @@ def fit(
         length_scale=length_scale,
         nu=nu,
         cv=_folds(cv),
-        intervals=_intervals(intervals),
+        intervals=None if intervals is Kept.none else intervals.value,
         memory=memory,
-        verbose=not (quiet or as_json),
+        verbose=talk,
     )
     model = TableModel(
-        inner, standardise=standardise, categorical=categorical or (), missing=missing
+        inner,
+        standardise=standardise,
+        categorical=categorical or (),
+        missing=missing.value,
+        device=device,
     ).fit(table.frame[order], table.y[order])
     notes = {"target": target, "task": table.task, "data": data.name}
     model.save(output, dtype="float32" if float32 else None, notes=notes)
@@ -118,15 +131,11 @@ def fit(
         "model_bytes": output.stat().st_size,
     }
     say(summary, quiet=quiet, as_json=as_json, title=f"{target} from {data.name}")
+    if talk:
+        messages().print(f"next: ridgefold predict {output} NEW.csv -o OUT.csv", markup=False)
 
 
 def _folds(text: str) -> int | str:
     if text == "loo" or (text.isascii() and text.isdigit()):
         return "loo" if text == "loo" else int(text)
     raise InvalidInputError(f"--cv must be a number of folds or loo, got {text!r}")
-
-
-def _intervals(text: str) -> str | None:
-    if text not in ("auto", "cv+", "jackknife+", "none"):
-        raise InvalidInputError(f"--intervals must be auto, cv+, jackknife+ or none, got {text!r}")
-    return None if text == "none" else text

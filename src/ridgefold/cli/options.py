@@ -6,11 +6,44 @@ import json
 import math
 import sys
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
+
+
+class Task(StrEnum):
+    """What is predicted."""
+
+    auto = "auto"
+    regression = "regression"
+    classification = "classification"
+
+
+class Missing(StrEnum):
+    """What to do about missing values."""
+
+    error = "error"
+    drop = "drop"
+    fill = "fill"
+
+
+class Kept(StrEnum):
+    """What to keep for intervals."""
+
+    auto = "auto"
+    cv_plus = "cv+"
+    jackknife_plus = "jackknife+"
+    none = "none"
+
+
+def kernel_names(incomplete: str) -> list[str]:
+    """Names to complete `--kernel` with."""
+    from ridgefold.kernels import NAMED_KERNELS
+
+    return [name for name in NAMED_KERNELS if name.startswith(incomplete)]
 
 
 class CommandOptions:

@@ -7,12 +7,15 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.errors import InvalidInputError, ModelFileError
 from ridgefold.estimators.saving import Storable, unpack_estimator
 from ridgefold.estimators.validation import unchanged_on_error
+from ridgefold.linalg import namespace_of
+from ridgefold.linalg.namespace import on_device
 from ridgefold.records import TableColumns
 from ridgefold.storage.annotations import check_fields
 from ridgefold.storage.frames import as_frame, encode, learn_columns
@@ -43,6 +46,8 @@ class TableModel(Storable):
     missing : {"error", "drop", "fill"}, default="error"
         What to do about missing values: refuse them; leave such rows out (their predictions are
         NaN, or None); or take the mean for numbers and make missing a category of its own.
+    device : str, optional
+        Compute there with torch, as "cuda". Tables go in and NumPy arrays come out all the same.
 
     Attributes
     ----------
@@ -71,11 +76,13 @@ class TableModel(Storable):
         standardise: bool = True,
         categorical: Sequence[str] = (),
         missing: str = "error",
+        device: str | None = None,
     ) -> None:
         self.model = model
         self.standardise = standardise
         self.categorical = categorical
         self.missing = missing
+        self.device = device
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to a pandas, polars or pyarrow table (or a NumPy matrix) and targets."""
@@ -98,10 +105,13 @@ class TableModel(Storable):
             weights = sample_weight
             if weights is not None and np.ndim(weights):
                 weights = np.asarray(weights)[rows]
-            self.model_ = clone(self.model).fit(matrix, y, weights)
+            self.model_ = clone(self.model).fit(self._on_device(matrix), y, weights)
             self.columns_ = columns
             self.rows_used_ = len(rows)
         return self
+
+    def _on_device(self, matrix: np.ndarray) -> Any:
+        return matrix if self.device is None else on_device(matrix, self.device)
 
     def _numbers(self, X: Any) -> tuple[np.ndarray, np.ndarray, int]:
         """The model's matrix, the rows of X that it holds, and how many rows X has."""
@@ -115,8 +125,9 @@ class TableModel(Storable):
         matrix, rows, n = self._numbers(X)
         if len(rows) == 0:
             raise InvalidInputError("X has no row that can be predicted: all have missing values")
-        result = getattr(self.model_, name)(matrix, *arguments)
-        parts = result if isinstance(result, tuple) else (result,)
+        result = getattr(self.model_, name)(self._on_device(matrix), *arguments)
+        found = result if isinstance(result, tuple) else (result,)
+        parts = [namespace_of(part).to_numpy(part) for part in found]
         spread = tuple(part if len(rows) == n else _spread(part, rows, n) for part in parts)
         return spread if isinstance(result, tuple) else spread[0]
 
@@ -142,8 +153,11 @@ class TableModel(Storable):
 
     def score(self, X: Any, y: Any) -> float:
         """R² of predictions, or the share of rows that are classified rightly."""
-        matrix, rows, _ = self._numbers(X)
-        return float(self.model_.score(matrix, np.asarray(y)[rows]))
+        _, rows, _ = self._numbers(X)
+        predictions, y = self.predict(X)[rows], np.asarray(y)[rows]
+        if not hasattr(self.model_, "classes_"):
+            return float(r2_score(y, predictions))
+        return float(accuracy_score(y, predictions.astype(y.dtype)))
 
     # -- model files ---------------------------------------------------------------------
 
@@ -158,6 +172,7 @@ class TableModel(Storable):
         if isinstance(self.model_, TableModel):
             raise ModelFileError("model.state.fitted must be a model of numbers")
         self.model = clone(self.model_)
+        self.device = None  # models load on NumPy arrays
         if len(self.columns_.feature_names) != self.model_.n_features_in_:
             raise ModelFileError("model.state.columns must name the columns of the model")
 

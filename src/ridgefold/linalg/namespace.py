@@ -19,6 +19,8 @@ from typing import Any, TypeAlias
 import array_api_compat
 import numpy as np
 
+from ridgefold.errors import InvalidInputError
+
 Array: TypeAlias = Any
 """A NumPy array, torch tensor or other array: the libraries share no common type."""
 
@@ -209,3 +211,14 @@ def namespace_of(*arrays: Array) -> Namespace:
     if array_api_compat.is_torch_array(foreign[0]):
         return _torch_namespace()
     return _standard_namespace(array_api_compat.array_namespace(foreign[0]))
+
+
+def on_device(array: np.ndarray, device: str) -> Array:
+    """A NumPy array as a torch tensor on a device."""
+    try:
+        from ridgefold.linalg.torch_routines import tensor_on
+    except ImportError:
+        raise InvalidInputError(
+            f'device={device!r} needs torch, which is not installed: pip install "ridgefold[torch]"'
+        ) from None
+    return tensor_on(array, device)

@@ -12,6 +12,7 @@ import array_api_compat.torch as xp
 import numpy as np
 import torch
 
+from ridgefold.errors import InvalidInputError
 from ridgefold.linalg.namespace import Array, Namespace
 
 _PANEL = 2048
@@ -103,3 +104,14 @@ class TorchNamespace(Namespace):
     def eigh_in_place(self, a: Array) -> tuple[Array, Array]:
         values, vectors = torch.linalg.eigh(a, UPLO="L")
         return values, vectors
+
+
+def tensor_on(array: np.ndarray, device: str) -> Array:
+    """A NumPy array as a tensor on a device; a typed error if there is no such device."""
+    try:
+        return torch.from_numpy(array).to(device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).strip().split("\n")[0]
+        raise InvalidInputError(
+            f"device={device!r} cannot be used ({reason}): use cpu, or leave it out"
+        ) from None
