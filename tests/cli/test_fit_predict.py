@@ -384,3 +384,44 @@ def test_methods_lists_every_registered_method():
 
 def test_version_is_printed():
     assert run("--version").stdout.strip() == ridgefold.__version__
+
+
+def test_plans_are_explained_before_there_are_data():
+    shown = run("explain", "--rows", "1e4", "--columns", 10, "--memory", "8GB").stdout
+    assert "fitting: cholesky" in shown
+    assert "not primal" in shown
+    plans = json.loads(
+        run("explain", "--rows", 3000, "--columns", 4, "--cv", "loo", "--json").stdout
+    )
+    choosing, fitting = plans.values()
+    assert choosing["method"] not in choosing["not_chosen"]
+    assert fitting["predicted_peak_bytes"] > 8 * 3000**2
+    linear = run("explain", "--rows", "1e6", "--columns", 10, "--kernel", "linear", "--json")
+    assert json.loads(linear.stdout)["fitting"]["method"] == "primal"
+
+
+def test_the_plans_of_a_model_file_are_explained(plant):
+    run("fit", plant / "plant.csv", "-t", "PE", "--ignore", "id", "-o", plant / "m", "-q")
+    shown = run("explain", plant / "m").stdout
+    assert "choosing kernel and alpha: " in shown
+    assert "fitting: cholesky" in shown
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["--rows", 100],
+        ["--rows", 0, "--columns", 2],
+        ["--rows", 10.5, "--columns", 2],
+        ["--rows", 10, "--columns", 2, "--cv", 11],
+        ["--rows", 10, "--columns", 2, "--kernel", "x"],
+    ],
+    ids=str,
+)
+def test_what_cannot_be_explained_is_said(options):
+    assert "error: " in run("explain", *options, code=3).stderr
+
+
+def test_plans_beyond_the_memory_end_with_their_code():
+    run("explain", "--rows", "1e9", "--columns", "1e4", "--memory", "1MB", code=5)

@@ -8,6 +8,7 @@ import typer
 
 from ridgefold.cli.demo import demo
 from ridgefold.cli.exit_codes import CODES
+from ridgefold.cli.explain import explain
 from ridgefold.cli.fit import fit
 from ridgefold.cli.inspect import inspect
 from ridgefold.cli.methods import methods
@@ -22,7 +23,7 @@ app = typer.Typer(
     epilog="Exit codes: "
     + "; ".join(f"{code} {meaning.split(':')[0]}" for code, meaning in CODES.items()),
 )
-for each in (fit, predict, inspect, methods, demo):
+for each in (fit, predict, explain, inspect, methods, demo):
     app.command()(each)
 
 

@@ -110,7 +110,7 @@ def fit(
         alpha=alpha,
         length_scale=length_scale,
         nu=nu,
-        cv=_folds(cv),
+        cv=folds_of_text(cv),
         intervals=None if intervals is Kept.none else intervals.value,
         memory=memory,
         verbose=talk,
@@ -135,7 +135,8 @@ def fit(
         messages().print(f"next: ridgefold predict {output} NEW.csv -o OUT.csv", markup=False)
 
 
-def _folds(text: str) -> int | str:
+def folds_of_text(text: str) -> int | str:
+    """What `--cv` stands for."""
     if text == "loo" or (text.isascii() and text.isdigit()):
         return "loo" if text == "loo" else int(text)
     raise InvalidInputError(f"--cv must be a number of folds or loo, got {text!r}")
