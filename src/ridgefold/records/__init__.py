@@ -4,16 +4,21 @@ from ridgefold.records.columns import CategoryColumn, NumberColumn, TableColumns
 from ridgefold.records.cost import Cost
 from ridgefold.records.intervals import Intervals
 from ridgefold.records.model import FittedModel
+from ridgefold.records.partition import Cells, CellTrial, LocalModels, Membership
 from ridgefold.records.plan import Plan, Rejection
 from ridgefold.records.problem import FoldShape, Problem
 from ridgefold.records.resources import Resources
 
 __all__ = [
     "CategoryColumn",
+    "CellTrial",
+    "Cells",
     "Cost",
     "FittedModel",
     "FoldShape",
     "Intervals",
+    "LocalModels",
+    "Membership",
     "NumberColumn",
     "Plan",
     "Problem",

@@ -1,0 +1,20 @@
+"""Processes: large arrays are shared as memory maps, results are copied back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from ridgefold.executors.base import Executor, Result
+
+
+class Processes(Executor):
+    """joblib's loky processes, each with one BLAS thread."""
+
+    def map(self, task: Callable[[Any], Result], items: Sequence[Any]) -> Iterator[Result]:
+        from joblib import Parallel, delayed, parallel_config
+
+        with parallel_config("loky", n_jobs=self.n_workers, inner_max_num_threads=1):
+            yield from Parallel(batch_size=1, return_as="generator")(
+                delayed(task)(item) for item in items
+            )

@@ -1,0 +1,21 @@
+"""Threads of this process: nothing is copied; what holds Python's lock does not run at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from ridgefold.executors.base import Executor, Result
+
+
+class Threads(Executor):
+    """joblib's threads, with BLAS held to one thread each."""
+
+    def map(self, task: Callable[[Any], Result], items: Sequence[Any]) -> Iterator[Result]:
+        from joblib import Parallel, delayed
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(1):
+            yield from Parallel(
+                n_jobs=self.n_workers, backend="threading", batch_size=1, return_as="generator"
+            )(delayed(task)(item) for item in items)

@@ -1,0 +1,25 @@
+"""Cut rows into cells. One file a way; a new one is a line here."""
+
+from ridgefold.partitioners.base import Partitioner, Router
+from ridgefold.partitioners.hyperplanes import Hyperplanes
+from ridgefold.partitioners.kmeans import KMeansCells
+from ridgefold.partitioners.random import RandomSplit
+from ridgefold.partitioners.tree import Tree
+
+PARTITIONERS: dict[str, Partitioner] = {
+    "hyperplanes": Hyperplanes(),
+    "kmeans": KMeansCells(),
+    "random": RandomSplit(),
+    "tree": Tree(),
+}
+"""Every name that `partition=` takes."""
+
+__all__ = [
+    "PARTITIONERS",
+    "Hyperplanes",
+    "KMeansCells",
+    "Partitioner",
+    "RandomSplit",
+    "Router",
+    "Tree",
+]

@@ -1,0 +1,140 @@
+"""What every way of cutting promises, and what they share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol
+
+import numpy as np
+
+from ridgefold.linalg.blocks import row_blocks
+from ridgefold.records import Cells, Membership
+
+Router = Mapping[str, np.ndarray]
+
+_BLOCK_BYTES = float(1 << 25)
+"""Rows of X looked at together: memory-mapped data are never read whole."""
+SAMPLE_ROWS = 2000
+"""Rows from which directions and distances are estimated."""
+
+
+class Partitioner(Protocol):
+    """One way to cut. Registered in `partitioners/__init__.py`.
+
+    `route` and `membership` see new rows and the arrays of a router, no other state: a
+    fitted partition is data.
+    """
+
+    in_space: bool
+    """True if a new row has a cell of its own; False if cells are drawn at random."""
+
+    def fit(self, X: np.ndarray, n_cells: int, overlap: float, rng: np.random.Generator) -> Cells:
+        """Cut the rows of X into at most `n_cells` cells, none of them empty."""
+
+    def route(self, router: Router, X: np.ndarray) -> np.ndarray:
+        """The cell of every row."""
+
+    def membership(self, router: Router, X: np.ndarray) -> Membership:
+        """Every row's cells where cells overlap, with weights that change continuously."""
+
+    def accepts(self, router: Router, n_cells: int, n_columns: int) -> bool:
+        """True if the arrays of a router can place rows of n_columns in n_cells cells."""
+
+
+def finite_floats(router: Router, shapes: Mapping[str, tuple[int, ...]]) -> bool:
+    """True if the router has these arrays of finite numbers, in these shapes."""
+    return all(
+        name in router
+        and router[name].shape == shape
+        and router[name].dtype in (np.float32, np.float64)
+        and bool(np.all(np.isfinite(router[name])))
+        for name, shape in shapes.items()
+    )
+
+
+def blocks_of(X: np.ndarray, numbers_a_row: int) -> Iterator[slice]:
+    """Slices of rows that need at most some megabytes each."""
+    return row_blocks(X.shape[0], X.itemsize * numbers_a_row, _BLOCK_BYTES)
+
+
+def route_in_blocks(
+    X: np.ndarray, place: Callable[[np.ndarray], np.ndarray], numbers_a_row: int = 0
+) -> np.ndarray:
+    """`place(rows)` of every block of rows, one after the other."""
+    numbers = numbers_a_row or 2 * X.shape[1]
+    return np.concatenate([place(np.asarray(X[rows])) for rows in blocks_of(X, numbers)])
+
+
+def membership_in_blocks(
+    X: np.ndarray, place: Callable[[np.ndarray], Membership], numbers_a_row: int = 0
+) -> Membership:
+    """`place(rows)`, a membership, of every block of rows, put together."""
+    parts = []
+    for rows in blocks_of(X, numbers_a_row or 4 * X.shape[1]):
+        part = place(np.asarray(X[rows]))
+        parts.append(Membership(part.rows + rows.start, part.cells, part.weights))
+    return Membership(
+        np.concatenate([p.rows for p in parts]),
+        np.concatenate([p.cells for p in parts]),
+        np.concatenate([p.weights for p in parts]),
+    )
+
+
+def sample_of(X: np.ndarray, rows: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
+    """Some rows of X in float64, drawn without repeats; all if there are few."""
+    n = X.shape[0] if rows is None else len(rows)
+    if n > SAMPLE_ROWS:
+        some = np.sort(rng.choice(n, SAMPLE_ROWS, replace=False))
+        rows = some if rows is None else rows[some]
+    part = X if rows is None else X[rows]
+    return np.asarray(part, dtype=np.float64)
+
+
+def cells_of(labels: np.ndarray, n_cells: int, router: Router) -> Cells:
+    """Cells that do not overlap, from the cell of every row."""
+    order = np.argsort(labels, kind="stable")
+    offsets = np.zeros(n_cells + 1, dtype=np.int64)
+    np.cumsum(np.bincount(labels, minlength=n_cells), out=offsets[1:])
+    return Cells(order, offsets, None, router)
+
+
+def overlapping_cells(membership: Membership, n_cells: int, router: Router) -> Cells:
+    """Cells from pairs of rows and cells; entries of weight zero are left out."""
+    held = membership.weights > 0
+    rows, cells, weights = (
+        part[held] for part in (membership.rows, membership.cells, membership.weights)
+    )
+    order = np.lexsort((rows, cells))
+    offsets = np.zeros(n_cells + 1, dtype=np.int64)
+    np.cumsum(np.bincount(cells, minlength=n_cells), out=offsets[1:])
+    return Cells(rows[order], offsets, weights[order], router)
+
+
+def first_direction(sample: np.ndarray) -> np.ndarray:
+    """The first principal direction of centred rows, of unit length.
+
+    Its sign is fixed (the largest entry is positive) so that results do not depend on
+    the LAPACK that computed it. Rows that are all the same give zeros.
+    """
+    centred = sample - sample.mean(axis=0)
+    scale = float(np.max(np.abs(centred))) if centred.size else 0.0
+    if not 0.0 < scale < np.inf:
+        return np.zeros(sample.shape[1])
+    centred /= scale
+    if centred.shape[1] <= centred.shape[0]:
+        direction = np.linalg.eigh(centred.T @ centred)[1][:, -1]
+    else:
+        direction = centred.T @ np.linalg.eigh(centred @ centred.T)[1][:, -1]
+        direction /= np.linalg.norm(direction)
+    largest = direction[np.argmax(np.abs(direction))]
+    return np.asarray(direction if largest > 0 else -direction)
+
+
+def ramp(position: np.ndarray, low: np.ndarray | float, high: np.ndarray | float) -> np.ndarray:
+    """0 up to `low`, 1 from `high` on, linear between; a step after `low` if they coincide."""
+    width = np.asarray(high) - np.asarray(low)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inside = (position - low) / np.where(width > 0, width, 1.0)
+    return np.asarray(
+        np.where(width > 0, np.clip(inside, 0.0, 1.0), (position > low).astype(np.float64))
+    )

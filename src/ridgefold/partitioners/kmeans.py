@@ -1,0 +1,147 @@
+"""Cells around centres (Tandon et al., arXiv 1608.01976, DC-KRR).
+
+k-means on a sample by scikit-learn's mini-batch algorithm; every row then belongs to its
+nearest centre. With a kernel, distances are those of its feature space: k-means on Nyström
+features Φ(x) = k(x, Z)·k(Z, Z)^(−½) of some landmark rows Z approximates kernel k-means.
+
+Cells are compact but not balanced: the largest one sets the running time.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from ridgefold.kernels import Kernel, KernelGram
+from ridgefold.partitioners.base import (
+    Router,
+    cells_of,
+    finite_floats,
+    membership_in_blocks,
+    overlapping_cells,
+    route_in_blocks,
+)
+from ridgefold.records import Cells, Membership
+
+_MOST_SAMPLE_ROWS = 100_000
+_SAMPLE_ROWS_A_CELL = 200
+_LANDMARKS = 200
+_RANK_TOLERANCE = 1e-10
+
+
+@dataclass(frozen=True)
+class KMeansCells:
+    """Cells of the rows nearest to each of a set of centres.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        Measure distances in this kernel's feature space; None measures them between rows.
+    """
+
+    kernel: Kernel | None = None
+    in_space = True
+
+    def fit(self, X: np.ndarray, n_cells: int, overlap: float, rng: np.random.Generator) -> Cells:
+        from sklearn.cluster import MiniBatchKMeans
+
+        n = X.shape[0]
+        n_cells = min(n_cells, n)
+        size = min(n, _MOST_SAMPLE_ROWS, max(2000, _SAMPLE_ROWS_A_CELL * n_cells))
+        sample = np.asarray(X[np.sort(rng.choice(n, size, replace=False))], dtype=np.float64)
+        landmarks = self._landmarks(sample, rng)
+        features = self._features(landmarks, sample)
+        means = MiniBatchKMeans(
+            min(n_cells, size),
+            random_state=int(rng.integers(2**31)),
+            n_init=1,
+            batch_size=max(1024, 2 * n_cells),
+        )
+        with warnings.catch_warnings():
+            # Fewer distinct rows than cells: there will be fewer cells, and that is all.
+            warnings.filterwarnings("ignore", message="Number of distinct clusters")
+            means.fit(features)
+        router = {**landmarks, "centres": np.asarray(means.cluster_centers_, dtype=np.float64)}
+        labels = self.route(router, X)
+        used = np.unique(labels)
+        router["centres"] = router["centres"][used]
+        labels = np.searchsorted(used, labels)
+        router["width"] = np.asarray(overlap * self._reach(router, sample))
+        if overlap > 0 and len(used) > 1:
+            return overlapping_cells(self.membership(router, X), len(used), router)
+        return cells_of(labels, len(used), router)
+
+    def _landmarks(self, sample: np.ndarray, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Landmark rows Z and k(Z, Z)^(−½), or nothing without a kernel."""
+        if self.kernel is None:
+            return {}
+        some = rng.choice(len(sample), min(len(sample), _LANDMARKS), replace=False)
+        landmarks = sample[np.sort(some)]
+        values, vectors = np.linalg.eigh(KernelGram(self.kernel, landmarks).full())
+        kept = values > _RANK_TOLERANCE * values[-1]
+        whitening = vectors[:, kept] / np.sqrt(values[kept])
+        return {"landmarks": landmarks, "whitening": whitening}
+
+    def _features(self, router: Router, rows: np.ndarray) -> np.ndarray:
+        rows = np.asarray(rows, dtype=np.float64)
+        if self.kernel is None:
+            return rows
+        return np.asarray(
+            KernelGram(self.kernel, rows, router["landmarks"]).full() @ router["whitening"]
+        )
+
+    def _squared_distances(self, router: Router, rows: np.ndarray) -> np.ndarray:
+        """Squared distances to all centres, the squared norm of the row left out."""
+        centres = router["centres"]
+        squares = self._features(router, rows) @ (-2.0 * centres.T)
+        squares += np.sum(centres * centres, axis=1)[None, :]
+        return np.asarray(squares)
+
+    def _distances(self, router: Router, rows: np.ndarray) -> np.ndarray:
+        features = self._features(router, rows)
+        squares = self._squared_distances(router, rows)
+        squares += np.sum(features * features, axis=1)[:, None]
+        return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
+
+    def _reach(self, router: Router, sample: np.ndarray) -> float:
+        """Mean distance of rows from their own centres."""
+        return float(np.mean(np.min(self._distances(router, sample[:2000]), axis=1)))
+
+    def route(self, router: Router, X: np.ndarray) -> np.ndarray:
+        return route_in_blocks(
+            X,
+            lambda rows: np.argmin(self._squared_distances(router, rows), axis=1),
+            self._numbers(router, X),
+        )
+
+    def membership(self, router: Router, X: np.ndarray) -> Membership:
+        """Weights ∝ max(0, 1 − (d_c − d_min)/width), d_c the distance to centre c."""
+        width = float(router["width"])
+
+        def place(rows: np.ndarray) -> Membership:
+            distances = self._distances(router, rows)
+            excess = distances - np.min(distances, axis=1)[:, None]
+            if width > 0:
+                shares = np.maximum(1.0 - excess / width, 0.0)
+            else:
+                shares = np.zeros_like(excess)
+                shares[np.arange(len(rows)), np.argmin(distances, axis=1)] = 1.0
+            shares /= np.sum(shares, axis=1)[:, None]
+            at, cell = np.nonzero(shares)
+            return Membership(at, cell, shares[at, cell])
+
+        return membership_in_blocks(X, place, 3 * self._numbers(router, X))
+
+    def accepts(self, router: Router, n_cells: int, n_columns: int) -> bool:
+        return (
+            self.kernel is None
+            and "landmarks" not in router
+            and finite_floats(router, {"centres": (n_cells, n_columns), "width": ()})
+        )
+
+    @staticmethod
+    def _numbers(router: Router, X: np.ndarray) -> int:
+        """Numbers alive for every row that is placed."""
+        return int(X.shape[1] + len(router["centres"]) + len(router.get("landmarks", ())))

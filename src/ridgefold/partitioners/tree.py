@@ -1,0 +1,248 @@
+"""A balanced tree of cuts, each across the first principal direction of its own rows.
+
+One direction for all cells (`hyperplanes`) makes thin slabs: neighbours along every other
+direction are far apart within a slab. Here every part is cut across the direction in which it
+is longest, at the quantile that leaves both sides the cells they are due, until every part is
+one cell: cells are balanced, compact, and found by O(log m) projections of a row.
+
+Overlap. A cut gets a band in which rows belong to both sides, the weight of each falling
+linearly to zero at the band's far edge; a row's weight in a cell is the product along its
+path, so that weights sum to 1 and predictions have no seams. Bands are as wide as the *cells*
+are thick in that direction (√12 times the mean spread of the rows within them, the thickness
+of a uniform slab), not as the part that is cut: a share of a large part would be many cells
+wide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ridgefold.linalg.blocks import row_blocks
+from ridgefold.partitioners.base import (
+    Router,
+    cells_of,
+    finite_floats,
+    first_direction,
+    membership_in_blocks,
+    overlapping_cells,
+    ramp,
+    route_in_blocks,
+    sample_of,
+)
+from ridgefold.records import Cells, Membership
+
+_GATHERED_BYTES = float(1 << 26)
+"""Parts of up to this size are copied out of X once, and cut in memory."""
+_SPREAD_ROWS = 64
+"""Rows of a cell from which its thickness is estimated."""
+_SLAB = 12.0**0.5
+"""Thickness of a uniform slab, in standard deviations."""
+_ROUNDING = 64.0
+"""Projections that differ by fewer units in the last place count as equal."""
+
+
+@dataclass
+class _Growing:
+    """Nodes in the order in which they are cut; a child < 0 is the cell −1 − child."""
+
+    directions: list[np.ndarray]
+    cuts: list[float]
+    children: list[list[int]]
+    ancestors: list[list[int]]
+    """For every cell, the nodes above it."""
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Balanced cells by recursive cuts across principal directions."""
+
+    in_space = True
+
+    def fit(self, X: np.ndarray, n_cells: int, overlap: float, rng: np.random.Generator) -> Cells:
+        n = X.shape[0]
+        grown = _Growing([], [], [], [])
+        labels = np.zeros(n, dtype=np.int64)
+        spreads: list[np.ndarray] = []
+        _grow(X, min(n_cells, n), grown, labels, spreads=spreads, rng=rng)
+        m = len(grown.ancestors)
+        router = {
+            "directions": np.array(grown.directions, dtype=X.dtype).reshape(-1, X.shape[1]),
+            "cuts": np.array(grown.cuts, dtype=np.float64),
+            "half_widths": 0.5 * overlap * _thicknesses(grown, spreads),
+            "children": np.array(grown.children, dtype=np.int64).reshape(-1, 2),
+        }
+        if overlap > 0 and m > 1:
+            return overlapping_cells(self.membership(router, X), m, router)
+        return cells_of(labels, m, router)
+
+    def route(self, router: Router, X: np.ndarray) -> np.ndarray:
+        children, cuts = router["children"], router["cuts"]
+
+        def place(rows: np.ndarray) -> np.ndarray:
+            node = np.full(len(rows), 0 if len(cuts) else -1, dtype=np.int64)
+            active = np.flatnonzero(node >= 0)
+            while len(active):
+                at = node[active]
+                right = _project(rows, active, router["directions"], at) > cuts[at]
+                node[active] = children[at, right.astype(np.intp)]
+                active = active[node[active] >= 0]
+            return -1 - node
+
+        return route_in_blocks(X, place)
+
+    def membership(self, router: Router, X: np.ndarray) -> Membership:
+        children, cuts, half = router["children"], router["cuts"], router["half_widths"]
+
+        def place(block: np.ndarray) -> Membership:
+            rows = np.arange(len(block))
+            node = np.full(len(block), 0 if len(cuts) else -1, dtype=np.int64)
+            weight = np.ones(len(block))
+            found: list[Membership] = []
+            while len(rows):
+                done = node < 0
+                found.append(Membership(rows[done], -1 - node[done], weight[done]))
+                rows, node, weight = rows[~done], node[~done], weight[~done]
+                position = _project(block, rows, router["directions"], node)
+                right = ramp(position, cuts[node] - half[node], cuts[node] + half[node])
+                shares = np.concatenate([weight * (1.0 - right), weight * right])
+                rows = np.concatenate([rows, rows])
+                node = np.concatenate([children[node, 0], children[node, 1]])
+                held = shares > 0
+                rows, node, weight = rows[held], node[held], shares[held]
+            return Membership(
+                np.concatenate([part.rows for part in found]),
+                np.concatenate([part.cells for part in found]),
+                np.concatenate([part.weights for part in found]),
+            )
+
+        return membership_in_blocks(X, place)
+
+    def accepts(self, router: Router, n_cells: int, n_columns: int) -> bool:
+        shapes = {
+            "directions": (n_cells - 1, n_columns),
+            "cuts": (n_cells - 1,),
+            "half_widths": (n_cells - 1,),
+        }
+        children = router.get("children")
+        if (
+            not finite_floats(router, shapes)
+            or children is None
+            or children.shape != (n_cells - 1, 2)
+            or children.dtype.kind != "i"
+        ):
+            return False
+        # Every node and cell hangs on one node above it: walks end, and reach all cells.
+        nodes = np.sort(children, axis=None)
+        wanted = np.sort(np.concatenate([np.arange(1, n_cells - 1), -1 - np.arange(n_cells)]))
+        above = children > np.arange(n_cells - 1)[:, None]
+        return bool(n_cells == 1 or np.array_equal(nodes, wanted)) and bool(
+            np.all(above | (children < 0))
+        )
+
+
+def _project(
+    X: np.ndarray, rows: np.ndarray, directions: np.ndarray, nodes: np.ndarray
+) -> np.ndarray:
+    """The projection of each row on its node's direction."""
+    return np.asarray(np.einsum("ij,ij->i", X[rows], directions[nodes]))
+
+
+def _grow(
+    X: np.ndarray,
+    n_cells: int,
+    grown: _Growing,
+    labels: np.ndarray,
+    *,
+    spreads: list[np.ndarray],
+    rng: np.random.Generator,
+) -> None:
+    """Cut until every part is one cell; fills `grown`, `labels` and `spreads`.
+
+    `spreads` holds, for every cell, the standard deviations of its rows along the directions
+    of the cuts above it. Parts wait on a stack, large ones as row numbers (in ascending order,
+    so that a memory-mapped file is read from front to back), small ones with their rows.
+    """
+    stack: list[tuple[np.ndarray, np.ndarray | None, int, int, int]] = [
+        (np.arange(X.shape[0]), None, n_cells, -1, 0)
+    ]
+    paths: list[list[int]] = [[]]
+    while stack:
+        rows, part, m, parent, side = stack.pop()
+        path = paths.pop()
+        if part is None and len(rows) * X.shape[1] * X.itemsize <= _GATHERED_BYTES:
+            part = np.asarray(X[rows])
+        cut = None if m == 1 else _cut(X, rows, part, m // 2 / m, rng)
+        if cut is None:
+            name = -1 - len(grown.ancestors)
+            labels[rows] = len(grown.ancestors)
+            grown.ancestors.append(path)
+            spreads.append(_spread(X, rows, part, [grown.directions[node] for node in path]))
+        else:
+            direction, value, right = cut
+            name = len(grown.cuts)
+            grown.directions.append(direction)
+            grown.cuts.append(value)
+            grown.children.append([0, 0])
+            for there, share, which in ((right, m - m // 2, 1), (~right, m // 2, 0)):
+                stack.append(
+                    (rows[there], None if part is None else part[there], share, name, which)
+                )
+                paths.append([*path, name])
+        if parent >= 0:
+            grown.children[parent][side] = name
+
+
+def _cut(
+    X: np.ndarray,
+    rows: np.ndarray,
+    part: np.ndarray | None,
+    share: float,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, float, np.ndarray] | None:
+    """Direction, threshold, and which rows lie beyond it; None if the rows cannot be told apart.
+
+    The threshold lies in the middle of the gap nearest to the quantile `share`, so that equal
+    rows stay together and rounding cannot move a row across.
+    """
+    sample = sample_of(X, rows, rng) if part is None else sample_of(part, None, rng)
+    direction = first_direction(sample).astype(X.dtype)
+    if part is not None:
+        position = part @ direction
+    else:
+        position = np.empty(len(rows), dtype=X.dtype)
+        for some in row_blocks(len(rows), X.shape[1] * X.itemsize, _GATHERED_BYTES / 2):
+            position[some] = X[rows[some]] @ direction
+    rank = min(max(1, round(share * len(rows))), len(rows) - 1)
+    blur = _ROUNDING * np.finfo(X.dtype).eps * float(np.max(np.abs(position)))
+    below, above = np.partition(position, [rank - 1, rank])[[rank - 1, rank]]
+    if not above - below > blur:
+        ordered = np.sort(position)
+        gaps = np.flatnonzero(np.diff(ordered) > blur)
+        if len(gaps) == 0:
+            return None
+        nearest = gaps[np.argmin(np.abs(gaps + 1 - rank))]
+        below, above = ordered[nearest], ordered[nearest + 1]
+    value = float(below) + (float(above) - float(below)) / 2
+    return direction, value, position > value
+
+
+def _spread(
+    X: np.ndarray, rows: np.ndarray, part: np.ndarray | None, directions: list[np.ndarray]
+) -> np.ndarray:
+    """Standard deviations of a cell's rows (some of them) along directions."""
+    if not directions:
+        return np.empty(0)
+    some = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), _SPREAD_ROWS)).astype(np.intp))
+    sample = np.asarray(X[rows[some]] if part is None else part[some], dtype=np.float64)
+    return np.asarray((sample @ np.stack(directions, axis=1)).std(axis=0))
+
+
+def _thicknesses(grown: _Growing, spreads: list[np.ndarray]) -> np.ndarray:
+    """For every cut, how thick the cells below it are on average in its direction."""
+    totals, counts = np.zeros(len(grown.cuts)), np.zeros(len(grown.cuts))
+    for path, spread in zip(grown.ancestors, spreads, strict=True):
+        totals[path] += spread
+        counts[path] += 1
+    return _SLAB * totals / np.maximum(counts, 1)

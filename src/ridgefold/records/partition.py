@@ -1,0 +1,64 @@
+"""Rows cut into cells, and the models fitted in them: arrays, nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Which rows belong to which cell, and what is needed to place new rows.
+
+    Cell c holds the rows ``rows[offsets[c]:offsets[c + 1]]``, in ascending order. Cells that
+    overlap share rows.
+    """
+
+    rows: np.ndarray
+    """Row indices of all cells, one cell after the other."""
+    offsets: np.ndarray
+    """Where each cell starts in `rows`, and where the last one ends; shape (n_cells + 1,)."""
+    weights: np.ndarray | None
+    """What each entry of `rows` contributes to the blended prediction of its row; the entries
+    of one row sum to 1. None if cells do not overlap: every entry is 1."""
+    router: Mapping[str, np.ndarray]
+    """The geometry, as named arrays that the partitioner's functions read."""
+
+
+@dataclass(frozen=True)
+class CellTrial:
+    """One size of cells that was tried."""
+
+    cell_rows: int
+    error: float
+    """Root mean squared held-out error of the combined model."""
+    measured: bool
+    """False if the error was extrapolated."""
+
+
+@dataclass(frozen=True)
+class Membership:
+    """Pairs of rows and cells with a weight; the weights of one row sum to 1."""
+
+    rows: np.ndarray
+    cells: np.ndarray
+    weights: np.ndarray
+
+
+@dataclass(frozen=True)
+class LocalModels:
+    """One model a cell: f_c(x) = Σ_i a_i k_c(x_i, x) + b_c over the rows of cell c."""
+
+    dual_coef: np.ndarray
+    """a, aligned with ``Cells.rows``; shape (len(rows), n_targets)."""
+    intercept: np.ndarray
+    """b, of shape (n_cells, n_targets)."""
+    alpha: np.ndarray
+    """The ridge of every cell, shape (n_cells,)."""
+    kernels: tuple[Any, ...]
+    """The distinct kernels."""
+    kernel_of_cell: np.ndarray
+    """Which of `kernels` each cell uses, shape (n_cells,)."""

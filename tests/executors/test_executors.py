@@ -1,0 +1,56 @@
+"""Results come in order and are the same wherever they are computed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+import ridgefold.executors
+from ridgefold.executors import EXECUTORS
+
+FOLDER = Path(ridgefold.executors.__file__).parent
+
+
+def total(item):
+    return float(np.sum(item @ item.T))
+
+
+def blas_threads(_):
+    return [info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"]
+
+
+def fail(item):
+    raise ValueError(f"item {item}")
+
+
+def test_every_file_is_registered():
+    files = {path.stem for path in FOLDER.glob("*.py")} - {"__init__", "base"}
+    assert files == set(EXECUTORS)
+
+
+@pytest.mark.parametrize("name", EXECUTORS)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_results_come_in_the_order_of_the_items(name, workers):
+    items = [np.full((3, 3), float(i)) for i in range(7)]
+    results = list(EXECUTORS[name](workers).map(total, items))
+    assert results == [total(item) for item in items]
+
+
+@pytest.mark.parametrize("name", EXECUTORS)
+def test_every_task_has_one_blas_thread(name):
+    for threads in EXECUTORS[name](2).map(blas_threads, [0, 1]):
+        assert set(threads) <= {1}
+
+
+@pytest.mark.parametrize("name", EXECUTORS)
+def test_errors_of_tasks_reach_the_caller(name):
+    with pytest.raises(ValueError, match="item 3"):
+        list(EXECUTORS[name](2).map(fail, [3]))
+
+
+@pytest.mark.parametrize("name", EXECUTORS)
+def test_no_items_give_no_results(name):
+    assert list(EXECUTORS[name](2).map(total, [])) == []

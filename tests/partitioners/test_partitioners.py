@@ -1,0 +1,207 @@
+"""Every way to cut gives cells that cover all rows, and finds them again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ridgefold.partitioners
+from ridgefold.errors import InvalidInputError
+from ridgefold.kernels import RBF
+from ridgefold.partitioners import PARTITIONERS, KMeansCells
+
+FOLDER = Path(ridgefold.partitioners.__file__).parent
+IN_SPACE = [name for name, partitioner in PARTITIONERS.items() if partitioner.in_space]
+BALANCED = ["tree", "hyperplanes", "random"]
+
+
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="module")
+def X():
+    return np.random.default_rng(1).standard_normal((503, 3)) * [3.0, 1.0, 0.5]
+
+
+def members(cells):
+    return np.split(cells.rows, cells.offsets[1:-1])
+
+
+def test_every_file_is_registered():
+    files = {path.stem for path in FOLDER.glob("*.py")} - {"__init__", "base"}
+    assert files == set(PARTITIONERS)
+
+
+@pytest.mark.parametrize("name", PARTITIONERS)
+@pytest.mark.parametrize("m", [1, 2, 5, 16])
+def test_cells_without_overlap_are_disjoint_and_cover_all_rows(name, m, X):
+    cells = PARTITIONERS[name].fit(X, m, 0.0, rng())
+    assert np.array_equal(np.sort(cells.rows), np.arange(len(X)))
+    assert len(cells.offsets) - 1 <= m
+    assert np.diff(cells.offsets).min() > 0
+    assert all(np.all(np.diff(rows) > 0) for rows in members(cells))
+
+
+@pytest.mark.parametrize("name", BALANCED)
+@pytest.mark.parametrize("m", [2, 5, 7, 16])
+def test_cells_are_balanced(name, m, X):
+    sizes = np.diff(PARTITIONERS[name].fit(X, m, 0.0, rng()).offsets)
+    assert len(sizes) == m
+    assert sizes.max() - sizes.min() <= 4
+
+
+@pytest.mark.parametrize("name", IN_SPACE)
+def test_training_rows_are_routed_to_the_cell_that_holds_them(name, X):
+    partitioner = PARTITIONERS[name]
+    cells = partitioner.fit(X, 8, 0.0, rng())
+    for cell, rows in enumerate(members(cells)):
+        assert np.all(partitioner.route(cells.router, X[rows]) == cell)
+
+
+@pytest.mark.parametrize("name", IN_SPACE)
+@pytest.mark.parametrize("overlap", [0.1, 0.5, 1.0])
+def test_weights_are_a_partition_of_unity(name, overlap, X):
+    partitioner = PARTITIONERS[name]
+    cells = partitioner.fit(X, 8, overlap, rng())
+    new = 2.0 * np.random.default_rng(2).standard_normal((400, 3))
+    found = partitioner.membership(cells.router, new)
+    assert np.all(found.weights >= 0)
+    assert np.allclose(np.bincount(found.rows, found.weights), 1.0)
+    assert np.allclose(np.bincount(cells.rows, cells.weights), 1.0)
+    assert len(cells.rows) > len(X)
+    assert np.diff(cells.offsets).min() > 0
+
+
+@pytest.mark.parametrize("name", IN_SPACE)
+def test_weights_change_continuously_across_cells(name, X):
+    partitioner = PARTITIONERS[name]
+    cells = partitioner.fit(X, 8, 0.5, rng())
+    m = len(cells.offsets) - 1
+    line = np.linspace(-4, 4, 20001)[:, None] * np.array([[1.0, 0.3, -0.2]])
+    found = partitioner.membership(cells.router, line)
+    table = np.zeros((len(line), m))
+    table[found.rows, found.cells] = found.weights
+    assert np.max(np.abs(np.diff(table, axis=0))) < 0.02
+    assert np.max(table.sum(axis=1)) < 1 + 1e-12
+    assert np.unique(np.argmax(table, axis=1)).size > 2
+
+
+@pytest.mark.parametrize("name", IN_SPACE)
+def test_without_overlap_weights_are_the_route(name, X):
+    partitioner = PARTITIONERS[name]
+    cells = partitioner.fit(X, 6, 0.0, rng())
+    found = partitioner.membership(cells.router, X)
+    held = found.weights > 0
+    assert np.all(found.weights[held] == 1)
+    order = np.argsort(found.rows[held])
+    assert np.array_equal(found.cells[held][order], partitioner.route(cells.router, X))
+
+
+@pytest.mark.parametrize("name", PARTITIONERS)
+def test_more_cells_than_rows_become_as_many_as_rows(name):
+    X = np.random.default_rng(3).standard_normal((7, 2))
+    cells = PARTITIONERS[name].fit(X, 50, 0.0, rng())
+    assert len(cells.offsets) - 1 <= 7
+    assert np.array_equal(np.sort(cells.rows), np.arange(7))
+
+
+@pytest.mark.parametrize("name", IN_SPACE)
+@pytest.mark.parametrize("overlap", [0.0, 0.5])
+def test_rows_that_are_all_equal_stay_in_one_cell(name, overlap):
+    cells = PARTITIONERS[name].fit(np.ones((40, 3)), 4, overlap, rng())
+    assert np.array_equal(cells.rows, np.arange(40))
+    assert len(cells.offsets) == 2
+
+
+@pytest.mark.parametrize("name", IN_SPACE)
+def test_equal_rows_stay_together(name):
+    X = np.repeat(np.arange(6.0), 20)[:, None] * [1.0, 0.5]
+    partitioner = PARTITIONERS[name]
+    cells = partitioner.fit(X, 4, 0.0, rng())
+    labels = partitioner.route(cells.router, X)
+    for value in np.unique(X[:, 0]):
+        assert np.unique(labels[X[:, 0] == value]).size == 1
+    assert len(cells.offsets) - 1 >= 2
+    for cell, rows in enumerate(members(cells)):
+        assert np.all(labels[rows] == cell)
+
+
+@pytest.mark.parametrize("name", PARTITIONERS)
+def test_constant_columns_and_one_row_are_no_obstacle(name, X):
+    wide = np.column_stack([X, np.full(len(X), 7.0)])
+    assert len(PARTITIONERS[name].fit(wide, 4, 0.0, rng()).rows) == len(X)
+    assert len(PARTITIONERS[name].fit(wide[:1], 4, 0.0, rng()).rows) == 1
+
+
+@pytest.mark.parametrize("name", PARTITIONERS)
+def test_the_same_generator_gives_the_same_cells(name, X):
+    first, second = (PARTITIONERS[name].fit(X, 6, 0.25, rng()) for _ in range(2))
+    assert np.array_equal(first.rows, second.rows)
+    assert np.array_equal(first.offsets, second.offsets)
+
+
+@pytest.mark.parametrize("name", ["tree", "hyperplanes"])
+def test_float32_rows_are_routed_to_their_cells(name, X):
+    X = X.astype(np.float32)
+    partitioner = PARTITIONERS[name]
+    cells = partitioner.fit(X, 8, 0.0, rng())
+    labels = np.empty(len(X), dtype=int)
+    for cell, rows in enumerate(members(cells)):
+        labels[rows] = cell
+    assert np.mean(partitioner.route(cells.router, X) == labels) == 1.0
+
+
+def test_the_rule_of_the_last_cell_is_the_corrected_one():
+    X = np.arange(10.0)[:, None]
+    partitioner = PARTITIONERS["hyperplanes"]
+    cells = partitioner.fit(X, 3, 0.0, rng())
+    # Cuts at round(10/3) = 3 and round(20/3) = 7: means of the projections on either side.
+    assert np.allclose(cells.router["cuts"], [2.5, 6.5])
+    new = np.array([[-5.0], [2.5], [2.6], [6.5], [6.6], [1e6]])
+    assert partitioner.route(cells.router, new).tolist() == [0, 0, 1, 1, 2, 2]
+
+
+def test_hyperplanes_use_the_centred_direction():
+    X = np.column_stack([np.full(100, 50.0), np.linspace(-1, 1, 100)])
+    X[:, 0] += 0.01 * np.random.default_rng(0).standard_normal(100)
+    router = PARTITIONERS["hyperplanes"].fit(X, 2, 0.0, rng()).router
+    assert abs(router["direction"][1]) > 0.99
+
+
+def test_random_cells_have_no_place_for_new_rows(X):
+    cells = PARTITIONERS["random"].fit(X, 4, 0.0, rng())
+    with pytest.raises(InvalidInputError, match="average"):
+        PARTITIONERS["random"].route(cells.router, X)
+    with pytest.raises(InvalidInputError, match="average"):
+        PARTITIONERS["random"].membership(cells.router, X)
+
+
+def test_kernel_k_means_separates_what_rows_alone_do_not():
+    angle = np.linspace(0, 2 * np.pi, 400, endpoint=False)
+    ring = np.column_stack([np.cos(angle), np.sin(angle)])
+    X = np.concatenate([0.1 * ring, 10 * ring])
+    partitioner = KMeansCells(kernel=RBF(1.0))
+    cells = partitioner.fit(X, 12, 0.0, rng())
+    labels = partitioner.route(cells.router, X)
+    assert np.unique(labels[:400]).size == 1
+    assert not set(labels[:400]) & set(labels[400:])
+
+
+def test_memory_mapped_rows_give_the_same_tree(tmp_path, X):
+    np.save(tmp_path / "rows.npy", X)
+    mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    ours, theirs = (PARTITIONERS["tree"].fit(rows, 9, 0.2, rng()) for rows in (mapped, X))
+    assert np.array_equal(ours.rows, theirs.rows)
+    assert np.array_equal(ours.weights, theirs.weights)
+
+
+def test_large_parts_are_cut_without_copying_them(monkeypatch, X):
+    from ridgefold.partitioners import tree
+
+    whole = PARTITIONERS["tree"].fit(X, 9, 0.2, rng())
+    monkeypatch.setattr(tree, "_GATHERED_BYTES", 2000.0)
+    pieces = PARTITIONERS["tree"].fit(X, 9, 0.2, rng())
+    assert np.array_equal(whole.rows, pieces.rows)
