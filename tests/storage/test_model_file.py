@@ -27,6 +27,8 @@ from ridgefold import (
     LSSVMClassifierCV,
     LSSVMRegressor,
     LSSVMRegressorCV,
+    PartitionedKernelRidge,
+    PartitionedLSSVMClassifier,
 )
 from ridgefold.errors import InvalidInputError, LeftOutWarning, UnsupportedInputError
 from ridgefold.estimators.saving import STORABLE
@@ -90,6 +92,11 @@ ESTIMATORS = [
     (LSSVMRegressorCV(np.logspace(-2, 1, 4), length_scale=[0.5, 1.0], cv=3), Y),
     (LSSVMClassifierCV([0.1, 1.0], cv=3, scoring="balanced_accuracy"), LABELS),
     (LSSVMClassifierCV([0.1, 1.0], cv=[(np.arange(20), np.arange(20, 40))]), THREE),
+    (PartitionedKernelRidge(n_partitions=3), Y),
+    (PartitionedKernelRidge("kmeans", 3), np.stack([Y, -Y], axis=1)),
+    (PartitionedKernelRidge("random", "auto", "average"), Y),
+    (PartitionedKernelRidge(n_partitions=2, refine="exact", alpha=0.1), Y),
+    (PartitionedLSSVMClassifier("hyperplanes", 2, "route"), THREE),
 ]
 
 
@@ -343,3 +350,21 @@ def test_files_get_ordinary_permissions(tmp_path):
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "m").stat().st_mode) == 0o644
+
+
+def test_a_partitioned_model_in_single_precision_predicts_alike(tmp_path):
+    model = PartitionedKernelRidge(n_partitions=3, alpha=0.1).fit(X, Y)
+    again = through_a_file(model, tmp_path, dtype="float32")
+    assert np.allclose(again.predict(X_NEW.astype(np.float32)), model.predict(X_NEW), atol=1e-3)
+
+
+def test_a_router_that_would_never_end_is_refused():
+    from ridgefold.partitioners import PARTITIONERS
+
+    tree = PARTITIONERS["tree"]
+    cells = tree.fit(X, 4, 0.0, np.random.default_rng(0))
+    assert tree.accepts(cells.router, 4, 3)
+    loop = {**cells.router, "children": np.zeros_like(cells.router["children"])}
+    assert not tree.accepts(loop, 4, 3)
+    assert not tree.accepts(cells.router, 5, 3)
+    assert not tree.accepts(cells.router, 4, 2)

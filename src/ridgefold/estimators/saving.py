@@ -34,6 +34,8 @@ STORABLE: Mapping[str, str] = {
     "LSSVMClassifierCV": "ridgefold.estimators.ls_svm_cv",
     "LSSVMRegressor": "ridgefold.estimators.ls_svm",
     "LSSVMRegressorCV": "ridgefold.estimators.kernel_ridge_cv",
+    "PartitionedKernelRidge": "ridgefold.estimators.partitioned",
+    "PartitionedLSSVMClassifier": "ridgefold.estimators.partitioned",
     "TableModel": "ridgefold.estimators.table_model",
 }
 """Every estimator that a model file may name, and where it is defined."""

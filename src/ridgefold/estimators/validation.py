@@ -81,6 +81,7 @@ def check_training_data(
     sample_weight: Any,
     *,
     numeric_targets: bool,
+    accept_sparse: bool = True,
 ) -> TrainingData:
     """X, y and weights ready for use; sets `n_features_in_` and `feature_names_in_`."""
     if y is None:
@@ -103,7 +104,7 @@ def check_training_data(
             estimator,
             X,
             y,
-            accept_sparse="csr",
+            accept_sparse="csr" if accept_sparse else False,
             dtype=[np.float64, np.float32],
             multi_output=True,
             y_numeric=numeric_targets,

@@ -14,6 +14,7 @@ from ridgefold.kernels.resolve import (
 )
 from ridgefold.kernels.sobolev import Sobolev
 from ridgefold.kernels.stationary import RBF, Laplacian, Matern, RationalQuadratic
+from ridgefold.kernels.width_table import WidthTable
 
 __all__ = [
     "NAMED_KERNELS",
@@ -40,6 +41,7 @@ __all__ = [
     "Sobolev",
     "Sum",
     "WeightedGram",
+    "WidthTable",
     "resolve_kernel",
     "takes_sparse_and_negative",
 ]

@@ -9,21 +9,17 @@ reported is the true residual y − (K + αI)a, computed afresh, not the recurre
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 
-from ridgefold.errors import ConvergenceWarning, NumericalError
+from ridgefold.errors import ConvergenceWarning
 from ridgefold.linalg import Array, Namespace
+from ridgefold.linalg.conjugate_gradients import Operator, conjugate_gradients
 from ridgefold.linalg.pivoted_cholesky import pivoted_cholesky
 from ridgefold.linalg.symmetric import factorise
 from ridgefold.records import Cost, FittedModel, Problem
 from ridgefold.solvers.base import RidgeSystem, for_each_alpha
 
 _NOMINAL_STEPS = 100
-_MOST_STEPS = 2000
-_RESTARTS = 3
 _BLOCK_BYTES = float(1 << 25)
-
-Operator = Callable[[Array], Array]
 
 
 def preconditioner_rank(n: int) -> int:
@@ -116,61 +112,17 @@ def _woodbury(namespace: Namespace, factor: Array, alpha: float) -> Operator:
 def _conjugate_gradients(
     namespace: Namespace, apply: Operator, precondition: Operator, right: Array, tolerance: float
 ) -> tuple[Array, Array]:
-    """Solve for all columns at once; returns the solution and the true residual norms.
-
-    The recurrence's residual drifts from the true one, so the iteration restarts from the
-    true residual until that is small, or stops improving.
-    """
+    """The solution and the true residual norms; a warning if they are above the tolerance."""
     xp = namespace.xp
     norms = xp.sqrt(xp.sum(right * right, axis=0))
-    target = tolerance * xp.where(norms > 0, norms, xp.ones_like(norms))
-    solution = namespace.zeros(right.shape, right)
-    residual, best = right, norms
-    steps = 0
-    for _ in range(_RESTARTS):
-        correction, taken = _descend(namespace, apply, precondition, residual, target)
-        steps += taken
-        solution = solution + correction
-        residual = right - apply(solution)
-        best = xp.sqrt(xp.sum(residual * residual, axis=0))
-        if not namespace.all_finite(best):
-            raise NumericalError(
-                "conjugate gradients broke down: the kernel matrix is not positive definite, or "
-                'its values overflow; use solver="cholesky", or scale the columns of X'
-            )
-        if bool(xp.all(best <= target)):
-            return solution, best
-    worst = float(xp.max(best / xp.where(norms > 0, norms, xp.ones_like(norms))))
-    warnings.warn(
-        f"conjugate gradients stopped after {steps} steps with a relative residual of "
-        f"{worst:.1e}, above tol={tolerance:.1e}: use a larger alpha or tol, or "
-        'solver="cholesky" if its memory can be had',
-        ConvergenceWarning,
-        stacklevel=2,
-    )
-    return solution, best
-
-
-def _descend(
-    namespace: Namespace, apply: Operator, precondition: Operator, right: Array, target: Array
-) -> tuple[Array, int]:
-    xp = namespace.xp
-    x = namespace.zeros(right.shape, right)
-    r = namespace.copy(right)
-    z = precondition(r)
-    p = namespace.copy(z)
-    rho = xp.sum(r * z, axis=0)
-    for step in range(_MOST_STEPS):
-        if bool(xp.all(xp.sqrt(xp.sum(r * r, axis=0)) <= 0.5 * target)):
-            return x, step
-        q = apply(p)
-        curvature = xp.sum(p * q, axis=0)
-        # A column that has converged has nothing left to move along.
-        length = xp.where(curvature > 0, rho / xp.where(curvature > 0, curvature, 1.0), 0.0)
-        x = x + length[None, :] * p
-        r = r - length[None, :] * q
-        z = precondition(r)
-        new = xp.sum(r * z, axis=0)
-        p = z + xp.where(rho > 0, new / xp.where(rho > 0, rho, 1.0), 0.0)[None, :] * p
-        rho = new
-    return x, _MOST_STEPS
+    size = xp.where(norms > 0, norms, xp.ones_like(norms))
+    solved = conjugate_gradients(namespace, apply, precondition, right, tolerance * size)
+    if not solved.converged:
+        warnings.warn(
+            f"conjugate gradients stopped after {solved.steps} steps with a relative residual of "
+            f"{float(xp.max(solved.residual / size)):.1e}, above tol={tolerance:.1e}: use a "
+            'larger alpha or tol, or solver="cholesky" if its memory can be had',
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return solved.solution, solved.residual

@@ -1,0 +1,175 @@
+"""One cell: its ridge system, solved for one pair of kernel and ridge, or scored for many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ridgefold.errors import NumericalError
+from ridgefold.kernels import Kernel, KernelGram, WidthTable
+from ridgefold.linalg import Array, namespace_of
+from ridgefold.linalg.leave_one_out import leave_one_out, leave_one_out_path
+from ridgefold.linalg.symmetric import factorise
+
+
+@dataclass(frozen=True)
+class CellData:
+    """The rows of one cell."""
+
+    X: Array
+    targets: Array
+    """Shape (n, t)."""
+    weights: Array | None
+    shares: np.ndarray | None
+    """What each row counts in scores: its part in the combined prediction, perhaps times its
+    weight; None if all count alike."""
+
+
+@dataclass(frozen=True)
+class CellFit:
+    """A cell's model with what was learnt about it on the way."""
+
+    dual_coef: Array
+    """Shape (n, t)."""
+    intercept: Array
+    kernel: int
+    """Which kernel of the list."""
+    alpha: float
+    residuals: Array | None
+    """Leave-one-out residuals, shape (n, t); None if they were not asked for."""
+
+
+class CellSystem:
+    """(K + αW⁻¹)a + b = y on the rows of a cell, for each of several kernels.
+
+    Rows of weight zero take no part: their coefficients are zero, and they are predicted.
+    """
+
+    def __init__(self, data: CellData, kernels: tuple[Kernel, ...], *, bias: bool) -> None:
+        self.namespace = namespace_of(data.X)
+        self.data, self.kernels, self.bias = data, kernels, bias
+        self.rows: np.ndarray | None = None
+        X, y = data.X, data.targets
+        roots = None
+        if data.weights is not None:
+            positive = self.namespace.to_numpy(data.weights) > 0
+            weights = data.weights
+            if not positive.all():
+                self.rows = np.flatnonzero(positive)
+                X, y, weights = (self.namespace.take_rows(a, self.rows) for a in (X, y, weights))
+            roots = self.namespace.xp.sqrt(weights)
+        self._X, self._y, self._roots = X, y, roots
+        self.n_rows = int(X.shape[0])
+        self._right = y if roots is None else y * roots[:, None]
+        self._direction = None
+        if bias:
+            self._direction = self.namespace.ones(self.n_rows, y) if roots is None else roots
+        self._table = WidthTable(kernels, X) if self.n_rows else None
+
+    def _write(self, kernel: int, out: Array) -> None:
+        assert self._table is not None
+        self._table.write_lower(kernel, out)
+        if self._roots is not None:
+            out *= self._roots[:, None]
+            out *= self._roots[None, :]
+
+    def mean_squares(self, residuals: Array) -> np.ndarray:
+        """Mean square over rows (by their shares) and targets; infinite if not finite.
+
+        `residuals` is of shape (…, n, t) over the rows of positive weight.
+        """
+        squares = self.namespace.to_numpy(residuals).astype(np.float64) ** 2
+        shares = self.data.shares
+        if shares is not None and self.rows is not None:
+            shares = shares[self.rows]
+        means = np.average(squares.mean(axis=-1), axis=-1, weights=shares)
+        return np.where(np.isfinite(means), means, np.inf)
+
+    def scores(self, kernel: int, alphas: np.ndarray) -> np.ndarray:
+        """Leave-one-out mean squared error of every alpha, by one eigendecomposition."""
+        matrix = self.namespace.empty((self.n_rows, self.n_rows), self._right)
+        self._write(kernel, matrix)
+        path = leave_one_out_path(
+            self.namespace,
+            matrix,
+            self._right,
+            alphas,
+            direction=self._direction,
+            roots=self._roots,
+        )
+        return self.mean_squares(path)
+
+    def score(self, kernel: int, alpha: float) -> float:
+        """Leave-one-out mean squared error of one pair, by one inverse."""
+        solved = leave_one_out(
+            self.namespace,
+            lambda out: self._write(kernel, out),
+            self._right,
+            alpha,
+            direction=self._direction,
+            roots=self._roots,
+        )
+        return float(self.mean_squares(solved.residuals))
+
+    def fit(self, kernel: int, alpha: float, *, held_out: bool) -> CellFit:
+        """Solve for one pair; with `held_out`, leave-one-out residuals too (n³ instead of n³/3)."""
+        if self.n_rows == 0:
+            raise NumericalError("a cell holds no row of positive weight")
+        if held_out:
+            solved = leave_one_out(
+                self.namespace,
+                lambda out: self._write(kernel, out),
+                self._right,
+                alpha,
+                direction=self._direction,
+                roots=self._roots,
+            )
+            coefficients, intercept, residuals = (
+                solved.coefficients,
+                solved.intercept,
+                solved.residuals,
+            )
+        else:
+            coefficients, intercept = self._solve(kernel, alpha)
+            residuals = None
+        if self._roots is not None:
+            coefficients = coefficients * self._roots[:, None]
+        if not (self.namespace.all_finite(coefficients) and self.namespace.all_finite(intercept)):
+            raise NumericalError(
+                "a cell's solution holds NaN or infinite coefficients: values overflowed on the "
+                "way; scale the columns of X and the targets, or use a larger alpha"
+            )
+        return self._of_all_rows(CellFit(coefficients, intercept, kernel, alpha, residuals))
+
+    def _solve(self, kernel: int, alpha: float) -> tuple[Array, Array]:
+        namespace, direction = self.namespace, self._direction
+
+        def refill(storage: Array) -> None:
+            self._write(kernel, storage)
+            namespace.add_to_diagonal_in_place(storage, alpha)
+
+        matrix = namespace.empty((self.n_rows, self.n_rows), self._right)
+        refill(matrix)
+        factor = factorise(namespace, matrix, refill)
+        if direction is None:
+            return factor.solve(self._right), namespace.zeros(self._right.shape[1], self._right)
+        solved = factor.solve(namespace.xp.concat([self._right, direction[:, None]], axis=1))
+        along = solved[:, -1]
+        intercept = direction @ solved[:, :-1] / (direction @ along)
+        return solved[:, :-1] - along[:, None] * intercept[None, :], intercept
+
+    def _of_all_rows(self, fit: CellFit) -> CellFit:
+        """Put rows of weight zero back: no coefficient, the residual of a prediction."""
+        if self.rows is None:
+            return fit
+        namespace, data = self.namespace, self.data
+        kernel = self.kernels[fit.kernel]
+        dual = namespace.zeros(data.targets.shape, data.targets)
+        dual[self.rows] = fit.dual_coef
+        residuals = None
+        if fit.residuals is not None:
+            predicted = KernelGram(kernel, data.X, self._X).full() @ fit.dual_coef
+            residuals = data.targets - predicted - fit.intercept[None, :]
+            residuals[self.rows] = fit.residuals
+        return CellFit(dual, fit.intercept, fit.kernel, fit.alpha, residuals)

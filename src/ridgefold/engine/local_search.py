@@ -1,0 +1,155 @@
+"""Choose kernel and ridge in cells by leave-one-out, with few of the grid's kernels.
+
+The kernels of a grid stand in the order of their widths. The error as a function of the width
+(with the best ridge for each) falls and then rises, so the search walks downhill from a good
+start and stops when both neighbours are worse: three or four eigendecompositions instead of
+one for every width, and widths beyond the ends of an ordinary grid can be reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ridgefold.engine.local_fit import CellSystem
+from ridgefold.kernels import Kernel
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Kernels and ridge values to choose from, and where to begin."""
+
+    kernels: tuple[Kernel, ...]
+    alphas: np.ndarray
+    start: int
+    """The kernel to begin with."""
+    start_alpha: int
+    """The ridge that is taken where there are too few rows to choose."""
+    ordered: bool
+    """True if neighbours in `kernels` are neighbours in width; else all are tried."""
+
+    @property
+    def is_choice(self) -> bool:
+        return len(self.kernels) > 1 or len(self.alphas) > 1
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The pair that won: positions in the grid, and its score."""
+
+    kernel: int
+    alpha: int
+    score: float
+
+
+FEWEST_ROWS = 8
+"""Cells of fewer rows take the shared choice: so few residuals say nothing."""
+
+
+def search(scores_of: Callable[[int], np.ndarray], grid: Grid) -> Choice:
+    """The best pair, with `scores_of(kernel)` the scores of all alphas (lower is better)."""
+    known: dict[int, Choice] = {}
+
+    def look(kernel: int) -> Choice:
+        if kernel not in known:
+            scores = scores_of(kernel)
+            best = int(np.argmin(scores))
+            known[kernel] = Choice(kernel, best, float(scores[best]))
+        return known[kernel]
+
+    if not grid.ordered:
+        for kernel in range(len(grid.kernels)):
+            look(kernel)
+    else:
+        best = look(grid.start)
+        for step in (1, -1):
+            while 0 <= best.kernel + step < len(grid.kernels):
+                following = look(best.kernel + step)
+                if not following.score < best.score:
+                    break
+                best = following
+    # Ties go to the first in the order of the grid.
+    winner = min(known.values(), key=lambda choice: (choice.score, choice.kernel))
+    if not np.isfinite(winner.score):
+        return Choice(grid.start, grid.start_alpha, winner.score)
+    return winner
+
+
+LARGEST_SPECTRUM = 1024
+"""Rows up to which a cell's pair is searched by eigendecompositions."""
+LARGEST_SEARCHED = 3072
+"""Rows above which a cell takes the pair that smaller ones chose: one inverse would take
+longer than the fit."""
+
+
+def search_cell(system: CellSystem, grid: Grid) -> Choice:
+    """The best pair for one cell."""
+    if not grid.is_choice or not FEWEST_ROWS <= system.n_rows <= LARGEST_SEARCHED:
+        return Choice(grid.start, grid.start_alpha, np.nan)
+    if system.n_rows <= LARGEST_SPECTRUM:
+        return search(lambda kernel: system.scores(kernel, grid.alphas), grid)
+    return search_near(lambda k, j: system.score(k, float(grid.alphas[j])), grid)
+
+
+def search_shared(systems: Sequence[CellSystem], grid: Grid, *, near: bool = False) -> Choice:
+    """The pair with the least error pooled over several cells; `near` looks around the start."""
+    usable = [system for system in systems if system.n_rows >= FEWEST_ROWS]
+    if not grid.is_choice or not usable:
+        return Choice(grid.start, grid.start_alpha, np.nan)
+    sizes = np.array([system.n_rows for system in usable], dtype=np.float64)
+
+    def pooled(kernel: int) -> np.ndarray:
+        scores = np.stack([system.scores(kernel, grid.alphas) for system in usable])
+        return np.asarray(sizes @ scores / sizes.sum())
+
+    def pooled_pair(kernel: int, alpha: int) -> float:
+        ridge = float(grid.alphas[alpha])
+        scores = np.array([system.score(kernel, ridge) for system in usable])
+        return float(sizes @ scores / sizes.sum())
+
+    if near:
+        return search_near(pooled_pair, grid)
+    return search(pooled, grid)
+
+
+_COARSE_MOVES = ((0, 2), (0, -2), (1, 0), (-1, 0))
+_FINE_MOVES = ((0, 1), (0, -1))
+
+
+def search_near(score_of: Callable[[int, int], float], grid: Grid, most: int = 12) -> Choice:
+    """A better pair near the grid's start, one pair at a time.
+
+    For cells in which an inverse a pair (n³ operations) is cheaper than an eigendecomposition
+    a width. Walks to the best neighbour, in steps of one width or two ridge values, then one,
+    until none is better or `most` pairs have been scored.
+    """
+    known: dict[tuple[int, int], float] = {}
+
+    def look(pair: tuple[int, int]) -> float:
+        inside = 0 <= pair[0] < len(grid.kernels) and 0 <= pair[1] < len(grid.alphas)
+        if not inside or (pair not in known and len(known) >= most):
+            return known.get(pair, np.inf)
+        if pair not in known:
+            known[pair] = score_of(*pair)
+        return known[pair]
+
+    at = (grid.start, grid.start_alpha)
+    look(at)
+    for moves in (_COARSE_MOVES, _FINE_MOVES):
+        moved = True
+        while moved:
+            moved = False
+            for width, ridge in moves:
+                if width and not grid.ordered:
+                    continue
+                while look((at[0] + width, at[1] + ridge)) < known[at]:
+                    at = (at[0] + width, at[1] + ridge)
+                    moved = True
+    return Choice(*at, known[at])
+
+
+def starting_at(grid: Grid, choice: Choice) -> Grid:
+    """The same grid, to be searched from a pair that was good elsewhere."""
+    return replace(grid, start=choice.kernel, start_alpha=choice.alpha)

@@ -1,0 +1,208 @@
+"""How many cells: as many as cost at most a stated loss of accuracy.
+
+Larger cells are more accurate and cost more, n·(n/m)² operations for all of them. So cells of
+256 rows are tried first, then twice as many, and so on, and every size is scored by the
+leave-one-out error of the combined model, which the cells give exactly (residuals of a row in
+its cells, weighted by its shares, which sum to 1). When doubling gains less than half the
+stated loss it stops, and the smallest size within the stated loss of the best is taken. Where
+it still gains at the largest size that is tried, the gains are extrapolated: each doubling gains
+a constant share of the one before.
+
+On large data this happens in a few regions, the rows nearest to a random row: sizes are
+compared on the same rows, so that a few thousand residuals tell errors apart that differ by a
+percent.
+
+For averages over random cells, Zhang, Duchi and Wainwright (JMLR 16, 2015) say that the loss is
+negligible while m ≲ N/γ², γ = tr K(K + αI)⁻¹ the effective dimension: that is the first guess.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ridgefold.engine.local_search import Grid, starting_at
+from ridgefold.engine.partitioned import (
+    FitSettings,
+    Training,
+    choose_on_pilots,
+    combined_residuals,
+    number_of,
+    run_cells,
+)
+from ridgefold.executors import Executor
+from ridgefold.linalg.blocks import row_blocks
+from ridgefold.partitioners import Partitioner
+from ridgefold.records import Cells, CellTrial
+
+SMALLEST_CELL = 256
+LARGEST_MEASURED = 2048
+"""Rows of the largest cells whose error is measured."""
+LARGEST_CELL = 8192
+"""Rows of the largest cells that are ever chosen here."""
+_REGION_ROWS = 4096
+_REGIONS = 2
+_PILOTS = 2
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many cells, why, and a good pair to begin with."""
+
+    n_cells: int
+    trials: tuple[CellTrial, ...]
+    grid: Grid
+
+
+def regions(X: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
+    """All rows if they are few, else the rows nearest to each of some random rows."""
+    n = X.shape[0]
+    if n <= 2 * _REGION_ROWS:
+        return [np.arange(n)]
+    found = []
+    for pivot in rng.choice(n, _REGIONS, replace=False):
+        centre = np.asarray(X[pivot])
+        squares = np.empty(n)
+        for some in row_blocks(n, X.itemsize * X.shape[1], float(1 << 25)):
+            difference = X[some] - centre[None, :]
+            squares[some] = np.einsum("ij,ij->i", difference, difference)
+        found.append(np.sort(np.argpartition(squares, _REGION_ROWS)[:_REGION_ROWS]))
+    return found
+
+
+def choose_count(
+    training: Training,
+    partitioner: Partitioner,
+    overlap: float,
+    grid: Grid,
+    executor: Executor,
+    *,
+    loss: float,
+    rng: np.random.Generator,
+    bias: bool,
+) -> Count:
+    """The number of cells for `route` and `blend`."""
+    n = training.X.shape[0]
+    parts = [_part(training, rows) for rows in regions(training.X, rng)]
+    smallest = min(part.X.shape[0] for part in parts)
+    trials: list[CellTrial] = []
+    grids: list[Grid] = []
+    size = SMALLEST_CELL
+    while size <= LARGEST_MEASURED and (size < 2 * smallest or not trials):
+        grid, error = _measure(
+            parts, partitioner, overlap, grid, executor, size=size, rng=rng, bias=bias
+        )
+        trials.append(CellTrial(size, error, measured=True))
+        grids.append(grid)
+        if len(trials) > 1 and error > trials[-2].error * (1.0 - loss / 2):
+            break
+        size *= 2
+    else:
+        trials += _extrapolated(trials, min(n, LARGEST_CELL), loss)
+    best = min(trial.error for trial in trials)
+    chosen = next(i for i, trial in enumerate(trials) if trial.error <= (1.0 + loss) * best)
+    n_cells = max(1, round(n / trials[chosen].cell_rows))
+    return Count(n_cells, tuple(trials), grids[min(chosen, len(grids) - 1)])
+
+
+def _part(training: Training, rows: np.ndarray) -> Training:
+    return Training(
+        np.ascontiguousarray(training.X[rows]),
+        training.targets[rows],
+        None if training.weights is None else training.weights[rows],
+        training.weighted_scores,
+    )
+
+
+def _measure(
+    parts: list[Training],
+    partitioner: Partitioner,
+    overlap: float,
+    grid: Grid,
+    executor: Executor,
+    *,
+    size: int,
+    rng: np.random.Generator,
+    bias: bool,
+) -> tuple[Grid, float]:
+    """The error of cells of `size` rows, with a pair chosen for that size on some of them."""
+    cut: list[Cells] = [
+        partitioner.fit(part.X, max(1, round(part.X.shape[0] / size)), overlap, rng)
+        for part in parts
+    ]
+    squares, count = 0.0, 0
+    for part, cells in zip(parts, cut, strict=True):
+        m = number_of(cells)
+        pilots = np.unique(np.linspace(0, m - 1, min(m, _PILOTS)).astype(np.intp))
+        choice = choose_on_pilots(
+            part, cells, pilots, grid, executor, bias=bias, near=size > SMALLEST_CELL
+        )
+        grid = starting_at(grid, choice)
+        settings = FitSettings(
+            grid=grid,
+            choose=False,
+            bias=bias,
+            held_out=True,
+            fallback=np.zeros(part.targets.shape[1], dtype=part.targets.dtype),
+        )
+        residuals = run_cells(part, cells, settings, np.ones(m), executor)[1]
+        assert residuals is not None
+        combined = combined_residuals(cells, residuals, part.X.shape[0])
+        finite = np.isfinite(combined)
+        squares += float(np.sum(combined[finite] ** 2))
+        count += int(finite.sum())
+    return grid, math.sqrt(squares / max(count, 1))
+
+
+def _extrapolated(trials: list[CellTrial], largest: int, loss: float) -> list[CellTrial]:
+    """Sizes beyond those that were measured, while they are predicted to gain enough."""
+    if len(trials) < 3:
+        return []
+    errors = [trial.error for trial in trials[-3:]]
+    gains = [math.log(errors[0] / errors[1]), math.log(errors[1] / errors[2])]
+    if min(gains) <= 0:
+        return []
+    decay = min(0.9, gains[1] / gains[0])
+    found, size, error, gain = [], trials[-1].cell_rows, errors[2], gains[1]
+    while size < largest:
+        size, gain = min(2 * size, largest), gain * decay
+        error *= math.exp(-gain)
+        found.append(CellTrial(size, error, measured=False))
+        if gain < loss / 2:
+            break
+    return found
+
+
+Scorer = Callable[[int], float]
+
+
+def choose_count_of_average(
+    score: Scorer, first_guess: int, n_rows: int, loss: float
+) -> tuple[int, tuple[CellTrial, ...]]:
+    """The number of random cells, from the held-out error of their mean, `score(m)`.
+
+    Starts at four times the guess and halves m, that is doubles the cells, until this gains
+    less than half the stated loss.
+    """
+    trials: list[CellTrial] = []
+    counts: list[int] = []
+    m = int(min(max(1, 4 * first_guess), max(1, n_rows // 32)))
+    while True:
+        trials.append(CellTrial(max(1, n_rows // m), score(m), measured=True))
+        counts.append(m)
+        small_gain = len(trials) > 1 and trials[-1].error > trials[-2].error * (1.0 - loss / 2)
+        if m == 1 or small_gain or n_rows // m > LARGEST_MEASURED:
+            break
+        m = max(1, m // 2)
+    best = min(trial.error for trial in trials)
+    chosen = next(i for i, trial in enumerate(trials) if trial.error <= (1.0 + loss) * best)
+    return counts[chosen], tuple(trials)
+
+
+def effective_dimension(eigenvalues: np.ndarray, alpha: float) -> float:
+    """γ = tr K(K + αI)⁻¹ from the eigenvalues of K."""
+    values = np.maximum(eigenvalues, 0.0)
+    return float(np.sum(values / (values + alpha)))

@@ -1,0 +1,270 @@
+"""From cells back to the whole: conjugate gradients with cells as the preconditioner.
+
+The whole system (K̃ + αI)ã = ỹ is solved to a certificate, or improved by a number of steps.
+The preconditioner is the inverse of
+
+    FFᵀ + B,    B = blockdiag over cells of (K̃ − FFᵀ + αI),
+
+F a partial pivoted Cholesky factor of K̃: exact within every cell, and of low rank between
+cells. Cells alone (block Jacobi, or Schwarz with overlap) leave the smooth part of K̃, which
+joins all cells, to the iteration; F takes it. Woodbury's identity applies it with the cells'
+Cholesky factors and one small matrix. B ⪰ αI, because the remainder K̃ − FFᵀ is semi-definite,
+so it is a preconditioner for conjugate gradients whatever the cells are.
+
+A bias needs a second column: with H = (K̃ + αI)⁻¹, b = sᵀHỹ/(sᵀHs) and ã = Hỹ − b·Hs.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ridgefold.engine.partitioned import Training
+from ridgefold.errors import ConvergenceWarning
+from ridgefold.kernels import Gram, Kernel, KernelGram, WeightedGram
+from ridgefold.linalg import Array, namespace_of
+from ridgefold.linalg.conjugate_gradients import MOST_STEPS, conjugate_gradients
+from ridgefold.linalg.pivoted_cholesky import pivoted_cholesky
+from ridgefold.linalg.symmetric import CholeskyFactor, Factor, SpectralFactor, factorise
+
+_RELATIVE_ERROR = 1e-10
+"""Aimed at by "exact": error of a prediction, relative to the largest target."""
+_BLOCK_BYTES = float(1 << 25)
+_POWER_STEPS = 5
+_ROUNDING = 10.0
+
+
+@dataclass(frozen=True)
+class Refined:
+    """One model for all rows."""
+
+    dual_coef: np.ndarray
+    intercept: np.ndarray
+    certificate: np.ndarray
+    """‖y − (K + αW⁻¹)a − b‖ (weighted rows) for each target."""
+    steps: int
+
+
+def coarse_rank(n_rows: int) -> int:
+    """Columns of F: a few times √n costs less than the cells' own factors."""
+    return min(n_rows, 100 + int(4 * math.sqrt(n_rows)))
+
+
+def refine(
+    training: Training,
+    kernel: Kernel,
+    alpha: float,
+    groups: list[np.ndarray],
+    start: np.ndarray,
+    *,
+    bias: bool,
+    steps: int | None,
+    memory_bytes: float,
+    progress: Callable[[float], None],
+) -> Refined:
+    """Improve `start`, dual coefficients of all rows, on the whole system.
+
+    Parameters
+    ----------
+    groups : list of row index arrays
+        Disjoint cells that cover all rows.
+    steps : int, optional
+        Steps to take; None goes on until the certificate is reached.
+    """
+    weights = training.weights
+    if weights is not None and not np.all(weights > 0):
+        return _without_zero_weights(
+            training,
+            kernel,
+            alpha,
+            groups,
+            start,
+            bias=bias,
+            steps=steps,
+            memory_bytes=memory_bytes,
+            progress=progress,
+        )
+    namespace = namespace_of(training.X)
+    X = np.ascontiguousarray(training.X)
+    n, t = training.targets.shape
+    roots = None if weights is None else np.sqrt(weights)
+    gram: Gram = KernelGram(kernel, X)
+    gram = gram if roots is None else WeightedGram(gram, roots)
+    multiply = _multiplier(gram, memory_bytes)
+    right = training.targets if roots is None else training.targets * roots[:, None]
+    first = start if roots is None else start / roots[:, None]
+    direction = np.ones(n, dtype=X.dtype) if roots is None else roots
+    precondition = _two_level(gram, alpha, groups)
+    if bias:
+        right = np.concatenate([right, direction[:, None]], axis=1)
+        first = np.concatenate([first, precondition(direction[:, None])], axis=1)
+    target = _target(multiply, gram, alpha, right, first)
+    worst = []
+
+    def report(step: int, norms: Array) -> None:
+        worst.append(float(np.max(norms / target)))
+        if steps is not None:
+            progress(min(1.0, (step + 1) / max(steps, 1)))
+        elif worst[0] > 1:
+            fallen = math.log(worst[0] / max(worst[-1], 1.0)) / math.log(worst[0])
+            progress(min(1.0, fallen))
+
+    solved = conjugate_gradients(
+        namespace,
+        lambda v: multiply(v) + alpha * v,
+        precondition,
+        right,
+        target,
+        start=first,
+        most_steps=MOST_STEPS if steps is None else steps,
+        progress=report,
+    )
+    if steps is None and not solved.converged:
+        warnings.warn(
+            f'refine="exact" stopped after {solved.steps} steps at '
+            f"{float(np.max(solved.residual / target)):.1e} times the residual aimed at: use a "
+            "larger alpha, or KernelRidge if its memory can be had",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    coefficients, intercept = solved.solution, np.zeros(t, dtype=X.dtype)
+    if bias:
+        along = coefficients[:, -1]
+        intercept = direction @ coefficients[:, :-1] / (direction @ along)
+        coefficients = coefficients[:, :-1] - along[:, None] * intercept[None, :]
+        right = right[:, :-1] - direction[:, None] * intercept[None, :]
+    left = right - multiply(coefficients) - alpha * coefficients
+    if roots is not None:
+        coefficients = coefficients * roots[:, None]
+    certificate = np.sqrt(np.sum(left * left, axis=0))
+    return Refined(coefficients, np.asarray(intercept), certificate, solved.steps)
+
+
+def _without_zero_weights(
+    training: Training,
+    kernel: Kernel,
+    alpha: float,
+    groups: list[np.ndarray],
+    start: np.ndarray,
+    *,
+    bias: bool,
+    steps: int | None,
+    memory_bytes: float,
+    progress: Callable[[float], None],
+) -> Refined:
+    """Rows of weight zero are no part of the system; their coefficients are zero."""
+    assert training.weights is not None
+    kept = np.flatnonzero(training.weights > 0)
+    place = np.full(len(training.weights), -1)
+    place[kept] = np.arange(len(kept))
+    inside = [place[group][place[group] >= 0] for group in groups]
+    part = refine(
+        replace(
+            training,
+            X=training.X[kept],
+            targets=training.targets[kept],
+            weights=training.weights[kept],
+        ),
+        kernel,
+        alpha,
+        [group for group in inside if len(group)],
+        start[kept],
+        bias=bias,
+        steps=steps,
+        memory_bytes=memory_bytes,
+        progress=progress,
+    )
+    dual = np.zeros_like(start)
+    dual[kept] = part.dual_coef
+    return Refined(dual, part.intercept, part.certificate, part.steps)
+
+
+def _target(
+    multiply: Callable[[Array], Array],
+    gram: Gram,
+    alpha: float,
+    right: np.ndarray,
+    first: np.ndarray,
+) -> np.ndarray:
+    """Residual norms at which predictions are right to `_RELATIVE_ERROR`, or to rounding.
+
+    |f(x) − f*(x)| ≤ √k(x,x)·‖ρ‖/(2√α), and no computed residual falls below
+    eps·(‖y‖ + ‖K‖‖a‖): ‖K‖ by some power steps, ‖a‖ that of the first guess.
+    """
+    reach = math.sqrt(float(np.max(gram.diagonal()))) or 1.0
+    largest = np.max(np.abs(right), axis=0)
+    wanted = _RELATIVE_ERROR * largest * 2.0 * math.sqrt(alpha) / reach
+    vector, size = np.ones((len(right), 1), dtype=right.dtype), 0.0
+    for _ in range(_POWER_STEPS):
+        vector = multiply(vector / (np.linalg.norm(vector) or 1.0))
+        size = float(np.linalg.norm(vector))
+    level = np.linalg.norm(right, axis=0) + (size + alpha) * np.linalg.norm(first, axis=0)
+    floor = _ROUNDING * float(np.finfo(right.dtype).eps) * level
+    return np.asarray(np.maximum(np.maximum(wanted, floor), np.finfo(right.dtype).tiny))
+
+
+def _multiplier(gram: Gram, memory_bytes: float) -> Callable[[Array], Array]:
+    """K̃ v: from a stored matrix if a third of the memory holds it, else computed anew."""
+    n = gram.shape[0]
+    if gram.itemsize * float(n) ** 2 <= memory_bytes / 3:
+        matrix = gram.full()
+        return lambda v: matrix @ v
+    return lambda v: gram.matmat(v, limit=_BLOCK_BYTES)
+
+
+def _two_level(gram: Gram, alpha: float, groups: list[np.ndarray]) -> Callable[[Array], Array]:
+    """v ↦ (FFᵀ + B)⁻¹v."""
+    namespace = gram.namespace
+    factor = pivoted_cholesky(
+        namespace,
+        gram.column,
+        gram.diagonal(),
+        rank=coarse_rank(gram.shape[0]),
+        trace_tolerance=0.1 * alpha,
+    ).factor
+    blocks: list[tuple[np.ndarray, Factor]] = []
+    for rows in groups:
+        part = factor[rows]
+
+        def refill(storage: Array, rows: np.ndarray = rows, part: Array = part) -> None:
+            storage[...] = gram.block(rows, rows) - part @ part.T
+            namespace.add_to_diagonal_in_place(storage, alpha)
+
+        matrix = namespace.empty((len(rows), len(rows)), gram.like)
+        refill(matrix)
+        blocks.append((rows, _positive(factorise(namespace, matrix, refill, scale=1.0), alpha)))
+
+    def solve_blocks(v: Array) -> Array:
+        out = np.empty_like(v)
+        for rows, block in blocks:
+            out[rows] = block.solve(v[rows])
+        return out
+
+    if factor.shape[1] == 0:
+        return solve_blocks
+    inner = solve_blocks(factor)
+    small = factor.T @ inner
+    namespace.add_to_diagonal_in_place(small, 1.0)
+
+    def refill_small(storage: Array) -> None:
+        storage[...] = factor.T @ inner
+        namespace.add_to_diagonal_in_place(storage, 1.0)
+
+    between = factorise(namespace, small, refill_small)
+
+    def apply(v: Array) -> Array:
+        solved = solve_blocks(v)
+        return solved - inner @ between.solve(factor.T @ solved)
+
+    return apply
+
+
+def _positive(block: CholeskyFactor | SpectralFactor, alpha: float) -> Factor:
+    """B ⪰ αI: eigenvalues that rounding has put below are raised to α."""
+    if isinstance(block, CholeskyFactor):
+        return block
+    return SpectralFactor(block.namespace, np.maximum(block.values, alpha), block.vectors)

@@ -1,0 +1,55 @@
+"""Which kernels and ridge values cells choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ridgefold.engine.local_search import Grid
+from ridgefold.errors import InvalidInputError
+from ridgefold.estimators.grids import (
+    WIDTH_STEP,
+    alphas_from_data,
+    check_alphas,
+    kernel_grid,
+    wider,
+)
+from ridgefold.estimators.validation import TrainingData
+from ridgefold.kernels import Kernel
+
+_MORE_WIDTHS = 4
+"""Steps beyond each end of the ordinary grid that a search may walk."""
+
+
+def cell_grid(kernel: Any, settings: Mapping[str, Any], alpha: Any, data: TrainingData) -> Grid:
+    """The grid for cells, with widths around the median distance within `data`, a cell."""
+    found = kernel_grid(kernel, settings, data)
+    candidates = list(found.candidates)
+    if found.widths_from_data:
+        first, last = candidates[0], candidates[-1]
+        below = [wider(first, WIDTH_STEP**-k) for k in range(_MORE_WIDTHS, 0, -1)]
+        above = [wider(last, WIDTH_STEP**k) for k in range(1, _MORE_WIDTHS + 1)]
+        candidates = [*below, *candidates, *above]
+    kernels = []
+    for candidate in candidates:
+        if not isinstance(candidate.kernel, Kernel):
+            raise InvalidInputError(
+                'kernel="precomputed" has no rows to cut into cells: use KernelRidge, or a kernel '
+                "of rows"
+            )
+        kernels.append(candidate.kernel)
+    start = len(kernels) // 2
+    alphas = alphas_from_data(kernels[start], data) if alpha is None else _given(alpha)
+    return Grid(
+        kernels=tuple(kernels),
+        alphas=alphas,
+        start=start,
+        start_alpha=int(np.argmin(np.abs(np.log(alphas / 0.1)))) if len(alphas) > 1 else 0,
+        ordered=found.widths_from_data,
+    )
+
+
+def _given(alpha: Any) -> np.ndarray:
+    return check_alphas(alpha)

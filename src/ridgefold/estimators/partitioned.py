@@ -1,0 +1,282 @@
+"""Kernel ridge and LS-SVM for many rows: cut them into cells, fit in each, combine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
+
+from ridgefold.errors import ModelFileError
+from ridgefold.estimators.ls_svm import label_targets, labels_of, require_classes
+from ridgefold.estimators.partitioned_base import PartitionedModel
+from ridgefold.estimators.validation import unchanged_on_error
+
+
+class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel):
+    """Kernel ridge regression on cells of the rows, in time and memory linear in their number.
+
+    Each cell chooses its own kernel width and ridge by exact leave-one-out; overlapping cells
+    are blended, so that predictions have no seams. The number of cells is chosen from the data.
+
+    Parameters
+    ----------
+    partition : {"tree", "hyperplanes", "kmeans", "random"} or partitioner, default="tree"
+        "tree" cuts recursively across principal directions; "hyperplanes" between parallel
+        planes (PP-KRR, Liu, Song and Liang); "kmeans" around centres (DC-KRR, Tandon et al.);
+        "random" draws rows (Fast-KRR, Zhang, Duchi and Wainwright).
+    n_partitions : "auto" or int, default="auto"
+        Cells; "auto" takes as many as lose at most `loss` of accuracy. Never more than rows.
+    combine : {"blend", "route", "average"}, default="blend"
+        "blend" weights overlapping cells continuously; "route" asks the one cell a row falls
+        in; "average" takes the mean of all, and is the only one for "random".
+    refine : None, int or "exact", default=None
+        Steps of conjugate gradients on the whole system that follow, preconditioned by the
+        cells; "exact" goes on until predictions equal those of :class:`KernelRidge`. Needs one
+        kernel and ridge for all cells.
+    alpha : None, float or sequence of float
+        Ridge: chosen from a grid, given, or chosen from those. With "average" it is the ridge
+        for all rows, of which a cell takes its share n_cell/n; else every cell has it unchanged.
+    kernel : str, kernel object, callable, or list of them, default="rbf"
+    gamma, length_scale, degree, coef0, kernel_params
+        As in :class:`KernelRidgeCV`; without a width it is chosen.
+    fit_intercept : bool, default=True
+        An unpenalised bias in every cell.
+    overlap : float, default=0.1
+        Thickness of the band that two cells share, as a share of their own; for "blend".
+    tuning : {"auto", "cell", "shared"}, default="auto"
+        Kernel and ridge by cell, or one pair for all, chosen on a few cells; "auto" shares them
+        above 300,000 rows and where they must be shared.
+    weighted_scores : bool, default=False
+        Count rows by their weights in the scores that choose, too.
+    loss : float, default=0.02
+        Share of accuracy (root mean squared error) that ``n_partitions="auto"`` may lose.
+    n_jobs : int, optional
+        Cells worked on at once; -1 uses all cores.
+    executor : {"auto", "serial", "threads", "processes"}, default="auto"
+        Where cells are worked on; results are the same.
+    random_state : int, RandomState or None, default=0
+    memory_budget : "auto", int or str, default="auto"
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    n_partitions_ : int
+    partition_sizes_ : array of shape (n_partitions_,)
+        Rows of each cell, those shared with others included.
+    alpha_, kernels_ : array and list of length n_partitions_ (1 after refining)
+        Ridge and kernel of each cell.
+    trials_ : tuple of Trial
+        What ``n_partitions="auto"`` tried: rows a cell, error, whether measured.
+    effective_dimension_ : float or None
+        tr K(K + alpha·I)⁻¹, with combine="average".
+    held_out_residuals_ : array of shape (n_rows, n_targets) or None
+        Leave-one-out residuals of the combined model, where cells chose their own ridge.
+    certificate_ : array of shape (n_targets,) or None
+        ‖y − (K + alpha·I)a − b‖ of a refined model.
+    n_steps_ : int
+        Steps of conjugate gradients taken.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ridgefold import PartitionedKernelRidge
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 10, (2000, 1))
+    >>> y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(2000)
+    >>> model = PartitionedKernelRidge(n_partitions=8).fit(X, y)
+    >>> bool(np.max(np.abs(model.predict([[2.0], [5.0]]) - np.sin([2.0, 5.0]))) < 0.05)
+    True
+    """
+
+    def __init__(
+        self,
+        partition: Any = "tree",
+        n_partitions: Any = "auto",
+        combine: str = "blend",
+        refine: Any = None,
+        *,
+        alpha: Any = None,
+        kernel: Any = "rbf",
+        gamma: Any = None,
+        length_scale: Any = None,
+        degree: Any = 3,
+        coef0: Any = 1,
+        kernel_params: dict[str, Any] | None = None,
+        fit_intercept: bool = True,
+        overlap: float = 0.1,
+        tuning: str = "auto",
+        weighted_scores: bool = False,
+        loss: float = 0.02,
+        n_jobs: int | None = None,
+        executor: str = "auto",
+        random_state: Any = 0,
+        memory_budget: Any = "auto",
+        verbose: int = 0,
+    ) -> None:
+        self.partition = partition
+        self.n_partitions = n_partitions
+        self.combine = combine
+        self.refine = refine
+        self.alpha = alpha
+        self.kernel = kernel
+        self.gamma = gamma
+        self.length_scale = length_scale
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.fit_intercept = fit_intercept
+        self.overlap = overlap
+        self.tuning = tuning
+        self.weighted_scores = weighted_scores
+        self.loss = loss
+        self.n_jobs = n_jobs
+        self.executor = executor
+        self.random_state = random_state
+        self.memory_budget = memory_budget
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Cut the rows into cells and fit each.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_columns)
+            May be memory-mapped (``np.load(path, mmap_mode="r")``): it is never copied whole.
+        y : array of shape (n_rows,) or (n_rows, n_targets)
+        sample_weight : float or array of shape (n_rows,), optional
+            In the fit of a cell a row of weight 2 counts as two rows, one of weight 0 not at
+            all; cells are cut, and rows left out, as if weights were equal.
+        """
+        with unchanged_on_error(self):
+            data = self._check(X, y, sample_weight, numeric_targets=True)
+            self._one_target = data.y.ndim == 1
+            self._fit_cells(data, data.y[:, None] if self._one_target else data.y)
+        return self
+
+    _further_state: Mapping[str, Any] = {"one_target": bool}
+
+    def _state(self) -> dict[str, Any]:
+        return {**super()._state(), "one_target": self._one_target}
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        super()._restore(state)
+        self._one_target = state["one_target"]
+        if self._one_target and self._models.intercept.shape[1] != 1:
+            raise ModelFileError("model.state.one_target is true of a model of several targets")
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predictions for the rows of X, grouped by cell."""
+        values = self._decision(X)
+        return values[:, 0] if self._one_target else values
+
+
+class PartitionedLSSVMClassifier(ClassifierMixin, PartitionedModel):
+    """LS-SVM classification on cells of the rows: ridge on labels ±1.
+
+    Parameters
+    ----------
+    partition, n_partitions, combine, refine, alpha, kernel, gamma, length_scale, degree, coef0, \
+kernel_params, fit_intercept, overlap, tuning, weighted_scores, loss, n_jobs, executor, \
+random_state, memory_budget, verbose
+        As in :class:`PartitionedKernelRidge`; errors are those of the labels ±1.
+    class_weight : dict, "balanced" or None
+        Weights of the classes in all rows, multiplied with `sample_weight`.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    n_partitions_, partition_sizes_, alpha_, kernels_, trials_, effective_dimension_, \
+held_out_residuals_, certificate_, n_steps_
+        As in :class:`PartitionedKernelRidge`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ridgefold import PartitionedLSSVMClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((600, 2))
+    >>> inside = np.sum(X**2, axis=1) < 1
+    >>> model = PartitionedLSSVMClassifier(n_partitions=4).fit(X, inside)
+    >>> model.predict([[0.0, 0.0], [2.0, 2.0]]).tolist()
+    [True, False]
+    """
+
+    def __init__(
+        self,
+        partition: Any = "tree",
+        n_partitions: Any = "auto",
+        combine: str = "blend",
+        refine: Any = None,
+        *,
+        alpha: Any = None,
+        kernel: Any = "rbf",
+        gamma: Any = None,
+        length_scale: Any = None,
+        degree: Any = 3,
+        coef0: Any = 1,
+        kernel_params: dict[str, Any] | None = None,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        overlap: float = 0.1,
+        tuning: str = "auto",
+        weighted_scores: bool = False,
+        loss: float = 0.02,
+        n_jobs: int | None = None,
+        executor: str = "auto",
+        random_state: Any = 0,
+        memory_budget: Any = "auto",
+        verbose: int = 0,
+    ) -> None:
+        self.partition = partition
+        self.n_partitions = n_partitions
+        self.combine = combine
+        self.refine = refine
+        self.alpha = alpha
+        self.kernel = kernel
+        self.gamma = gamma
+        self.length_scale = length_scale
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.overlap = overlap
+        self.tuning = tuning
+        self.weighted_scores = weighted_scores
+        self.loss = loss
+        self.n_jobs = n_jobs
+        self.executor = executor
+        self.random_state = random_state
+        self.memory_budget = memory_budget
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Cut the rows into cells and fit each; y holds labels (numbers or strings)."""
+        with unchanged_on_error(self):
+            data = self._check(X, y, sample_weight, numeric_targets=False)
+            data, targets, classes = label_targets(self, data, self.class_weight)
+            self._fit_cells(data, targets)
+            self.classes_ = classes
+        return self
+
+    _further_state: Mapping[str, Any] = {"classes": np.ndarray}
+
+    def _state(self) -> dict[str, Any]:
+        return {**super()._state(), "classes": self.classes_}
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        super()._restore(state)
+        require_classes(state["classes"], self._models.intercept.shape[1])
+        self.classes_ = state["classes"]
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Decision values: one a row for two classes (positive: the second), else one a class."""
+        values = self._decision(X)
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row."""
+        decisions = self._decision(X)
+        return np.asarray(labels_of(self.classes_, decisions))

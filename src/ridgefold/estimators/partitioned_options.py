@@ -1,0 +1,147 @@
+"""What users may ask of a partitioned model, checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ridgefold.combiners import COMBINERS, Combiner
+from ridgefold.errors import InvalidInputError
+from ridgefold.executors import EXECUTORS, Executor
+from ridgefold.partitioners import PARTITIONERS, Partitioner
+
+EXACT = "exact"
+
+
+@dataclass(frozen=True)
+class Options:
+    """The arguments of a partitioned model, as objects and numbers."""
+
+    partitioner: Partitioner
+    combiner: Combiner
+    executor: Executor
+    n_cells: int | None
+    """None if it is to be chosen."""
+    overlap: float
+    loss: float
+    refine: int | str | None
+    shared: bool | None
+    """Whether all cells share one pair of kernel and ridge; None if it is to be decided."""
+    bias: bool
+
+
+def options_of(model: Any) -> Options:
+    """Check the arguments of an estimator."""
+    partitioner = partitioner_of(model.partition)
+    combiner = combiner_of(model.combine, model.partition, partitioner)
+    refine = _refine(model.refine)
+    return Options(
+        partitioner=partitioner,
+        combiner=combiner,
+        executor=executor_of(model.executor, model.n_jobs),
+        n_cells=_n_cells(model.n_partitions),
+        overlap=_between(
+            "overlap",
+            model.overlap,
+            "the share of a cell's thickness in which it overlaps a neighbour",
+        )
+        if combiner.overlaps
+        else 0.0,
+        loss=_between("loss", model.loss, "the share of accuracy that more cells may cost"),
+        refine=refine,
+        shared=_shared(model.tuning, model.combine, combiner, refine),
+        bias=bool(model.fit_intercept),
+    )
+
+
+def partitioner_of(partition: Any) -> Partitioner:
+    if isinstance(partition, str) and partition in PARTITIONERS:
+        return PARTITIONERS[partition]
+    if isinstance(partition, str) or not hasattr(partition, "membership"):
+        raise InvalidInputError(
+            f"partition must be one of {', '.join(PARTITIONERS)}, or a partitioner, got "
+            f"{partition!r}"
+        )
+    partitioner: Partitioner = partition
+    return partitioner
+
+
+def combiner_of(combine: Any, partition: Any, partitioner: Partitioner) -> Combiner:
+    if not isinstance(combine, str) or combine not in COMBINERS:
+        raise InvalidInputError(f"combine must be one of {', '.join(COMBINERS)}, got {combine!r}")
+    combiner = COMBINERS[combine]
+    if combiner.needs_space and not partitioner.in_space:
+        raise InvalidInputError(
+            f'combine="{combine}" needs cells in space, but partition={partition!r} draws rows at '
+            'random: use combine="average", or partition="tree"'
+        )
+    return combiner
+
+
+def executor_of(executor: Any, n_jobs: Any) -> Executor:
+    """The executor by its name; "auto" is serial for one worker, else processes."""
+    from joblib import effective_n_jobs
+
+    if n_jobs is not None and (
+        isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0
+    ):
+        raise InvalidInputError(
+            f"n_jobs must be a whole number other than 0 (-1: all cores), or None, got {n_jobs!r}"
+        )
+    if executor != "auto" and (not isinstance(executor, str) or executor not in EXECUTORS):
+        raise InvalidInputError(
+            f"executor must be one of auto, {', '.join(EXECUTORS)}, got {executor!r}"
+        )
+    workers = 1 if n_jobs is None else int(effective_n_jobs(n_jobs))
+    if executor == "auto":
+        executor = "serial" if workers == 1 else "processes"
+    return EXECUTORS[executor](workers)
+
+
+def _n_cells(n_partitions: Any) -> int | None:
+    if isinstance(n_partitions, str) and n_partitions == "auto":
+        return None
+    whole = isinstance(n_partitions, (int, np.integer)) and not isinstance(n_partitions, bool)
+    if not whole or n_partitions < 1:
+        raise InvalidInputError(
+            f'n_partitions must be "auto" or a whole number >= 1, got {n_partitions!r}'
+        )
+    return int(n_partitions)
+
+
+def _between(name: str, value: Any, meaning: str) -> float:
+    number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    if not number or not 0 <= value <= 1:
+        raise InvalidInputError(f"{name}, {meaning}, must be from 0 to 1, got {value!r}")
+    return float(value)
+
+
+def _refine(refine: Any) -> int | str | None:
+    if refine is None or (isinstance(refine, str) and refine == EXACT):
+        return refine
+    whole = isinstance(refine, (int, np.integer)) and not isinstance(refine, bool)
+    if not whole or refine < 1:
+        raise InvalidInputError(
+            f'refine must be None, "exact" or a number of steps >= 1, got {refine!r}'
+        )
+    return int(refine)
+
+
+def _shared(tuning: Any, combine: str, combiner: Combiner, refine: int | str | None) -> bool | None:
+    if not isinstance(tuning, str) or tuning not in ("auto", "cell", "shared"):
+        raise InvalidInputError(f'tuning must be "auto", "cell" or "shared", got {tuning!r}')
+    if tuning == "cell" and combiner.scales_alpha:
+        raise InvalidInputError(
+            f'tuning="cell" cannot be used with combine="{combine}": every cell needs the ridge '
+            'that suits all rows; use tuning="shared"'
+        )
+    if tuning == "cell" and refine is not None:
+        raise InvalidInputError(
+            f'refine={refine!r} needs one kernel and one ridge for all cells, but tuning="cell" '
+            'chooses them in each: use tuning="shared"'
+        )
+    if tuning == "auto":
+        return True if combiner.scales_alpha or refine is not None else None
+    return tuning == "shared"

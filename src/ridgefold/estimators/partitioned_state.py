@@ -1,0 +1,83 @@
+"""What a model file holds of a partitioned model, and whether it fits together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ridgefold.combiners import COMBINERS
+from ridgefold.errors import ModelFileError
+from ridgefold.kernels import Kernel
+from ridgefold.partitioners import PARTITIONERS
+from ridgefold.records import Cells, CellTrial, LocalModels
+
+STATE: Mapping[str, Any] = {
+    "rows": np.ndarray,
+    "cells": Cells,
+    "model": LocalModels,
+    "combine": str,
+    "partition_sizes": np.ndarray,
+    "trials": list[CellTrial],
+    "effective_dimension": float | None,
+    "held_out": np.ndarray | None,
+    "certificate": np.ndarray | None,
+    "steps": int,
+    "column_names": list[str] | None,
+}
+"""Entries of the state, with their types."""
+
+
+def require_consistent(state: Mapping[str, Any], partition: Any) -> None:
+    """Raise a typed error unless shapes, types and indices of a stored state fit together."""
+    rows, cells, models = state["rows"], state["cells"], state["model"]
+    floats = [rows, models.dual_coef, models.intercept]
+    good = (
+        all(_floats(a, rows.dtype, 2) for a in floats)
+        and _integers(cells.rows)
+        and _integers(cells.offsets)
+        and _integers(models.kernel_of_cell)
+        and _floats(models.alpha, models.alpha.dtype, 1)
+    )
+    if not good:
+        raise ModelFileError("model.state must hold finite numbers of the right types")
+    m = len(cells.offsets) - 1
+    n = rows.shape[0]
+    good = (
+        m >= 1
+        and cells.offsets[0] == 0
+        and cells.offsets[-1] == len(cells.rows) == len(models.dual_coef)
+        and bool(np.all(np.diff(cells.offsets) > 0))
+        and bool(np.all((cells.rows >= 0) & (cells.rows < n)))
+        and (cells.weights is None or _floats(cells.weights, np.dtype(np.float64), 1))
+        and (cells.weights is None or len(cells.weights) == len(cells.rows))
+        and models.intercept.shape == (m, models.dual_coef.shape[1])
+        and models.alpha.shape == models.kernel_of_cell.shape == (m,)
+        and all(isinstance(kernel, Kernel) for kernel in models.kernels)
+        and bool(np.all(models.kernel_of_cell >= 0))
+        and bool(np.all(models.kernel_of_cell < len(models.kernels)))
+        and (state["column_names"] is None or len(state["column_names"]) == rows.shape[1])
+    )
+    if not good:
+        raise ModelFileError("model.state holds cells and models that do not fit together")
+    if state["combine"] not in COMBINERS or partition not in PARTITIONERS:
+        raise ModelFileError("model.state names a partition or combination unknown here")
+    if COMBINERS[state["combine"]].needs_space:
+        partitioner = PARTITIONERS[partition]
+        if not partitioner.accepts(cells.router, m, int(rows.shape[1])):
+            raise ModelFileError(f"model.state.cells has no router for {partition!r} cells")
+
+
+def _floats(a: Any, dtype: Any, ndim: int) -> bool:
+    return (
+        isinstance(a, np.ndarray)
+        and a.ndim == ndim
+        and a.dtype == dtype
+        and a.dtype in (np.float32, np.float64)
+        and bool(np.all(np.isfinite(a)))
+    )
+
+
+def _integers(a: Any) -> bool:
+    return isinstance(a, np.ndarray) and a.ndim == 1 and a.dtype.kind == "i"

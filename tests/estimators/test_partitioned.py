@@ -1,0 +1,406 @@
+"""Partitioned models: against plain fits in every cell, and at the edges."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ridgefold import (
+    KernelRidge,
+    LSSVMClassifier,
+    PartitionedKernelRidge,
+    PartitionedLSSVMClassifier,
+)
+from ridgefold.combiners import COMBINERS
+from ridgefold.errors import InvalidInputError, UnsupportedInputError
+from ridgefold.kernels import RBF
+from ridgefold.partitioners import PARTITIONERS, KMeansCells
+
+PAIRS = [
+    (partition, combine)
+    for partition in PARTITIONERS
+    for combine in COMBINERS
+    if PARTITIONERS[partition].in_space or not COMBINERS[combine].needs_space
+]
+FIXED = {"alpha": 0.1, "length_scale": 1.0}
+
+
+def data(n=240, d=2, targets=1, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, (n, d))
+    y = np.sin(2 * X[:, 0])[:, None] * np.arange(1, targets + 1) + X[:, 1:].sum(axis=1)[:, None]
+    y = y + 0.1 * rng.standard_normal(y.shape)
+    return X, y[:, 0] if targets == 1 else y
+
+
+def by_hand(model, X, y, new, weights=None):
+    """The combined prediction from plain fits in the model's own cells."""
+    cells, combiner = model._cells, COMBINERS[model.combine]
+    partitioner = PARTITIONERS[model.partition]
+    m = len(cells.offsets) - 1
+    assignment = combiner.assign(partitioner, cells.router, m, new)
+    total = 0.0
+    for cell in range(m):
+        rows = cells.rows[cells.offsets[cell] : cells.offsets[cell + 1]]
+        plain = KernelRidge(
+            combiner.cell_alpha(0.1, len(rows), len(X)),
+            kernel=RBF(1.0),
+            fit_intercept=model.fit_intercept,
+        ).fit(X[rows], y[rows], None if weights is None else weights[rows])
+        where, weight = assignment.of_cell(cell)
+        share = np.zeros(len(new))
+        share[where] = weight
+        values = plain.predict(new)
+        total = total + values * (share if values.ndim == 1 else share[:, None])
+    return total
+
+
+@pytest.mark.parametrize(("partition", "combine"), PAIRS)
+@pytest.mark.parametrize("bias", [False, True])
+def test_every_pair_combines_plain_fits_of_its_cells(partition, combine, bias):
+    X, y = data(targets=2)
+    new = data(80, seed=1)[0]
+    model = PartitionedKernelRidge(
+        partition, 5, combine, overlap=0.4, fit_intercept=bias, **FIXED
+    ).fit(X, y)
+    assert model.predict(new).shape == (80, 2)
+    assert np.allclose(model.predict(new), by_hand(model, X, y, new), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("combine", ["route", "blend", "average"])
+def test_weights_enter_every_cell(combine):
+    X, y = data()
+    weights = np.random.default_rng(2).integers(0, 3, len(X)).astype(float)
+    new = data(50, seed=1)[0]
+    model = PartitionedKernelRidge("tree", 4, combine, **FIXED).fit(X, y, weights)
+    expected = by_hand(model, X, y, new, weights)
+    assert np.allclose(model.predict(new), expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("combine", ["route", "blend"])
+def test_one_cell_is_the_whole_fit(combine):
+    X, y = data()
+    model = PartitionedKernelRidge("tree", 1, combine, **FIXED).fit(X, y)
+    whole = KernelRidge(0.1, kernel=RBF(1.0), fit_intercept=True).fit(X, y)
+    assert np.allclose(model.predict(X), whole.predict(X), rtol=1e-10)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("combine", ["route", "blend"])
+def test_held_out_residuals_are_those_of_refits_without_the_row(combine, bias):
+    X, y = data(90)
+    model = PartitionedKernelRidge(
+        "tree", 3, combine, tuning="cell", alpha=[0.1, 1.0], length_scale=1.0, fit_intercept=bias
+    ).fit(X, y)
+    residuals = model.held_out_residuals_
+    assert residuals.shape == (90, 1)
+    cells = model._cells
+    for i in range(0, 90, 7):
+        predicted = 0.0
+        for cell in range(model.n_partitions_):
+            some = slice(cells.offsets[cell], cells.offsets[cell + 1])
+            rows = cells.rows[some]
+            if i not in rows:
+                continue
+            share = 1.0 if cells.weights is None else cells.weights[some][rows == i][0]
+            rest = rows[rows != i]
+            plain = KernelRidge(model.alpha_[cell], kernel=RBF(1.0), fit_intercept=bias)
+            predicted += share * plain.fit(X[rest], y[rest]).predict(X[i : i + 1])[0]
+        assert np.isclose(residuals[i, 0], y[i] - predicted, rtol=1e-7, atol=1e-9)
+
+
+def test_every_cell_chooses_the_best_pair_of_the_grid():
+    X, y = data(300)
+    widths, alphas = [0.3, 1.0, 3.0], [1e-3, 1e-1, 10.0]
+    model = PartitionedKernelRidge(
+        "tree", 3, "route", length_scale=widths, alpha=alphas, tuning="cell"
+    ).fit(X, y)
+    for cell, rows in enumerate(np.split(model._cells.rows, model._cells.offsets[1:-1])):
+        best = (np.inf, None, None)
+        for width in widths:
+            K = RBF(width)(X[rows])
+            for alpha in alphas:
+                H = np.linalg.inv(K + alpha * np.eye(len(rows)))
+                C = H - np.outer(H.sum(1), H.sum(1)) / H.sum()
+                best = min(best, (np.mean((C @ y[rows] / np.diag(C)) ** 2), width, alpha))
+        assert model.kernels_[cell] == RBF(best[1])
+        assert model.alpha_[cell] == best[2]
+
+
+def test_widths_are_found_from_far_away():
+    X, y = data(300)
+    near = PartitionedKernelRidge("tree", 3, "route").fit(X, y)
+    far = PartitionedKernelRidge("tree", 3, "route").fit(1e3 * X, y)
+    ratio = [
+        b.length_scale / a.length_scale for a, b in zip(near.kernels_, far.kernels_, strict=True)
+    ]
+    assert np.allclose(ratio, 1e3, rtol=1e-6)
+    assert np.allclose(near.predict(X), far.predict(1e3 * X), rtol=1e-4, atol=1e-4)
+
+
+def test_a_shared_pair_is_the_same_in_all_cells():
+    X, y = data(400)
+    model = PartitionedKernelRidge("tree", 6, tuning="shared").fit(X, y)
+    assert len(set(model.kernels_)) == 1
+    assert len(set(model.alpha_)) == 1
+
+
+def test_averages_take_the_ridge_of_all_rows_by_shares():
+    X, y = data(200)
+    model = PartitionedKernelRidge("random", 4, "average", **FIXED).fit(X, y)
+    assert np.allclose(model.alpha_, 0.1 / 4)
+
+
+def test_averages_choose_the_ridge_by_the_error_of_the_mean():
+    X, y = data(400, seed=3)
+    new, truth = data(400, seed=4)
+    errors = {}
+    for alpha in (1e-4, 1e-1, 1e2):
+        model = PartitionedKernelRidge("random", 4, "average", alpha=alpha, length_scale=1.0)
+        errors[alpha] = np.mean((model.fit(X, y).predict(new) - truth) ** 2)
+    model = PartitionedKernelRidge(
+        "random", 4, "average", alpha=list(errors), length_scale=1.0
+    ).fit(X, y)
+    assert np.isclose(model.alpha_.sum(), min(errors, key=errors.get))
+
+
+# -- exact again ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("partition", ["tree", "kmeans", "hyperplanes", "random"])
+def test_refining_to_the_end_gives_the_whole_fit(partition, bias, weighted):
+    X, y = data(300, targets=2)
+    weights = np.random.default_rng(0).integers(0, 4, 300).astype(float) if weighted else None
+    model = PartitionedKernelRidge(
+        partition,
+        5,
+        "average" if partition == "random" else "blend",
+        refine="exact",
+        fit_intercept=bias,
+        alpha=1e-2,
+        length_scale=0.7,
+    ).fit(X, y, weights)
+    whole = KernelRidge(1e-2, kernel=RBF(0.7), fit_intercept=bias).fit(X, y, weights)
+    new = data(100, seed=5)[0]
+    assert np.max(np.abs(model.predict(new) - whole.predict(new))) < 1e-8
+    assert np.all(model.certificate_ < 1e-6)
+    assert model.n_steps_ > 0
+
+
+def test_each_step_of_refining_comes_closer():
+    X, y = data(600, d=3)
+    whole = KernelRidge(1e-3, kernel=RBF(0.4), fit_intercept=True).fit(X, y).predict(X)
+    errors = []
+    for steps in (1, 4, 16):
+        model = PartitionedKernelRidge("tree", 8, refine=steps, alpha=1e-3, length_scale=0.4)
+        errors.append(np.max(np.abs(model.fit(X, y).predict(X) - whole)))
+        assert model.n_steps_ <= steps
+    assert errors[2] < errors[1] < errors[0]
+
+
+def test_refining_needs_one_pair_for_all_cells():
+    X, y = data(60)
+    with pytest.raises(InvalidInputError, match='tuning="shared"'):
+        PartitionedKernelRidge(n_partitions=3, refine="exact", tuning="cell").fit(X, y)
+
+
+# -- edges ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("partition", PARTITIONERS)
+@pytest.mark.parametrize("n", [1, 2, 3, 9])
+def test_few_rows_are_fitted_however_many_cells_are_asked_for(partition, n):
+    X, y = data(n)
+    combine = "average" if partition == "random" else "blend"
+    for m in (1, 4, 50, "auto"):
+        model = PartitionedKernelRidge(partition, m, combine).fit(X, y)
+        assert model.n_partitions_ <= n
+        assert np.all(np.isfinite(model.predict(X)))
+
+
+@pytest.mark.parametrize("combine", COMBINERS)
+def test_constant_columns_and_repeated_rows(combine):
+    X, y = data(60)
+    X = np.column_stack([X, np.ones(60)])
+    X[:20] = X[0]
+    model = PartitionedKernelRidge("tree", 4, combine).fit(X, y)
+    assert np.all(np.isfinite(model.predict(X)))
+    same = PartitionedKernelRidge("tree", 4, combine).fit(np.ones((30, 2)), y[:30])
+    assert np.allclose(same.predict(np.ones((1, 2))), y[:30].mean(), atol=0.3)
+
+
+def test_a_cell_without_weight_predicts_the_mean_of_all():
+    X = np.concatenate([np.linspace(0, 1, 40), np.linspace(100, 101, 40)])[:, None]
+    y = np.concatenate([np.full(40, 2.0), np.full(40, 50.0)])
+    weights = np.concatenate([np.ones(40), np.zeros(40)])
+    model = PartitionedKernelRidge("tree", 2, "route").fit(X, y, weights)
+    assert np.allclose(model.predict([[100.5]]), 2.0)
+    plain = PartitionedKernelRidge("tree", 2, "route", fit_intercept=False).fit(X, y, weights)
+    assert plain.predict([[100.5]])[0] == 0.0
+
+
+def test_blended_predictions_have_no_seams_and_routed_ones_do():
+    X, y = data(400, d=1)
+    line = np.linspace(-2, 2, 4001)[:, None]
+    blend = PartitionedKernelRidge("tree", 8, "blend", overlap=0.3, **FIXED).fit(X, y)
+    route = PartitionedKernelRidge("tree", 8, "route", **FIXED).fit(X, y)
+    jump = {
+        name: np.max(np.abs(np.diff(model.predict(line))))
+        for name, model in {"blend": blend, "route": route}.items()
+    }
+    assert jump["blend"] < 0.01 < jump["route"]
+
+
+@pytest.mark.parametrize("partition", ["tree", "kmeans"])
+def test_memory_mapped_rows_give_the_same_model(tmp_path, partition):
+    X, y = data(300)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    ours = PartitionedKernelRidge(partition, 5).fit(mapped, y)
+    assert np.shares_memory(ours.X_fit_, mapped)
+    theirs = PartitionedKernelRidge(partition, 5).fit(X, y)
+    assert np.array_equal(ours.predict(X), theirs.predict(X))
+
+
+def test_results_do_not_depend_on_executor_or_workers(monkeypatch):
+    from ridgefold.engine import partitioned
+
+    monkeypatch.setattr(partitioned, "_ROWS_A_BATCH", 64)
+    X, y = data(400)
+    reference = PartitionedKernelRidge("tree", 8).fit(X, y)
+    for executor in ("threads", "processes"):
+        for workers in (1, 2, 3):
+            model = PartitionedKernelRidge("tree", 8, executor=executor, n_jobs=workers)
+            model.fit(X, y)
+            assert np.array_equal(model._models.dual_coef, reference._models.dual_coef)
+            assert np.array_equal(model.predict(X), reference.predict(X))
+
+
+def test_float32_stays_float32():
+    X, y = data(200)
+    model = PartitionedKernelRidge("tree", 4).fit(X.astype(np.float32), y.astype(np.float32))
+    single = model.predict(X.astype(np.float32))
+    assert single.dtype == np.float32
+    double = PartitionedKernelRidge("tree", 4).fit(X, y).predict(X)
+    assert np.max(np.abs(single - double)) < 0.2
+
+
+# -- how many cells -------------------------------------------------------------------------
+
+
+def test_the_number_of_cells_is_chosen_within_the_stated_loss():
+    X, y = data(3000, seed=7)
+    model = PartitionedKernelRidge().fit(X, y)
+    errors = [trial.error for trial in model.trials_]
+    counts = [round(3000 / trial.cell_rows) for trial in model.trials_]
+    assert errors[counts.index(model.n_partitions_)] <= 1.02 * min(errors)
+    assert model.n_partitions_ > 1
+
+
+def test_a_smooth_function_of_many_columns_gets_larger_cells_than_a_rough_one():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (1100, 6))
+    smooth = np.sin(X.sum(axis=1)) + X[:, 0] * X[:, 1]
+    rough = rng.standard_normal(1100)
+    few = PartitionedKernelRidge().fit(X, smooth + 0.01 * rough)
+    many = PartitionedKernelRidge().fit(X, rough)
+    assert few.n_partitions_ < many.n_partitions_
+
+
+def test_averages_report_the_effective_dimension():
+    X, y = data(800)
+    model = PartitionedKernelRidge("random", "auto", "average").fit(X, y)
+    assert 1.0 < model.effective_dimension_ < 800
+    assert model.trials_
+    best = min(trial.error for trial in model.trials_)
+    assert any(
+        trial.error <= 1.02 * best and abs(800 / trial.cell_rows - model.n_partitions_) <= 1
+        for trial in model.trials_
+    )
+
+
+# -- classification -------------------------------------------------------------------------
+
+
+def test_the_classifier_with_one_cell_is_the_whole_one():
+    X, _ = data(150)
+    labels = np.where(X[:, 0] > np.sin(3 * X[:, 1]), "up", "down")
+    model = PartitionedLSSVMClassifier(n_partitions=1, **FIXED).fit(X, labels)
+    whole = LSSVMClassifier(0.1, kernel=RBF(1.0)).fit(X, labels)
+    assert np.allclose(model.decision_function(X), whole.decision_function(X))
+    assert np.array_equal(model.predict(X), whole.predict(X))
+
+
+@pytest.mark.parametrize(("partition", "combine"), PAIRS)
+def test_the_classifier_learns_three_classes_with_every_pair(partition, combine):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((360, 2))
+    labels = np.digitize(np.sum(X**2, axis=1), [0.7, 2.5])
+    model = PartitionedLSSVMClassifier(partition, 4, combine).fit(X, labels)
+    assert model.decision_function(X).shape == (360, 3)
+    assert np.mean(model.predict(X) == labels) > (0.7 if combine == "average" else 0.9)
+
+
+def test_a_cell_of_one_class_is_no_obstacle_and_class_weights_count():
+    X = np.linspace(0, 10, 200)[:, None]
+    labels = (X[:, 0] > 9).astype(int)
+    model = PartitionedLSSVMClassifier("tree", 4, "route", class_weight="balanced").fit(X, labels)
+    assert np.mean(model.predict(X) == labels) > 0.95
+
+
+# -- what is refused ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"partition": "grid"}, "partition must be one of .*tree.* got 'grid'"),
+        ({"combine": "sum"}, "combine must be one of .*blend.* got 'sum'"),
+        ({"partition": "random", "combine": "route"}, 'combine="average"'),
+        ({"n_partitions": 0}, 'n_partitions must be "auto" or a whole number >= 1, got 0'),
+        ({"n_partitions": "many"}, "n_partitions must be"),
+        ({"overlap": 1.5}, "overlap.* must be from 0 to 1, got 1.5"),
+        ({"loss": -0.1}, "loss.* must be from 0 to 1, got -0.1"),
+        ({"tuning": "none"}, 'tuning must be "auto", "cell" or "shared"'),
+        ({"combine": "average", "tuning": "cell"}, 'tuning="shared"'),
+        ({"refine": 0}, 'refine must be None, "exact" or a number of steps'),
+        ({"executor": "cloud"}, "executor must be one of auto"),
+        ({"n_jobs": 0}, "n_jobs must be"),
+        ({"kernel": "precomputed"}, "no rows to cut"),
+        ({"alpha": -1.0}, "alpha"),
+        ({"random_state": "seed"}, "random_state"),
+    ],
+)
+def test_bad_arguments_are_named_with_the_way_out(arguments, message):
+    X, y = data(40)
+    with pytest.raises(InvalidInputError, match=message):
+        PartitionedKernelRidge(**arguments).fit(X, y)
+
+
+def test_sparse_rows_and_torch_tensors_are_refused():
+    import scipy.sparse
+
+    X, y = data(40)
+    with pytest.raises(UnsupportedInputError, match=r"[Ss]parse"):
+        PartitionedKernelRidge().fit(scipy.sparse.csr_array(X), y)
+    torch = pytest.importorskip("torch")
+    with pytest.raises(UnsupportedInputError, match="NumPy"):
+        PartitionedKernelRidge().fit(torch.asarray(X), torch.asarray(y))
+
+
+def test_a_failed_fit_leaves_the_model_as_it_was():
+    X, y = data(60)
+    model = PartitionedKernelRidge(n_partitions=3).fit(X, y)
+    before = model.predict(X)
+    with pytest.raises(InvalidInputError):
+        model.fit(X, y[:-1])
+    assert np.array_equal(model.predict(X), before)
+
+
+def test_a_partitioner_object_can_be_given():
+    X, y = data(200)
+    model = PartitionedKernelRidge(KMeansCells(kernel=RBF(1.0)), 4, "route").fit(X, y)
+    assert model.n_partitions_ <= 4
+    assert np.mean((model.predict(X) - y) ** 2) < 0.1 * np.var(y)

@@ -1,0 +1,70 @@
+"""Leave-one-out residuals against refits without the row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ridgefold.linalg import numpy_namespace
+from ridgefold.linalg.leave_one_out import leave_one_out, leave_one_out_path
+
+
+def system(bias, weighted, n=25, targets=2):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, 2))
+    K = np.exp(-0.5 * np.sum((X[:, None] - X[None]) ** 2, axis=2))
+    y = rng.standard_normal((n, targets)) + 3.0
+    w = rng.uniform(0.3, 2.0, n) if weighted else np.ones(n)
+    return K, y, w, bias
+
+
+def refit(K, y, w, bias, alpha):
+    """Coefficients a and bias b from the bordered system."""
+    n = len(K)
+    border = float(bias)
+    matrix = np.zeros((n + 1, n + 1))
+    matrix[:n, :n] = K + alpha * np.diag(1 / w)
+    matrix[n, :n] = matrix[:n, n] = border
+    matrix[n, n] = 1.0 - border
+    solution = np.linalg.solve(matrix, np.vstack([y, np.zeros((1, y.shape[1]))]))
+    return solution[:n], solution[n] * border
+
+
+def held_out(K, y, w, bias, alpha):
+    residuals = np.empty_like(y)
+    for i in range(len(K)):
+        rest = np.delete(np.arange(len(K)), i)
+        a, b = refit(K[np.ix_(rest, rest)], y[rest], w[rest], bias, alpha)
+        residuals[i] = y[i] - K[i, rest] @ a - b
+    return residuals
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("alpha", [1e-3, 0.5])
+def test_both_ways_agree_with_refits(bias, weighted, alpha):
+    K, y, w, bias = system(bias, weighted)
+    roots = np.sqrt(w) if weighted else None
+    scaled = K if roots is None else K * roots[:, None] * roots[None, :]
+    right = y if roots is None else y * roots[:, None]
+    direction = None if not bias else np.sqrt(w)
+    expected = held_out(K, y, w, bias, alpha)
+
+    def write(out):
+        out[...] = scaled
+
+    solved = leave_one_out(numpy_namespace(), write, right, alpha, direction=direction, roots=roots)
+    assert np.allclose(solved.residuals, expected, rtol=1e-8, atol=1e-9)
+    path = leave_one_out_path(
+        numpy_namespace(),
+        scaled.copy(),
+        right,
+        np.array([10.0, alpha]),
+        direction=direction,
+        roots=roots,
+    )
+    assert np.allclose(path[1], expected, rtol=1e-8, atol=1e-9)
+    a, b = refit(K, y, w, bias, alpha)
+    coefficients = solved.coefficients * (1.0 if roots is None else roots[:, None])
+    assert np.allclose(coefficients, a, rtol=1e-8, atol=1e-9)
+    assert np.allclose(solved.intercept, b, rtol=1e-8, atol=1e-9)
