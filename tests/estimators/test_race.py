@@ -78,9 +78,14 @@ def test_weights_of_the_scores_count_in_a_race():
     assert models[0].best_params_ == models[1].best_params_
 
 
-@settings(max_examples=15, deadline=None)
-@given(st.integers(0, 10_000), st.integers(2, 6), st.booleans())
-def test_a_race_wins_like_the_full_grid_on_any_data(seed, folds, bias):
+@settings(max_examples=30, deadline=None)
+@given(
+    st.integers(0, 10_000),
+    st.integers(2, 6),
+    st.booleans(),
+    st.sampled_from(["banded", "krylov", "anchored", "refit", "eigendecomposition"]),
+)
+def test_a_race_wins_like_the_full_grid_on_any_data(seed, folds, bias, method):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((40, 2))
     y = np.sin(3 * X[:, 0]) + rng.standard_normal(40) * rng.uniform(0, 1)
@@ -91,19 +96,22 @@ def test_a_race_wins_like_the_full_grid_on_any_data(seed, folds, bias):
         alphas=[1e-3, 1e-1, 10.0],
         cv=folds,
         fit_intercept=bias,
-        method="eigendecomposition",
+        method=method,
     )
     assert race.best_params_ == full.best_params_
 
 
 def test_an_unknown_search_is_refused():
     X, y = plant(30)
-    with pytest.raises(InvalidInputError, match='search must be "full" or "race", got \'fast\''):
+    with pytest.raises(
+        InvalidInputError, match='search must be "auto", "full" or "race", got \'fast\''
+    ):
         KernelRidgeCV(search="fast").fit(X, y)
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"scoring": "r2"}, {"one_standard_error": True}, {"cv": "loo"}]
+    "arguments",
+    [{"scoring": "r2"}, {"one_standard_error": True}, {"method": "eigendecomposition"}],
 )
 def test_every_pair_is_scored_where_a_race_cannot_be_run(arguments):
     X, y = plant(60)

@@ -1,4 +1,4 @@
-"""A few Cholesky factorisations a fold, in single precision, then every ridge value.
+"""A few Cholesky factorisations a fold, then every ridge value from one small space.
 
 The solutions x(α) = (A + αI)⁻¹b of one fold (A = K̃_cc, centred if there is a bias) lie, for all
 α at once, close to the space spanned by repeated solves with a few *anchors* σ:
@@ -10,10 +10,8 @@ that two anchors serve five decades of α in some tens of solves. With an orthon
 space, x(α) = V(VᵀAV + αI)⁻¹Vᵀb for all α costs one small eigendecomposition; AV is one product
 with K, whose other rows are the predictions.
 
-Nothing in this asks for exact solves: whatever V is, the residual b − (A + αI)x(α) is known from
-AV. So most of each factor is made in float32 (`linalg.graded_cholesky`), at twice the speed and
-half the memory, and what its rounding leaves is taken up by further vectors, solves with the
-residuals themselves, until every residual is as small as in double precision. The certificate is
+Whatever V is, the residual b − (A + αI)x(α) is known from AV, so that rounding errors in the
+solves cannot hide. The certificate is
 |ŷ(x) − exact(x)| ≤ ‖φ(x)‖·‖residual‖/(2√α), ‖φ(x) − φ̄‖ with a bias.
 
 Güttel, *Rational Krylov approximation of matrix functions*, GAMM-Mitt. 36 (2013).
@@ -22,7 +20,6 @@ Güttel, *Rational Krylov approximation of matrix functions*, GAMM-Mitt. 36 (201
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -41,11 +38,8 @@ from ridgefold.crossval.shared.folds import Folds
 from ridgefold.crossval.shared.masked import MaskedFolds, mask_folds
 from ridgefold.errors import MethodGaveUpError
 from ridgefold.kernels import Gram
-from ridgefold.kernels.gram import ALL
 from ridgefold.linalg import Array, Namespace
 from ridgefold.linalg.blocks import WORKSPACE_BYTES
-from ridgefold.linalg.graded_cholesky import GradedCholesky
-from ridgefold.linalg.partial_cholesky import PartialCholesky
 from ridgefold.records import Cost, Problem
 
 _TOLERANCE = 1e-8
@@ -56,10 +50,8 @@ _MORE_SOLVES = 4
 _SLOW = 0.3
 """If a round leaves more than this of the residual, the next starts from the residuals."""
 _MOST_ROUNDS = 60
-_NOMINAL_SOLVES = 60
+_NOMINAL_SOLVES, _JUDGED_SOLVES = 80, 40
 _MOST_FOLDS = 25
-_MOST_PIVOTS = 192
-_PIVOTS_A_ROUND = 64
 
 
 def anchors_for(alphas: np.ndarray) -> np.ndarray:
@@ -78,9 +70,8 @@ def anchors_for(alphas: np.ndarray) -> np.ndarray:
 @dataclass(frozen=True)
 class _State:
     folds: MaskedFolds
-    """With the rows in this order: pivots first, and in both parts fold after fold."""
+    """With the rows in an order where every fold is one run if folds are disjoint."""
     order: np.ndarray
-    n_pivots: int
 
 
 class Anchored:
@@ -103,16 +94,16 @@ class Anchored:
         squares = sum(f.count * f.train**2 for f in folds)
         anchors = 1 if problem.n_alphas == 1 else 2
         a, t = problem.n_alphas, problem.n_targets
-        width = float(_NOMINAL_SOLVES * t)
+        solves = _JUDGED_SOLVES if problem.judged else _NOMINAL_SOLVES
+        width = float(solves * t)
         columns = max(problem.n_columns, 1)
-        single = 4.0
         return Cost(
             flops={
                 "kernel": 0.5 * n**2 * columns,
-                "cholesky_single": anchors * sum(f.count * f.train**3 for f in folds) / 3.0,
+                "cholesky": anchors * sum(f.count * f.train**3 for f in folds) / 3.0,
                 # A solve with one right-hand side moves the factor through memory twice; K goes
                 # through it for every handful of vectors.
-                "memory": (_NOMINAL_SOLVES * 2 * single + 2 * problem.itemsize) * squares
+                "memory": (2.0 * solves + 2.0) * problem.itemsize * squares
                 + 10.0 * problem.n_folds * problem.itemsize * n**2,
                 "product": problem.n_folds * 2 * n**2 * width
                 + rows * (8 * width**2 + 6 * width * a * t),
@@ -120,21 +111,19 @@ class Anchored:
             peak_bytes=WORKSPACE_BYTES
             + problem.itemsize
             * (n**2 + n * (4 * width + 4 * a * t + 2 * columns) + problem.held_out_numbers)
-            + anchors * single * largest**2,
+            + anchors * problem.itemsize * largest**2,
         )
 
     def prepare(self, gram: Gram, folds: Folds, weights: Array | None, bias: bool) -> _State:
-        namespace, n = gram.namespace, folds.n_rows
-        pivots = np.asarray(_pivots(gram, min(_MOST_PIVOTS, n // 8)), dtype=int)
-        tested_by = np.full(n, len(folds))
+        namespace = gram.namespace
+        tested_by = np.full(folds.n_rows, len(folds))
         for k, test in enumerate(folds.test):
             tested_by[test] = np.minimum(tested_by[test], k)
-        rest = np.setdiff1d(np.arange(n), pivots)
-        order = np.concatenate([part[np.argsort(tested_by[part])] for part in (pivots, rest)])
+        order = np.argsort(tested_by, kind="stable")
         if weights is not None:
             weights = namespace.take_rows(weights, order)
         ordered = mask_folds(gram.restricted(order), folds.reordered(order), weights, bias)
-        return _State(ordered, order, len(pivots))
+        return _State(ordered, order)
 
     def held_out(
         self,
@@ -167,7 +156,7 @@ class Anchored:
         kept = np.ones(a, dtype=bool)
         for k, run in enumerate(folds.runs):
             fold = _Fold(state, matrix, targets, k)
-            space = _Space(fold, anchors, single=judge is not None)
+            space = _Space(fold, [_Anchor(fold, float(sigma)) for sigma in anchors])
             found = space.solve(alphas, wanted, kept, reach, judge)
             predictions[:, run, :], residuals[:, k, :] = found.predictions, found.residuals
             progress((k + 1) / len(folds))
@@ -180,6 +169,7 @@ class Anchored:
             predictions,
             conditions=(largest + alphas) / alphas,
             bound=reach * residuals / (2.0 * np.sqrt(alphas)[:, None, None]),
+            scale=float(namespace.xp.max(namespace.xp.abs(targets))),
             folds=folds,
             kept=kept,
         )
@@ -197,8 +187,6 @@ class _Fold:
         self.test = masked.folds.test[k]
         self.roots = masked.roots * masked.mask[:, k]
         self.rows = np.flatnonzero(namespace.to_numpy(self.roots) > 0)
-        self.n_first = int(np.searchsorted(self.rows, state.n_pivots))
-        """How many of the training rows are pivots."""
         self._runs = _runs(self.rows)
         self._weighted = not bool(xp.all(masked.roots == 1.0))
         self.direction, self.length = None, 1.0
@@ -221,18 +209,16 @@ class _Fold:
         """A v from the values of v."""
         return self.project(values * self.roots[None, :])
 
-    def copy_block(self, rows: slice, columns: slice) -> Array:
-        """A block of K̃ between training rows."""
-        namespace = self.namespace
-        shape = (rows.stop - rows.start, columns.stop - columns.start)
-        out = namespace.empty(shape, self.matrix)
-        for into, source in _clipped(self._runs, rows):
-            for across, column in _clipped(self._runs, columns):
-                out[into, across] = self.matrix[source, column]
+    def copy_lower(self, out: Array) -> None:
+        """Write K̃ between training rows into `out`, on and below the diagonal."""
+        for into, source in self._runs:
+            for across, column in self._runs:
+                if across.start <= into.start:
+                    out[into, across] = self.matrix[source, column]
         if self._weighted:
-            out *= namespace.take_rows(self.roots, self.rows[rows])[:, None]
-            out *= namespace.take_rows(self.roots, self.rows[columns])[None, :]
-        return out
+            roots = self.namespace.take_rows(self.roots, self.rows)
+            out *= roots[:, None]
+            out *= roots[None, :]
 
     def gather(self, vectors: Array) -> Array:
         parts = [vectors[:, source] for _, source in self._runs]
@@ -259,39 +245,16 @@ def _runs(rows: np.ndarray) -> list[_Run]:
     ]
 
 
-def _clipped(runs: list[_Run], part: slice) -> Iterator[_Run]:
-    """The runs inside a part of the training rows, counted from its start."""
-    for inner, outer in runs:
-        start, stop = max(inner.start, part.start), min(inner.stop, part.stop)
-        if start < stop:
-            shift = outer.start - inner.start
-            yield slice(start - part.start, stop - part.start), slice(start + shift, stop + shift)
-
-
-def _pivots(gram: Gram, most: int) -> list[int]:
-    """Rows that stand for most of the kernel matrix."""
-    partial = PartialCholesky(
-        gram.namespace,
-        columns=lambda rows: gram.block(ALL, rows),
-        entries=lambda rows: gram.block(rows, rows),
-        diagonal=gram.diagonal(),
-    )
-    while partial.rank < most and partial.trace > partial.rounding:
-        if partial.grow(min(_PIVOTS_A_ROUND, most - partial.rank)) == 0:
-            break
-    return partial.pivots
-
-
 class _Anchor:
-    """(A + σI)⁻¹ of one fold; with `single`, its factor is mostly in single precision."""
+    """(A + σI)⁻¹ of one fold."""
 
-    def __init__(self, fold: _Fold, sigma: float, single: bool) -> None:
+    def __init__(self, fold: _Fold, sigma: float) -> None:
         self.sigma, self._fold = sigma, fold
-        first = fold.n_first if single else 0
-        self._factor = GradedCholesky(
-            fold.namespace, fold.copy_block, len(fold.rows), first, sigma, single=single
-        )
-        if not self._factor.success:
+        n = len(fold.rows)
+        self._factor = fold.namespace.empty((n, n), fold.matrix)
+        fold.copy_lower(self._factor)
+        fold.namespace.add_to_diagonal_in_place(self._factor, sigma)
+        if not fold.namespace.cholesky_in_place(self._factor):
             raise MethodGaveUpError(
                 f"anchored: K + {sigma:.1e}·I has no Cholesky factor in this precision: use "
                 'method="auto", or larger alphas'
@@ -302,7 +265,8 @@ class _Anchor:
             self._border = border / (border @ fold.direction)[:, None]
 
     def _plain(self, vectors: Array) -> Array:
-        return self._fold.spread(self._factor.solve(self._fold.gather(vectors).T).T)
+        right = self._fold.gather(vectors).T
+        return self._fold.spread(self._fold.namespace.solve_cholesky(self._factor, right).T)
 
     def solve(self, vectors: Array) -> Array:
         """About (A + σI)⁻¹v; with a bias, inside the vectors of weighted mean zero."""
@@ -324,18 +288,13 @@ class _Found:
 class _Space:
     """An orthonormal basis V that grows by solves, with what every vector predicts."""
 
-    def __init__(self, fold: _Fold, sigmas: np.ndarray, *, single: bool) -> None:
-        self._fold, self._sigmas = fold, sigmas
-        self._single = single and fold.matrix.dtype != fold.namespace.xp.float32
-        self._factorise()
+    def __init__(self, fold: _Fold, anchors: list[_Anchor]) -> None:
+        self._fold, self._anchors = fold, anchors
         n = int(fold.roots.shape[0])
         self._basis = fold.namespace.empty((0, n), fold.right)
         self._values = fold.namespace.empty((0, n), fold.right)
         self._count = 0
         self._latest = fold.right
-
-    def _factorise(self) -> None:
-        self._anchors = [_Anchor(self._fold, float(s), self._single) for s in self._sigmas]
 
     def solve(
         self,
@@ -363,9 +322,6 @@ class _Space:
             if exhausted:
                 break
             if left > _SLOW * before:
-                if self._single:
-                    self._single = False
-                    self._factorise()
                 self._latest = self._worst(residual, np.where(kept[:, None], excess, 0.0))
             before = left
             exhausted = not self._chain(_MORE_SOLVES)
@@ -404,7 +360,7 @@ class _Space:
             vectors = vectors - (vectors @ basis.T) @ basis
         vectors = _orthonormal_rows(namespace, vectors)
         # What was rounding error lies in the old space again once it is scaled up.
-        vectors = vectors - (vectors @ basis.T) @ basis
+        vectors = self._fold.project(vectors - (vectors @ basis.T) @ basis)
         lengths = namespace.to_numpy(xp.sqrt(xp.sum(vectors * vectors, axis=1)))
         new = np.flatnonzero(lengths > 0.5)
         scale = namespace.asarray(lengths[new], vectors)

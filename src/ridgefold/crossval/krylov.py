@@ -33,6 +33,7 @@ from ridgefold.crossval.shared.base import (
 )
 from ridgefold.crossval.shared.folds import Folds
 from ridgefold.crossval.shared.masked import MaskedFolds, mask_folds
+from ridgefold.crossval.shared.spectrum import lanczos_steps
 from ridgefold.errors import MethodGaveUpError
 from ridgefold.kernels import Gram
 from ridgefold.kernels.gram import ALL
@@ -66,12 +67,15 @@ class Krylov:
             return (
                 f"{problem.n_folds} folds × {problem.n_targets} targets are too many Krylov spaces"
             )
+        steps = _likely_steps(problem)
+        if problem.n_alphas > 1 and steps > _MOST_STEPS:
+            return f"the spectrum falls so slowly that about {steps:.0f} steps would be needed"
         return needs_semidefinite(problem)
 
     def cost(self, problem: Problem) -> Cost:
         n, columns = float(problem.n_rows), problem.n_folds * problem.n_targets
         if problem.n_alphas == 1:
-            steps = _NOMINAL_PRECONDITIONED_STEPS
+            steps = float(_NOMINAL_PRECONDITIONED_STEPS)
             rank = _preconditioner_rank(problem.n_rows, columns)
             numbers = n * (2 * rank + 10 * columns) + columns * rank**2
             return Cost(
@@ -84,12 +88,13 @@ class Krylov:
                 + 2 * _BLOCK_BYTES,
             )
         held = n**2 * problem.itemsize <= _HELD_BYTES
+        steps = _likely_steps(problem)
         return Cost(
             flops={
-                "kernel": (0.5 if held else _NOMINAL_STEPS) * n**2 * max(problem.n_columns, 1),
+                "kernel": (0.5 if held else steps) * n**2 * max(problem.n_columns, 1),
                 # A product of K with few columns moves K through memory once.
-                "memory": _NOMINAL_STEPS * n**2 * problem.itemsize if held else 0.0,
-                "product": _NOMINAL_STEPS * (2 * n**2 * columns + 4 * n * columns * _NOMINAL_STEPS),
+                "memory": steps * n**2 * problem.itemsize if held else 0.0,
+                "product": steps * (2 * n**2 * columns + 4 * n * columns * steps),
             },
             peak_bytes=WORKSPACE_BYTES
             + problem.itemsize * ((n**2 if held else 0.0) + n * columns * (_MOST_STEPS + 12.0))
@@ -111,6 +116,12 @@ class Krylov:
         if len(alphas) == 1:
             return _conjugate_gradients(state, targets, float(alphas[0]), progress)
         return _lanczos(state, targets, alphas, progress, judge)
+
+
+def _likely_steps(problem: Problem) -> float:
+    """A search that drops ridge values needs only to tell them apart."""
+    tolerance = 1e-3 if problem.judged else _TOLERANCE
+    return lanczos_steps(problem, problem.smallest_alpha, tolerance) or _NOMINAL_STEPS
 
 
 def _wanted_residuals(state: MaskedFolds, targets: Array, alphas: np.ndarray) -> np.ndarray:
@@ -189,16 +200,31 @@ class _Spaces:
         w = self.project(values * self.roots)
         self.diagonals.append(namespace.to_numpy(xp.sum(v * w, axis=1)).astype(float))
         bases = self.bases[:, : len(self.diagonals), :]
-        for _ in range(2):  # twice is enough (Kahan, Parlett)
+        # The last two vectors are what exact arithmetic would take off; the others, rounding.
+        w = w - namespace.asarray(self.diagonals[-1], w)[:, None] * v
+        if self.couplings:
+            w -= (
+                namespace.asarray(self.couplings[-1], w)[:, None]
+                * self.bases[:, -2 + len(self.diagonals), :]
+            )
+        norms = self._norms(w)
+        for _ in range(2):  # twice is enough (Kahan, Parlett), once if it takes off little
+            before = norms
             inner = bases @ w[:, :, None]
-            w = w - (xp.matrix_transpose(inner) @ bases)[:, 0, :]
-        norms = namespace.to_numpy(xp.sqrt(xp.sum(w * w, axis=1))).astype(float)
+            w -= (xp.matrix_transpose(inner) @ bases)[:, 0, :]
+            norms = self._norms(w)
+            if np.all(norms >= 0.7 * before) and np.all(norms >= 1e-4 * self.diagonals[0]):
+                break
         # A space that is exhausted stays where it is: its coupling is rounding error.
         floor = 100 * namespace.eps(w) * np.maximum(np.abs(self.diagonals[0]), 1e-300)
         alive = norms > floor
         self.couplings.append(np.where(alive, norms, 0.0))
         factors = np.where(alive, 1.0 / np.where(alive, norms, 1.0), 0.0)
         self.latest = w * namespace.asarray(factors, w)[:, None]
+
+    def _norms(self, rows: Array) -> np.ndarray:
+        namespace, xp = self.state.namespace, self.state.namespace.xp
+        return namespace.to_numpy(xp.sqrt(xp.sum(rows * rows, axis=1))).astype(float)
 
     def solve(self, column: int, alphas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """z(α) of one space, shape (steps, n_alphas), and the residual norms."""
@@ -262,11 +288,14 @@ def _lanczos(
     alive = np.ones(len(alphas), dtype=bool)
     excess: list[tuple[int, float]] = []
     while True:
-        for _ in range(min(_CHECK_EVERY, most - len(spaces.diagonals))):
+        steps = len(spaces.diagonals)
+        for _ in range(min(max(_CHECK_EVERY, steps // 6), most - steps)):
             spaces.step()
         steps = len(spaces.diagonals)
         solved = [spaces.solve(column, alphas) for column in range(columns)]
-        if judge is not None:
+        # A space with nothing left to add has residuals at the level of rounding: these are looked
+        # at in the last pass, not estimated.
+        if judge is not None and np.all(spaces.couplings[-1] > 0.0):
             alive &= spaces.judged(judge, solved, alphas)
         ratio = max(
             float(np.max((residual / wanted)[alive], initial=0.0)) for _, residual in solved
@@ -299,6 +328,7 @@ def _lanczos(
         predictions,
         conditions=(_bound_on_eigenvalues(state) + alphas) / alphas,
         bound=state.reach() * residuals / (2.0 * np.sqrt(alphas)[:, None, None]),
+        scale=float(namespace.xp.max(namespace.xp.abs(targets))),
         folds=state.folds,
         kept=None if judge is None else alive,
     )
@@ -457,5 +487,6 @@ def _conjugate_gradients(
         predictions[None, ...],
         conditions=np.asarray([(largest + alpha) / alpha]),
         bound=bound.reshape(1, len(state.folds), t),
+        scale=float(namespace.xp.max(namespace.xp.abs(targets))),
         folds=state.folds,
     )

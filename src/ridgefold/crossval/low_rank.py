@@ -35,6 +35,7 @@ from ridgefold.crossval.shared.base import (
 )
 from ridgefold.crossval.shared.folds import Folds
 from ridgefold.crossval.shared.shortcut import require_weighted_training_rows
+from ridgefold.crossval.shared.spectrum import rank_above
 from ridgefold.errors import MethodGaveUpError
 from ridgefold.kernels import Gram
 from ridgefold.kernels.gram import ALL
@@ -72,12 +73,18 @@ class LowRank:
     last_resort = False
 
     def can_run(self, problem: Problem) -> str | None:
+        rank = _likely_rank(problem)
+        if rank is not None and rank > _most(problem.n_rows):
+            return (
+                f"the kernel matrix has a rank of about {rank:.0f} of {problem.n_rows}, too high "
+                "for a factor of few columns to be exact"
+            )
         return needs_complement(problem) or needs_semidefinite(problem)
 
     def cost(self, problem: Problem) -> Cost:
-        """As if the rank were an eighth of its cap: if it is more, the method gives up early."""
+        """With an unknown rank, as if it were an eighth of its cap: above that it gives up."""
         n, a, t = problem.n_rows, problem.n_alphas, problem.n_targets
-        rank = max(1.0, _LARGEST_SHARE * n / 8)
+        rank = _likely_rank(problem) or max(1.0, _LARGEST_SHARE * n / 8)
         decompositions = 1 if max(f.test for f in problem.folds) == 1 else problem.n_folds
         return Cost(
             flops={
@@ -86,11 +93,7 @@ class LowRank:
                 "eigendecomposition": decompositions * 9.0 * rank**3,
             },
             peak_bytes=WORKSPACE_BYTES
-            + problem.itemsize
-            * (
-                6.0 * n * min(n, max(_ALWAYS_ALLOWED, _LARGEST_SHARE * n))
-                + 5 * problem.held_out_numbers
-            ),
+            + problem.itemsize * (6.0 * n * min(n, _most(n)) + 5 * problem.held_out_numbers),
         )
 
     def prepare(self, gram: Gram, folds: Folds, weights: Array | None, bias: bool) -> _State:
@@ -133,8 +136,21 @@ class LowRank:
             predictions,
             conditions=(largest + alphas) / alphas,
             bound=certificate,
+            scale=scale,
             folds=state.folds,
         )
+
+
+def _most(n: int) -> int:
+    """The largest rank that is worth it."""
+    return max(_ALWAYS_ALLOWED, int(_LARGEST_SHARE * n))
+
+
+def _likely_rank(problem: Problem) -> float | None:
+    """The rank that the certificate will ask for, if the spectrum is known."""
+    n, eps = problem.n_rows, 2.0**-23 if problem.itemsize == 4 else 2.0**-52
+    needed = _TOLERANCE * 2.0 * problem.smallest_alpha**1.5 / math.sqrt(n)
+    return rank_above(problem, 0.1 * max(needed, 32.0 * eps * n))
 
 
 def _factorise(state: _State, targets: Array, alpha: float, scale: float) -> None:
@@ -148,7 +164,7 @@ def _factorise(state: _State, targets: Array, alpha: float, scale: float) -> Non
     size = namespace.norm(targets) or 1.0
     needed = _TOLERANCE * (scale or 1.0) * 2.0 * alpha**1.5 / (size * reach)
     needed = max(needed, partial.rounding)
-    most = max(_ALWAYS_ALLOWED, int(_LARGEST_SHARE * n))
+    most = _most(n)
     started = partial.trace
     while partial.trace > needed:
         added = partial.grow(min(_PIVOTS_A_ROUND, n - partial.rank))

@@ -112,8 +112,8 @@ class CrossValidatedModel(KernelModel):
         self._solve_with(data, targets, gram, choice.alphas)
 
     def _search(self) -> str:
-        if self.search not in ("full", "race"):
-            raise InvalidInputError(f'search must be "full" or "race", got {self.search!r}')
+        if self.search not in ("auto", "full", "race"):
+            raise InvalidInputError(f'search must be "auto", "full" or "race", got {self.search!r}')
         return self.search
 
     def _kernel_settings(self) -> Mapping[str, Any]:

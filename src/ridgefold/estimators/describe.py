@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ridgefold.crossval import Folds
+from ridgefold.engine import probe_spectrum
 from ridgefold.estimators.validation import TrainingData
 from ridgefold.kernels import KernelGram, PrecomputedGram
 from ridgefold.linalg import Array
@@ -21,8 +22,10 @@ def describe(
     *,
     bias: bool,
     folds: Folds | None = None,
+    judged: bool = False,
 ) -> Problem:
     """Shapes and settings of a fit, or with folds of a cross-validation."""
+    semidefinite = isinstance(gram, KernelGram) and gram.kernel.semidefinite
     return Problem(
         n_rows=int(data.X.shape[0]),
         n_columns=int(data.X.shape[1]),
@@ -34,7 +37,9 @@ def describe(
         bias=bool(bias),
         weighted=data.weights is not None,
         precomputed=isinstance(gram, PrecomputedGram),
-        semidefinite=isinstance(gram, KernelGram) and gram.kernel.semidefinite,
+        semidefinite=semidefinite,
         folds=() if folds is None else folds.shapes,
+        spectrum=probe_spectrum(gram) if folds is not None and semidefinite else (),
+        judged=judged,
         complement_folds=folds is None or folds.complement,
     )

@@ -143,10 +143,11 @@ class KernelRidgeCV(_CrossValidatedRegressor):
     method : str, default="auto"
         Cross-validation method: the name of one, or the one predicted to be fastest within the
         memory budget.
-    search : {"full", "race"}, default="full"
-        "full" scores every pair of kernel and alpha. "race" goes fold by fold and drops pairs that
-        can no longer win: the same winner, sooner; dropped pairs have NaN in `cv_results_`. It
-        needs ``scoring=None`` or a negated error by name; otherwise every pair is scored.
+    search : {"auto", "full", "race"}, default="auto"
+        "full" scores every pair of kernel and alpha. "race" drops pairs as soon as they cannot win
+        any more, by bounds on their scores: the same winner, sooner; dropped pairs have NaN in
+        `cv_results_`. It needs ``scoring=None`` or a negated error by name; otherwise every pair
+        is scored. "auto" races from 1000 rows on.
     alpha_per_target : bool, default=False
         Choose one ridge for each target.
     one_standard_error : bool, default=False
@@ -202,7 +203,7 @@ class KernelRidgeCV(_CrossValidatedRegressor):
         cv: Any = 5,
         scoring: Any = None,
         method: str = "auto",
-        search: str = "full",
+        search: str = "auto",
         alpha_per_target: bool = False,
         one_standard_error: bool = False,
         weighted_scores: bool = False,
@@ -262,7 +263,7 @@ verbose, intervals
         cv: Any = 5,
         scoring: Any = None,
         method: str = "auto",
-        search: str = "full",
+        search: str = "auto",
         alpha_per_target: bool = False,
         one_standard_error: bool = False,
         weighted_scores: bool = False,

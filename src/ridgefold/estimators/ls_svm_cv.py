@@ -81,7 +81,7 @@ one_standard_error, weighted_scores, solver, tol, memory_budget, verbose
         cv: Any = 5,
         scoring: Any = None,
         method: str = "auto",
-        search: str = "full",
+        search: str = "auto",
         one_standard_error: bool = False,
         weighted_scores: bool = False,
         solver: str = "auto",

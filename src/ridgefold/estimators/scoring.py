@@ -67,6 +67,10 @@ Score: TypeAlias = Callable[[Truth, np.ndarray], Scores]
 """From predictions of shape (n_alphas, rows, t) to their scores."""
 
 
+Spread: TypeAlias = Callable[["Rule", Truth, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+"""(rule, one fold, predictions, their error) -> bounds on the score for every alpha."""
+
+
 @dataclass(frozen=True)
 class Rule:
     """How predictions are scored."""
@@ -76,6 +80,18 @@ class Rule:
     """What no fold's score can exceed, if that is known: a race over the grid needs it."""
     pooled: bool = False
     """True if rows of all folds count alike, False if folds do."""
+    spread: Spread | None = None
+    """How far a fold's score can move when its predictions do; None if that is not known."""
+
+    def between(
+        self, part: Truth, predictions: np.ndarray, error: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Bounds on the score of one fold, for predictions that are off by at most `error`.
+
+        `part` is that fold alone, predictions (n_alphas, rows, t), error (n_alphas, t).
+        """
+        assert self.spread is not None
+        return self.spread(self, part, predictions, error)
 
     def __call__(self, truth: Truth, predictions: np.ndarray) -> Scores:
         return self.score(truth, predictions)
@@ -92,13 +108,15 @@ class Rule:
 def scoring_of(scoring: Any, *, classifier: bool) -> Rule:
     """The rule that `scoring` stands for."""
     if scoring is None and classifier:
-        return Rule(_pooled_accuracy, best_fold_score=1.0, pooled=True)
+        return Rule(_pooled_accuracy, 1.0, pooled=True, spread=_spread_of_accuracy)
     if scoring is None:
-        return Rule(_pooled_squared_error, best_fold_score=0.0, pooled=True)
+        return Rule(_pooled_squared_error, 0.0, pooled=True, spread=_spread_of_square)
     if isinstance(scoring, str):
         simple = {} if classifier else _SQUARED_AND_ABSOLUTE
         if scoring in simple:
-            return Rule(simple[scoring], best_fold_score=0.0)
+            squared = scoring == "neg_mean_squared_error"
+            spread = _spread_of_square if squared else _spread_of_norm
+            return Rule(simple[scoring], 0.0, spread=spread)
         try:
             scorer = get_scorer(scoring)
         except (ValueError, KeyError):
@@ -155,6 +173,39 @@ _SQUARED_AND_ABSOLUTE: dict[str, Score] = {
     "neg_root_mean_squared_error": _averaged(np.square, root=True),
     "neg_mean_absolute_error": _averaged(np.abs),
 }
+
+
+def _spread_of_norm(
+    rule: Rule, part: Truth, predictions: np.ndarray, error: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """A root mean square, or a mean of absolute values, moves by no more than its entries."""
+    score, moved = rule(part, predictions).by_fold[:, 0], error.max(axis=1)
+    return score - moved, np.minimum(score + moved, 0.0)
+
+
+def _spread_of_square(
+    rule: Rule, part: Truth, predictions: np.ndarray, error: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The root of a mean square moves by no more than its entries."""
+    root, moved = np.sqrt(-rule(part, predictions).by_fold[:, 0]), error.max(axis=1)
+    return -np.square(root + moved), -np.square(np.maximum(root - moved, 0.0))
+
+
+def _spread_of_accuracy(
+    rule: Rule, part: Truth, predictions: np.ndarray, error: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows count as right, or as wrong, wherever the decision could still turn out so."""
+    assert part.classes is not None
+    truth = part.y[:, None] == part.classes[None, :]  # (rows, classes)
+    if predictions.shape[2] == 1:
+        lead = np.where(truth[:, 1], predictions[..., 0], -predictions[..., 0])
+        moved = error[:, :1]
+    else:
+        own = np.max(np.where(truth, predictions, -np.inf), axis=2)
+        lead = own - np.max(np.where(truth, -np.inf, predictions), axis=2)
+        moved = 2.0 * error.max(axis=1, keepdims=True)
+    sure, possible = (lead > moved).astype(float), (lead >= -moved).astype(float)
+    return _fold_means(part, sure)[1][:, 0], _fold_means(part, possible)[1][:, 0]
 
 
 def _by_callable(function: Callable[..., float]) -> Score:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ridgefold.crossval import Folds, Progress
+from ridgefold.crossval import Folds, HeldOut, Judge, Progress
 from ridgefold.engine import run_cross_validation
 from ridgefold.errors import ConditionWarning, InvalidInputError
 from ridgefold.estimators.describe import TrainingGram, describe
@@ -26,9 +26,14 @@ from ridgefold.estimators.scoring import Rule, Truth
 from ridgefold.estimators.validation import TrainingData
 from ridgefold.linalg import Array
 from ridgefold.planning import available_resources, plan_cross_validation
-from ridgefold.records import Plan
+from ridgefold.records import Plan, Problem
 
 _MOST_EXTENSIONS = 4
+_FEWEST_RACED = 1000
+"""With fewer rows, "auto" scores every pair: it costs little."""
+_SAMPLE, _SAMPLE_FOLDS, _SAMPLE_ALPHAS = 256, 4, 8
+"""Rows, folds and ridge values that tell which kernels to try first."""
+_SAMPLE_METHOD = "eigendecomposition"
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,7 @@ class Settings:
     alpha_per_target: bool
     one_standard_error: bool
     search: str
-    """"full" scores every pair; "race" leaves out what can no longer win."""
+    """"full" scores every pair; "race" leaves out what can no longer win; "auto" is one of them."""
 
 
 @dataclass(frozen=True)
@@ -136,46 +141,74 @@ class GridSearch:
     def _can_race(self) -> bool:
         """A race needs a bound on the scores, and gives no scores by target or beside the best."""
         return (
-            self.settings.search == "race"
-            and self.scoring.best_fold_score is not None
+            (self.settings.search == "race" or self.folds.n_rows >= _FEWEST_RACED)
+            and self.settings.search != "full"
+            and self.scoring.spread is not None
             and not self.settings.alpha_per_target
             and not self.settings.one_standard_error
-            and not self.folds.leave_one_out
         )
 
     def _race(
         self, candidates: list[Candidate], alphas: np.ndarray, progress: Progress
     ) -> list[list[Trial]]:
-        def path(kernel: int, some: np.ndarray, folds: Folds) -> tuple[np.ndarray, float]:
-            return self._path_and_error(candidates[kernel], some, folds, _silent)
+        def path(kernel: int, judge: Judge, part: Progress) -> tuple[np.ndarray, np.ndarray]:
+            result = self._held_out(candidates[kernel], alphas, part, judge)
+            kept = np.ones(len(alphas), dtype=bool) if result.kept is None else result.kept
+            return self.data.namespace.to_numpy(result.predictions), kept
 
         started = time.perf_counter()
-        race = Race(self.scoring, self.truth, path, len(candidates), alphas, progress)
-        standings = race.run()
-        computed = sum(int(np.sum(~np.isnan(s.scores))) for s in standings)
+        order = self._by_promise(candidates, alphas)
+        standings = Race(self.scoring, self.truth, len(alphas)).run(path, order, progress)
+        computed = len(self.folds) * sum(int(np.sum(s.finished)) for s in standings)
         seconds = (time.perf_counter() - started) / max(computed, 1)
         return [
             self._trials_of(candidate, alphas, standing, seconds)
             for candidate, standing in zip(candidates, standings, strict=True)
         ]
 
+    def _by_promise(self, candidates: list[Candidate], alphas: np.ndarray) -> list[int]:
+        """The kernels in the order of their least squared error on a sample of the rows."""
+        n = self.folds.n_rows
+        if len(candidates) == 1 or n <= 4 * _SAMPLE:
+            return list(range(len(candidates)))
+        rows = np.sort(np.random.default_rng(0).permutation(n)[:_SAMPLE])
+        folds = Folds(_SAMPLE, tuple(np.array_split(np.arange(_SAMPLE), _SAMPLE_FOLDS)))
+        targets = self.data.namespace.take_rows(self.targets, rows)
+        numbers = self.data.namespace.to_numpy(targets)
+        some = alphas[:: max(1, len(alphas) // _SAMPLE_ALPHAS)]
+        errors = []
+        for candidate in candidates:
+            gram = self.gram_of(candidate).restricted(rows)
+            problem = Problem(
+                _SAMPLE, 1, targets.shape[1], len(some), itemsize=gram.itemsize, folds=folds.shapes
+            )
+            plan = plan_cross_validation(
+                problem, available_resources(self.settings.memory_budget), _SAMPLE_METHOD
+            )
+            path = run_cross_validation(plan, gram, folds, targets, some, bias=self.settings.bias)
+            predictions = self.data.namespace.to_numpy(path.predictions)
+            errors.append(float(np.min(np.mean((predictions - numbers) ** 2, axis=(1, 2)))))
+        return [int(k) for k in np.argsort(errors, kind="stable")]
+
     def _trials_of(
-        self,
-        candidate: Candidate,
-        alphas: np.ndarray,
-        standing: Standing,
-        seconds: float,
+        self, candidate: Candidate, alphas: np.ndarray, standing: Standing, seconds: float
     ) -> list[Trial]:
         """Scores where all folds were computed; NaN for pairs that were dropped."""
-        finished = ~np.isnan(standing.scores).any(axis=1)
-        overall, none = np.full(len(alphas), np.nan), np.empty(0)
+        finished, none = standing.finished, np.empty(0)
+        overall = np.full(len(alphas), np.nan)
+        by_fold = np.full((len(alphas), len(self.folds)), np.nan)
         if finished.any():
-            overall[finished] = self.scoring(self.truth, standing.predictions[finished]).overall
+            scores = self.scoring(self.truth, standing.predictions[finished])
+            overall[finished], by_fold[finished] = scores.overall, scores.by_fold
             self._keep_if_leading(
-                candidate, alphas, standing.predictions, overall, np.empty((len(alphas), 0))
+                candidate,
+                alphas[finished],
+                standing.predictions[finished],
+                overall[finished],
+                none,
             )
         return [
-            Trial(candidate, float(a), float(overall[j]), standing.scores[j], none, seconds)
+            Trial(candidate, float(a), float(overall[j]), by_fold[j], none, seconds)
             for j, a in enumerate(alphas)
         ]
 
@@ -237,15 +270,25 @@ class GridSearch:
         )
 
     def _path(self, candidate: Candidate, alphas: np.ndarray, progress: Progress) -> np.ndarray:
-        return self._path_and_error(candidate, alphas, self.folds, progress)[0]
+        result = self._held_out(candidate, alphas, progress)
+        return self.data.namespace.to_numpy(result.predictions)
 
-    def _path_and_error(
-        self, candidate: Candidate, alphas: np.ndarray, folds: Folds, progress: Progress
-    ) -> tuple[np.ndarray, float]:
-        """Held-out predictions, and the largest error that their method admits."""
+    def _held_out(
+        self,
+        candidate: Candidate,
+        alphas: np.ndarray,
+        progress: Progress,
+        judge: Judge | None = None,
+    ) -> HeldOut:
         gram = self.gram_of(candidate)
         problem = describe(
-            self.data, self.targets, gram, alphas, bias=self.settings.bias, folds=folds
+            self.data,
+            self.targets,
+            gram,
+            alphas,
+            bias=self.settings.bias,
+            folds=self.folds,
+            judged=judge is not None,
         )
         self._plan = plan_cross_validation(
             problem, available_resources(self.settings.memory_budget), self.settings.method
@@ -254,18 +297,17 @@ class GridSearch:
             # Tiny ridge values of the grid are ill-conditioned; the one that wins is checked
             # when it is fitted.
             warnings.simplefilter("ignore", ConditionWarning)
-            result = run_cross_validation(
+            return run_cross_validation(
                 self._plan,
                 gram,
-                folds,
+                self.folds,
                 self.targets,
                 alphas,
                 weights=self.data.weights,
                 bias=self.settings.bias,
                 progress=progress,
+                judge=judge,
             )
-        error = 0.0 if result.certificate is None else float(np.max(result.certificate))
-        return gram.namespace.to_numpy(result.predictions), error
 
     # -- choice --------------------------------------------------------------------------
 

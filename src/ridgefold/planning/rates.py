@@ -9,7 +9,6 @@ from ridgefold.records import Cost
 DEFAULT_RATES: Mapping[str, float] = {
     "product": 5e10,
     "cholesky": 3.5e10,
-    "cholesky_single": 7e10,
     "inverse": 5e10,
     "eigendecomposition": 5.5e10,
     "band_reduction": 3.1e10,

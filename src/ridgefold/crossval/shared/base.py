@@ -80,12 +80,16 @@ def certified(
     *,
     conditions: np.ndarray,
     bound: np.ndarray,
+    scale: float,
     folds: Folds,
     kept: np.ndarray | None = None,
 ) -> HeldOut:
-    """Predictions with a bound on their error (a, folds or 1, t), to which rounding is added."""
+    """Predictions with a bound on their error (a, folds or 1, t), to which rounding is added.
+
+    `scale` is the largest target: rounding is felt at that size even if predictions are small.
+    """
     xp = namespace.xp
-    largest = max(float(xp.max(predictions)), -float(xp.min(predictions)))
+    largest = max(float(xp.max(predictions)), -float(xp.min(predictions)), scale)
     rounding = rounding_allowance(namespace, predictions, conditions, folds.n_rows, largest)
     total = bound + rounding[:, None, None]
     shape = (total.shape[0], len(folds), total.shape[2])

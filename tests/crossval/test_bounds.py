@@ -1,0 +1,98 @@
+"""Bounds on errors are bounds: those that methods report at the end, and those on the way."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ridgefold.crossval import METHODS, make_folds
+from ridgefold.errors import MethodGaveUpError
+from ridgefold.kernels import RBF, KernelGram, Laplacian, Matern, Polynomial
+
+KERNELS = [RBF(0.3), RBF(2.0), RBF(20.0), Laplacian(1.0), Matern(1.0, nu=1.5), Polynomial(degree=2)]
+CERTIFIED = [name for name, method in METHODS.items() if not method.exact]
+
+
+def problem(seed: int, n: int, n_folds: int, kernel, *, weighted: bool):
+    rng = np.random.default_rng(seed)
+    gram = KernelGram(kernel, rng.standard_normal((n, 3)))
+    y = rng.standard_normal((n, 2)) * 10.0 ** rng.integers(-3, 4)
+    test = np.array_split(rng.permutation(n), n_folds)
+    folds = make_folds([(np.setdiff1d(np.arange(n), rows), rows) for rows in test], n)
+    weights = rng.uniform(0.2, 3.0, n) if weighted else None
+    return gram, y, folds, weights
+
+
+def exact(given, alphas, *, bias):
+    gram, y, folds, weights = given
+    refit = METHODS["refit"]
+    return refit.held_out(refit.prepare(gram, folds, weights, bias), y, alphas).predictions
+
+
+def by_fold(folds, errors):
+    """The largest error of every fold: (a, folds, t)."""
+    return np.stack([errors[:, run, :].max(axis=1) for run in folds.runs], axis=1)
+
+
+@pytest.mark.parametrize("name", CERTIFIED)
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    n=st.integers(12, 70),
+    n_folds=st.integers(2, 6),
+    kernel=st.sampled_from(KERNELS),
+    smallest=st.sampled_from([1e-6, 1e-4, 1e-2, 1.0]),
+    bias=st.booleans(),
+    weighted=st.booleans(),
+)
+def test_certificates_bound_the_true_error(name, *, bias, weighted, smallest, **shape):
+    given = gram, y, folds, weights = problem(**shape, weighted=weighted)
+    alphas = smallest * np.asarray([1.0, 30.0, 1000.0])
+    method = METHODS[name]
+    try:
+        result = method.held_out(method.prepare(gram, folds, weights, bias), y, alphas)
+    except MethodGaveUpError:
+        return  # nothing is promised
+    truth = exact(given, alphas, bias=bias)
+    errors = by_fold(folds, np.abs(result.predictions - truth))
+    assert np.all(errors <= result.certificate)
+
+
+@pytest.mark.parametrize("name", ["anchored", "krylov", "banded", "refit"])
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_what_a_judge_is_told_is_true(name, bias, kernel):
+    given = gram, y, folds, weights = problem(3, 60, 4, kernel, weighted=True)
+    alphas = np.logspace(-4, 1, 6)
+    truth = exact(given, alphas, bias=bias)
+    asked = []
+
+    def judge(fold, predictions, error):
+        off = np.abs(predictions - truth[:, folds.runs[fold], :]).max(axis=1)
+        allowance = 1e-7 * np.abs(y).max()
+        assert np.all(off <= error + allowance)
+        asked.append(fold)
+        return np.ones(len(alphas), dtype=bool)
+
+    method = METHODS[name]
+    try:
+        result = method.held_out(method.prepare(gram, folds, weights, bias), y, alphas, judge=judge)
+    except MethodGaveUpError:
+        return  # what was said before has been checked
+    assert set(asked) == {0, 1, 2, 3}
+    assert result.kept.all()
+    np.testing.assert_allclose(result.predictions, truth, atol=1e-6 * np.abs(y).max())
+
+
+@pytest.mark.parametrize("name", ["anchored", "krylov", "banded", "refit"])
+def test_alphas_that_a_judge_drops_are_left_out(name):
+    given = gram, y, folds, weights = problem(3, 60, 4, RBF(1.0), weighted=False)
+    alphas = np.logspace(-4, 1, 6)
+    wanted = np.arange(6) == 4
+    method = METHODS[name]
+    result = method.held_out(
+        method.prepare(gram, folds, weights, False), y, alphas, judge=lambda *_: wanted
+    )
+    np.testing.assert_array_equal(result.kept, wanted)
+    truth = exact(given, alphas, bias=False)
+    np.testing.assert_allclose(result.predictions[4], truth[4], atol=1e-6 * np.abs(y).max())
