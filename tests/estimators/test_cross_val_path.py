@@ -145,4 +145,4 @@ def test_tensors_in_tensors_out(dtype):
 
 def test_verbose_shows_progress(capsys):
     cross_val_path(X, Y, gamma=0.4, alphas=ALPHAS, verbose=1)
-    assert "100%" in capsys.readouterr().out
+    assert "100%" in capsys.readouterr().err

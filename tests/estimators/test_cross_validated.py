@@ -453,7 +453,7 @@ def test_more_than_two_classes_have_a_decision_each():
 def test_verbose_shows_progress(name, capsys):
     estimator, y = MODELS[name]
     clone(estimator).set_params(verbose=1).fit(X, y)
-    assert "100%" in capsys.readouterr().out
+    assert "100%" in capsys.readouterr().err
 
 
 def test_silence_is_the_default(capsys):
