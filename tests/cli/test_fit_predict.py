@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from typer.testing import CliRunner
 
 import ridgefold
-from ridgefold import LSSVMRegressor, LSSVMRegressorCV
+from ridgefold import LSSVMRegressor, LSSVMRegressorCV, PartitionedKernelRidge
 from ridgefold.cli import app
 from ridgefold.storage import load_bundled
 
@@ -270,6 +270,41 @@ def test_models_saved_by_python_are_predicted_by_the_command(plant):
     LSSVMRegressor(0.1, gamma=1e-3).fit(DATA.X[:N], np.stack([DATA.y[:N]] * 2, 1)).save(plant / "n")
     run("predict", plant / "n", plant / "rows.npy", "-o", plant / "two.csv")
     assert list(rows_of(plant / "two.csv")[0]) == ["prediction_0", "prediction_1"]
+
+
+def test_rows_are_cut_into_cells(plant):
+    model, out = plant / "m.ridgefold", plant / "out.csv"
+    options = ["fit", plant / "plant.csv", "-t", "PE", "--ignore", "id", "-o", model]
+    summary = json.loads(run(*options, "--partitions", 3, "--json").stdout)
+    assert summary["cells"].startswith("3 of ")
+    assert summary["held_out_r2"] > 0.9
+    run("predict", model, plant / "plant.csv", "-o", out, "--coverage", 0.9)
+    order = np.random.default_rng(0).permutation(N)
+    pipeline = make_pipeline(StandardScaler(), PartitionedKernelRidge(n_partitions=3))
+    pipeline.fit(DATA.X[:N][order], DATA.y[:N][order])
+    found = [float(row["prediction"]) for row in rows_of(out)]
+    np.testing.assert_allclose(found, pipeline.predict(DATA.X[:N]), rtol=1e-9)
+    assert "PartitionedKernelRidge" in run("inspect", model).stdout
+    run(*options, "--partitions", "many", "--force", code=3)
+    run(*options, "--partitions", 2, "--intervals", "cv+", "--force", code=3)
+    mixed(plant / "t.csv")
+    run(
+        "fit",
+        plant / "t.csv",
+        "-t",
+        "label",
+        "-o",
+        model,
+        "--force",
+        "--partitions",
+        "auto",
+        "--missing",
+        "fill",
+        "--ignore",
+        '" onload=',
+    )
+    run("predict", model, plant / "t.csv", "-o", out, "--force", "--probabilities")
+    assert "probability of yes" in rows_of(out)[0]
 
 
 def test_numpy_files_are_fitted(tmp_path):

@@ -13,7 +13,8 @@ from sklearn.model_selection import GridSearchCV
 
 import ridgefold
 from cases import rows
-from ridgefold import LSSVMClassifier, LSSVMClassifierCV
+from ridgefold import LSSVMClassifier, LSSVMClassifierCV, PartitionedLSSVMClassifier
+from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.calibration import fit_curve, probabilities
 from ridgefold.storage import load_bundled
 
@@ -30,6 +31,8 @@ def models():
         (LSSVMClassifierCV([0.1, 1.0], cv="loo", probability=True), TWO),
         (LSSVMClassifier(1.0, probability=True), TWO),
         (LSSVMClassifier(1.0, probability=True), THREE),
+        (PartitionedLSSVMClassifier(n_partitions=3, probability=True), TWO),
+        (PartitionedLSSVMClassifier(n_partitions=3, alpha=1.0, probability=True), THREE),
     ]
 
 
@@ -91,9 +94,15 @@ def test_weights_count_as_repeated_rows():
 
 
 def test_predict_proba_is_there_only_if_asked_for():
-    for cls in (LSSVMClassifier, LSSVMClassifierCV):
-        assert not hasattr(cls(1.0).fit(X, TWO), "predict_proba")
+    for cls in (LSSVMClassifier, LSSVMClassifierCV, PartitionedLSSVMClassifier):
+        assert not hasattr(cls().fit(X, TWO), "predict_proba")
         assert hasattr(cls(probability=True), "predict_proba")
+
+
+def test_averages_of_random_cells_have_no_probabilities():
+    model = PartitionedLSSVMClassifier("random", 3, "average", probability=True)
+    with pytest.raises(InvalidInputError, match='combine="blend"'):
+        model.fit(X, TWO)
 
 
 def test_torch_tensors_give_torch_probabilities():

@@ -10,6 +10,7 @@ import typer
 from ridgefold.cli.exit_codes import command
 from ridgefold.cli.options import CommandOptions as Options
 from ridgefold.cli.options import say
+from ridgefold.cli.training import intervals_of, kernel_summary
 
 _MOST_COLUMNS = 12
 
@@ -46,27 +47,19 @@ def _model_summary(fitted: Any) -> dict[str, Any]:
     inner = getattr(fitted, "model_", fitted)
     columns = getattr(fitted, "columns_", None)
     names = list(columns.names) if columns else getattr(inner, "feature_names_in_", None)
-    kept = getattr(inner, "intervals_", None)
     classes = getattr(inner, "classes_", None)
     shown = None if names is None else [str(name) for name in names]
     if shown is not None and len(shown) > _MOST_COLUMNS:
         shown = [*shown[:_MOST_COLUMNS], f"and {len(shown) - _MOST_COLUMNS} more"]
     return {
         "model": type(inner).__name__,
-        "kernel": repr(inner.kernel_),
-        "alpha": repr(getattr(inner, "alpha_", inner.get_params().get("alpha"))),
+        **kernel_summary(inner),
         "training rows": int(inner.X_fit_.shape[0]),
         "columns": shown if shown is not None else int(inner.n_features_in_),
         "classes": None if classes is None else [str(label) for label in classes],
         "missing values": columns.missing if columns else None,
         "held-out score": getattr(inner, "best_score_", None),
         "cross-validation": inner.cv_plan_.method if hasattr(inner, "cv_plan_") else None,
-        "solver": inner.plan_.method,
-        "intervals": (
-            None
-            if not hasattr(inner, "intervals_")
-            else "none kept"
-            if kept is None
-            else f"{kept.method}, {kept.kept_numbers:,} numbers"
-        ),
+        "solver": inner.plan_.method if hasattr(inner, "plan_") else None,
+        "intervals": None if classes is not None else intervals_of(inner),
     }

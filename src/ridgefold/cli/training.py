@@ -122,6 +122,7 @@ def choose_model(
     length_scale: float | None,
     nu: float | None,
     cv: int | str,
+    partitions: int | str | None,
     intervals: str | None,
     memory: str,
     verbose: bool,
@@ -134,6 +135,18 @@ def choose_model(
     extra = None if nu is None else {"nu": nu}
     kernel: Any = kernels[0] if len(kernels) == 1 else list(kernels)
     classify = task == "classification"
+    if partitions is not None:
+        return _partitioned(
+            classify,
+            intervals,
+            n_partitions=partitions,
+            kernel=kernel,
+            alpha=alpha,
+            length_scale=length_scale,
+            kernel_params=extra,
+            memory_budget=memory,
+            verbose=int(verbose),
+        )
     if alpha is not None and length_scale is not None and isinstance(kernel, str):
         parameters = {**(extra or {}), "length_scale": length_scale}
         shared: dict[str, Any] = {
@@ -159,6 +172,19 @@ def choose_model(
     return LSSVMRegressorCV(intervals=intervals, **search)
 
 
+def _partitioned(classify: bool, intervals: str | None, **settings: Any) -> Any:
+    from ridgefold.estimators.partitioned import PartitionedKernelRidge, PartitionedLSSVMClassifier
+
+    if classify:
+        return PartitionedLSSVMClassifier(probability=True, **settings)
+    if intervals == "cv+":
+        raise InvalidInputError(
+            "--intervals cv+ does not go with --partitions: use auto, jackknife+ or none"
+        )
+    kept = "jackknife+" if intervals == "auto" else intervals
+    return PartitionedKernelRidge(intervals=kept, **settings)
+
+
 def summary_of(model: Any, y: np.ndarray, target: str, task: str) -> dict[str, Any]:
     """What was learned, for people and for --json."""
     inner = model.model_
@@ -168,8 +194,7 @@ def summary_of(model: Any, y: np.ndarray, target: str, task: str) -> dict[str, A
         "rows": model.rows_used_,
         "columns": len(model.columns_.names),
         "features": inner.n_features_in_,
-        "kernel": repr(inner.kernel_),
-        "alpha": float(np.ravel(getattr(inner, "alpha_", inner.get_params().get("alpha")))[0]),
+        **kernel_summary(inner),
     }
     if task == "classification":
         summary["classes"] = [str(label) for label in inner.classes_]
@@ -183,21 +208,49 @@ def summary_of(model: Any, y: np.ndarray, target: str, task: str) -> dict[str, A
             summary["rmse_of_the_mean"] = spread
             if spread > 0:
                 summary["held_out_r2"] = 1.0 - summary["held_out_rmse"] ** 2 / spread**2
-        kept = inner.intervals_
-        summary["intervals"] = (
-            "none kept" if kept is None else f"{kept.method} ({kept.kept_numbers:,} numbers)"
-        )
+        summary["intervals"] = intervals_of(inner)
     if hasattr(inner, "cv_plan_"):
         summary["cross_validation"] = inner.cv_plan_.method
         summary["pairs_tried"] = len(inner.cv_results_["params"])
-    summary["solver"] = inner.plan_.method
+    if hasattr(inner, "plan_"):
+        summary["solver"] = inner.plan_.method
     return summary
+
+
+def kernel_summary(inner: Any) -> dict[str, Any]:
+    """Kernel and ridge, or the range of those of the cells."""
+    if not hasattr(inner, "kernels_"):
+        alpha = getattr(inner, "alpha_", inner.get_params().get("alpha"))
+        return {"kernel": repr(inner.kernel_), "alpha": float(np.ravel(alpha)[0])}
+    distinct = list(dict.fromkeys(repr(kernel) for kernel in inner.kernels_))
+    shown = distinct if len(distinct) <= 2 else [distinct[0], f"{len(distinct) - 1} others"]
+    sizes = inner.partition_sizes_
+    return {
+        "cells": f"{inner.n_partitions_} of {sizes.min():,} to {sizes.max():,} rows",
+        "kernel": " and ".join(shown),
+        "alpha": f"{inner.alpha_.min():.3g} to {inner.alpha_.max():.3g}",
+    }
+
+
+def intervals_of(inner: Any) -> str:
+    """What is kept for intervals, in words."""
+    if hasattr(inner, "held_out_residuals_"):
+        kept = inner.held_out_residuals_
+        return "none kept" if kept is None else f"jackknife+ by cell ({kept.size:,} numbers)"
+    found = inner.intervals_
+    return "none kept" if found is None else f"{found.method} ({found.kept_numbers:,} numbers)"
 
 
 def held_out_residuals(inner: Any, y: np.ndarray) -> np.ndarray | None:
     """Errors at rows that the models did not see, where there are any."""
-    if hasattr(inner, "held_out_predictions_") and len(inner.held_out_predictions_) == len(y):
-        residuals = np.asarray(y - inner.held_out_predictions_)
-        return np.asarray(residuals[~np.isnan(residuals)])
-    kept = inner.intervals_
-    return None if kept is None else np.asarray(kept.residuals)
+    residuals: Any = None
+    if hasattr(inner, "held_out_residuals_"):
+        residuals = inner.held_out_residuals_
+    elif hasattr(inner, "held_out_predictions_") and len(inner.held_out_predictions_) == len(y):
+        residuals = y - inner.held_out_predictions_
+    elif inner.intervals_ is not None:
+        residuals = inner.intervals_.residuals
+    if residuals is None:
+        return None
+    known: np.ndarray = np.asarray(residuals)
+    return np.asarray(known[~np.isnan(known)])

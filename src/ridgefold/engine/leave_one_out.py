@@ -7,12 +7,14 @@ centred one of `linalg.centring`), ã = Cỹ and β = (u − CK̃u)/‖s‖,
 
 and the model without row i is that of all rows with y_i replaced by its own prediction, so
 
-    f₋ᵢ(x) = f(x) − r_i·g_i(x),    g(x) = Dk(x) + γ,    r_i = ã_i/(C_ii√w_i)
+    f₋ᵢ(x) = f(x) − r_i·g_i(x),    g(x) = Dk(x) + γ,    r_i = ã_i/(C_ii√w_i) = (Dy)_i/D_ii
 
 (r is An, Liu and Venkatesh's leave-one-out residual). One inverse gives all n models.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,14 +27,21 @@ from ridgefold.records import FittedModel, Intervals
 from ridgefold.solvers.base import write_system_matrix
 
 
-def leave_one_out_models(
-    gram: Gram, targets: Array, alpha: float, weights: Array | None, bias: bool
-) -> Intervals:
-    """g(x) of every row as a fitted model of n targets, and the leave-one-out residuals.
+@dataclass(frozen=True)
+class Smoother:
+    """How f(x) changes with the targets of the rows of positive weight."""
 
-    Rows of weight zero take no part: their functions are zero, and they have no residual.
-    """
-    namespace, n = gram.namespace, int(targets.shape[0])
+    rows: np.ndarray
+    """Those rows."""
+    matrix: Array
+    """D, of shape (rows, rows)."""
+    offset: Array
+    """γ, of shape (rows,)."""
+
+
+def smoother(gram: Gram, alpha: float, weights: Array | None, bias: bool) -> Smoother:
+    """D and γ from one inverse, in the storage of the kernel matrix."""
+    namespace, n, like = gram.namespace, gram.shape[0], gram.like
     rows = np.arange(n)
     if weights is not None:
         rows = np.flatnonzero(namespace.to_numpy(weights) > 0)
@@ -42,8 +51,8 @@ def leave_one_out_models(
     system = part if roots is None else WeightedGram(part, roots)
     direction = None
     if bias:
-        direction = namespace.ones(len(rows), targets) if roots is None else roots
-    matrix = namespace.empty((len(rows), len(rows)), targets)
+        direction = namespace.ones(len(rows), like) if roots is None else roots
+    matrix = namespace.empty((len(rows), len(rows)), like)
 
     def fill(storage: Array) -> Centring | None:
         centring = write_system_matrix(system, direction, storage)
@@ -53,31 +62,48 @@ def leave_one_out_models(
     centring = fill(matrix)
     inverse = factorise(namespace, matrix, refill=fill).inverse_in_place()
     namespace.fill_upper_in_place(inverse)
-    gamma = namespace.zeros(len(rows), targets)
+    offset = namespace.zeros(len(rows), like)
     if centring is not None:
         u = centring.direction
         inverse -= (u / (centring.shift + alpha))[:, None] * u[None, :]
-        gamma = (u - inverse @ centring.product) / centring.scale
-    y = namespace.take_rows(targets, rows)
-    weighted = y if roots is None else y * roots[:, None]
-    residuals = (inverse @ weighted) / namespace.diagonal(inverse)[:, None]
+        offset = (u - inverse @ centring.product) / centring.scale
     if roots is not None:
-        residuals = residuals / roots[:, None]
         inverse *= roots[:, None]
         inverse *= roots[None, :]
-        gamma = gamma * roots
-    if not (namespace.all_finite(residuals) and namespace.all_finite(inverse)):
+        offset = offset * roots
+    if not namespace.all_finite(inverse):
+        raise NumericalError(
+            "the inverse behind jackknife+ intervals holds NaN or infinite numbers: use a larger "
+            "alpha, or scale the columns of X"
+        )
+    return Smoother(rows, inverse, offset)
+
+
+def leave_one_out_models(
+    gram: Gram, targets: Array, alpha: float, weights: Array | None, bias: bool
+) -> Intervals:
+    """g(x) of every row as a fitted model of n targets, and the leave-one-out residuals.
+
+    Rows of weight zero take no part: they have no function and no residual. Residuals are
+    (Dy)_i/D_ii.
+    """
+    namespace, n = gram.namespace, int(targets.shape[0])
+    found = smoother(gram, alpha, weights, bias)
+    rows, matrix = found.rows, found.matrix
+    y = namespace.take_rows(targets, rows)
+    residuals = (matrix @ y) / namespace.diagonal(matrix)[:, None]
+    if not namespace.all_finite(residuals):
         raise NumericalError(
             "leave-one-out residuals are NaN or infinite, so no jackknife+ intervals can be made: "
             "use a larger alpha, or scale the columns of X"
         )
     if len(rows) < n:
         whole = namespace.zeros((n, len(rows)), targets)
-        whole[namespace.indices(rows, targets), :] = inverse
-        inverse = whole
+        whole[namespace.indices(rows, targets), :] = matrix
+        matrix = whole
     return Intervals(
         method="jackknife+",
-        model=FittedModel(inverse, gamma),
+        model=FittedModel(matrix, found.offset),
         residuals=residuals,
         groups=np.arange(len(rows)),
     )

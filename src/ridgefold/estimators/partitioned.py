@@ -7,11 +7,26 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
-from ridgefold.errors import ModelFileError
-from ridgefold.estimators.ls_svm import label_targets, labels_of, require_classes
+from ridgefold.combiners import COMBINERS
+from ridgefold.engine.cell_intervals import CellIntervals
+from ridgefold.errors import InvalidInputError, ModelFileError
+from ridgefold.estimators.calibration import fit_curves
+from ridgefold.estimators.ls_svm import (
+    class_numbers,
+    has_probability,
+    label_targets,
+    labels_of,
+    probabilities_of,
+    require_classes,
+    require_curves,
+    row_counts,
+)
 from ridgefold.estimators.partitioned_base import PartitionedModel
-from ridgefold.estimators.validation import unchanged_on_error
+from ridgefold.estimators.regressor import check_coverage
+from ridgefold.estimators.validation import check_new_rows, unchanged_on_error
 
 
 class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel):
@@ -59,6 +74,9 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
     random_state : int, RandomState or None, default=0
     memory_budget : "auto", int or str, default="auto"
     verbose : int, default=0
+    intervals : {"auto", "jackknife+", None}, default="auto"
+        Whether to keep leave-one-out residuals, one number a row and target, which
+        :meth:`predict_interval` needs: "auto" where cells choose their own ridge by them anyway.
 
     Attributes
     ----------
@@ -72,7 +90,8 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
     effective_dimension_ : float or None
         tr K(K + alpha·I)⁻¹, with combine="average".
     held_out_residuals_ : array of shape (n_rows, n_targets) or None
-        Leave-one-out residuals of the combined model, where cells chose their own ridge.
+        Leave-one-out residuals of the combined model, where cells chose their own ridge or
+        `intervals` asks for them.
     certificate_ : array of shape (n_targets,) or None
         ‖y − (K + alpha·I)a − b‖ of a refined model.
     n_steps_ : int
@@ -114,6 +133,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         random_state: Any = 0,
         memory_budget: Any = "auto",
         verbose: int = 0,
+        intervals: str | None = "auto",
     ) -> None:
         self.partition = partition
         self.n_partitions = n_partitions
@@ -136,6 +156,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         self.random_state = random_state
         self.memory_budget = memory_budget
         self.verbose = verbose
+        self.intervals = intervals
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Cut the rows into cells and fit each.
@@ -150,12 +171,17 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
             all; cells are cut, and rows left out, as if weights were equal.
         """
         with unchanged_on_error(self):
+            if self.intervals not in ("auto", "jackknife+", None):
+                raise InvalidInputError(
+                    f'intervals must be "auto", "jackknife+" or None, got {self.intervals!r}'
+                )
             data = self._check(X, y, sample_weight, numeric_targets=True)
             self._one_target = data.y.ndim == 1
             self._fit_cells(data, data.y[:, None] if self._one_target else data.y)
         return self
 
     _further_state: Mapping[str, Any] = {"one_target": bool}
+    _interval_entries = ("held_out", "weights")
 
     def _state(self) -> dict[str, Any]:
         return {**super()._state(), "one_target": self._one_target}
@@ -171,6 +197,57 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         values = self._decision(X)
         return values[:, 0] if self._one_target else values
 
+    def _needs_held_out(self) -> bool:
+        return self.intervals == "jackknife+"
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+        """An interval for each row of X that should hold the target with probability `coverage`.
+
+        Exact jackknife+ with the cells as they are, from the rows of the cell that each new row
+        lies in, so that intervals are wide where the model is far off. The matrices it needs are
+        computed again for every cell that is asked for, about as much work as fitting those.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_columns)
+        coverage : float, default=0.9
+            See :meth:`KernelRidge.predict_interval`.
+
+        Returns
+        -------
+        lower, upper : arrays with the shape of `predict`
+        """
+        check_is_fitted(self, "X_fit_")
+        coverage = check_coverage(coverage)
+        if not COMBINERS[self._combine].needs_space or self.held_out_residuals_ is None:
+            raise InvalidInputError(self._why_no_intervals())
+        X = check_new_rows(self, X, self.X_fit_)
+        assignment = self._assignment(X)
+        kept = CellIntervals(
+            self.X_fit_,
+            self._weights,
+            self._cells,
+            self._models,
+            self.held_out_residuals_.astype(np.float64),
+            bool(self.fit_intercept),
+        )
+        centre = self._combined(X, assignment).astype(np.float64)
+        ends = kept.predict(X, assignment, centre, coverage)
+        lower, upper = (end.astype(self._models.dual_coef.dtype) for end in ends)
+        return (lower[:, 0], upper[:, 0]) if self._one_target else (lower, upper)
+
+    def _why_no_intervals(self) -> str:
+        if not COMBINERS[self._combine].needs_space:
+            how = "refined" if self.refine is not None else f'combine="{self._combine}"'
+            return (
+                f'a {how} model has no intervals: fit with combine="blend" or "route" and '
+                "refine=None, or use KernelRidge"
+            )
+        return (
+            f"no leave-one-out residuals were kept to predict intervals with (intervals="
+            f'{self.intervals!r}): fit with intervals="jackknife+", one number a row and target'
+        )
+
 
 class PartitionedLSSVMClassifier(ClassifierMixin, PartitionedModel):
     """LS-SVM classification on cells of the rows: ridge on labels ±1.
@@ -183,10 +260,14 @@ random_state, memory_budget, verbose
         As in :class:`PartitionedKernelRidge`; errors are those of the labels ±1.
     class_weight : dict, "balanced" or None
         Weights of the classes in all rows, multiplied with `sample_weight`.
+    probability : bool, default=False
+        Make :meth:`predict_proba` available, calibrated on leave-one-out decision values.
 
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
+    calibration_ : array of shape (n_columns, 2)
+        Slope and offset of the curve from decision values to probabilities, if asked for.
     n_partitions_, partition_sizes_, alpha_, kernels_, trials_, effective_dimension_, \
 held_out_residuals_, certificate_, n_steps_
         As in :class:`PartitionedKernelRidge`.
@@ -228,6 +309,7 @@ held_out_residuals_, certificate_, n_steps_
         random_state: Any = 0,
         memory_budget: Any = "auto",
         verbose: int = 0,
+        probability: bool = False,
     ) -> None:
         self.partition = partition
         self.n_partitions = n_partitions
@@ -251,6 +333,7 @@ held_out_residuals_, certificate_, n_steps_
         self.random_state = random_state
         self.memory_budget = memory_budget
         self.verbose = verbose
+        self.probability = probability
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Cut the rows into cells and fit each; y holds labels (numbers or strings)."""
@@ -259,22 +342,48 @@ held_out_residuals_, certificate_, n_steps_
             data, targets, classes = label_targets(self, data, self.class_weight)
             self._fit_cells(data, targets)
             self.classes_ = classes
+            self._calibrate(np.asarray(targets), sample_weight)
         return self
 
-    _further_state: Mapping[str, Any] = {"classes": np.ndarray}
+    def _needs_held_out(self) -> bool:
+        return bool(self.probability)
+
+    def _calibrate(self, targets: np.ndarray, sample_weight: Any) -> None:
+        self.__dict__.pop("calibration_", None)
+        if not self.probability:
+            return
+        if not COMBINERS[self._combine].needs_space or self.held_out_residuals_ is None:
+            raise InvalidInputError(
+                "probability=True needs held-out decision values, which there are with "
+                'combine="blend" or "route" and refine=None'
+            )
+        codes = class_numbers(targets)
+        decisions = targets - self.held_out_residuals_
+        self.calibration_ = fit_curves(decisions, codes, row_counts(sample_weight, len(codes)))
+
+    _further_state: Mapping[str, Any] = {"classes": np.ndarray, "calibration": np.ndarray | None}
 
     def _state(self) -> dict[str, Any]:
-        return {**super()._state(), "classes": self.classes_}
+        calibration = getattr(self, "calibration_", None)
+        return {**super()._state(), "classes": self.classes_, "calibration": calibration}
 
     def _restore(self, state: Mapping[str, Any]) -> None:
         super()._restore(state)
         require_classes(state["classes"], self._models.intercept.shape[1])
         self.classes_ = state["classes"]
+        if state["calibration"] is not None:
+            n_targets = self._models.intercept.shape[1]
+            self.calibration_ = require_curves(state["calibration"], n_targets)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Decision values: one a row for two classes (positive: the second), else one a class."""
         values = self._decision(X)
         return values[:, 0] if values.shape[1] == 1 else values
+
+    @available_if(has_probability)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probability of every class, calibrated on leave-one-out decision values."""
+        return np.asarray(probabilities_of(self._decision(X), self.calibration_))
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row."""

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ridgefold.combiners import COMBINERS
+from ridgefold.combiners import COMBINERS, Assignment
 from ridgefold.engine.average_search import search_average
 from ridgefold.engine.local_search import LARGEST_SPECTRUM, Grid, starting_at
 from ridgefold.engine.partition_count import (
@@ -133,7 +133,7 @@ class PartitionedModel(Storable):
             grid=search.grid,
             choose=choose,
             bias=options.bias,
-            held_out=choose,
+            held_out=choose or self._needs_held_out(),
             fallback=_fallback(training, bias=options.bias),
         )
         sizes = np.diff(cells.offsets)
@@ -152,6 +152,7 @@ class PartitionedModel(Storable):
             None if residuals is None else combined_residuals(cells, residuals, n)
         )
         self._cells, self._models, self._combine = cells, models, self.combine
+        self._weights = None if data.weights is None else np.asarray(data.weights)
         self.n_steps_ = 0
         if options.refine is not None:
             self._refine(training, options, search.grid)
@@ -285,15 +286,27 @@ class PartitionedModel(Storable):
 
     # -- prediction ----------------------------------------------------------------------
 
+    def _needs_held_out(self) -> bool:
+        """Whether leave-one-out residuals are wanted, even if nothing is chosen by them."""
+        return False
+
     def _decision(self, X: Any) -> np.ndarray:
         """The combined f(x) of every row and target, shape (n, t)."""
         check_is_fitted(self, "X_fit_")
         X = check_new_rows(self, X, self.X_fit_)
+        return self._combined(X, self._assignment(X))
+
+    def _assignment(self, X: np.ndarray) -> Assignment:
+        """Which cells predict which of some checked rows."""
         partitioner, cells = partitioner_of(self.partition), self._cells
         combiner = COMBINERS[self._combine]
-        assignment = combiner.assign(partitioner, cells.router, number_of(cells), X)
+        return combiner.assign(partitioner, cells.router, number_of(cells), X)
+
+    def _combined(self, X: np.ndarray, assignment: Assignment) -> np.ndarray:
         executor = executor_of(self.executor, self.n_jobs)
-        return predict_cells(self.X_fit_, cells, self._models, assignment, new=X, executor=executor)
+        return predict_cells(
+            self.X_fit_, self._cells, self._models, assignment, new=X, executor=executor
+        )
 
     # -- model files ---------------------------------------------------------------------
 
@@ -316,6 +329,7 @@ class PartitionedModel(Storable):
             "trials": list(self.trials_),
             "effective_dimension": self.effective_dimension_,
             "held_out": self.held_out_residuals_,
+            "weights": self._weights,
             "certificate": self.certificate_,
             "steps": self.n_steps_,
             "column_names": None if names is None else [str(name) for name in names],
@@ -331,7 +345,7 @@ class PartitionedModel(Storable):
         self.trials_ = tuple(state["trials"])
         self.effective_dimension_ = state["effective_dimension"]
         self.held_out_residuals_, self.certificate_ = state["held_out"], state["certificate"]
-        self.n_steps_ = state["steps"]
+        self.n_steps_, self._weights = state["steps"], state["weights"]
         self.n_features_in_ = int(self.X_fit_.shape[1])
         if state["column_names"] is not None:
             self.feature_names_in_ = np.asarray(state["column_names"], dtype=object)

@@ -22,6 +22,7 @@ STATE: Mapping[str, Any] = {
     "trials": list[CellTrial],
     "effective_dimension": float | None,
     "held_out": np.ndarray | None,
+    "weights": np.ndarray | None,
     "certificate": np.ndarray | None,
     "steps": int,
     "column_names": list[str] | None,
@@ -59,6 +60,12 @@ def require_consistent(state: Mapping[str, Any], partition: Any) -> None:
         and bool(np.all(models.kernel_of_cell < len(models.kernels)))
         and (state["column_names"] is None or len(state["column_names"]) == rows.shape[1])
     )
+    held_out, weights = state["held_out"], state["weights"]
+    if held_out is not None:
+        good = good and held_out.shape == (n, models.dual_coef.shape[1])
+        good = good and held_out.dtype == rows.dtype
+    if weights is not None:
+        good = good and _floats(weights, weights.dtype, 1) and weights.shape == (n,)
     if not good:
         raise ModelFileError("model.state holds cells and models that do not fit together")
     if state["combine"] not in COMBINERS or partition not in PARTITIONERS:

@@ -144,16 +144,11 @@ class KernelRegressor(KernelModel):
         outside the guarantee.
         """
         check_is_fitted(self, "X_fit_")
-        if (
-            isinstance(coverage, bool)
-            or not isinstance(coverage, (int, float, np.number))
-            or not 0 < coverage < 1
-        ):
-            raise InvalidInputError(f"coverage must lie between 0 and 1, got {coverage!r}")
+        coverage = check_coverage(coverage)
         if self.intervals_ is None:
             raise InvalidInputError(self._why_no_intervals())
         X = check_new_rows(self, X, self.X_fit_)
-        lower, upper = self._interval_columns(X, float(coverage))
+        lower, upper = self._interval_columns(X, coverage)
         namespace = namespace_of(self.dual_coef_)
         ends = [namespace.asarray(end, self.dual_coef_) for end in (lower, upper)]
         if self.dual_coef_.ndim == 1:
@@ -246,6 +241,14 @@ class KernelRegressor(KernelModel):
             good = good and ours is not None and theirs.shape == (ours.shape[0], columns)
         if not good:
             raise wrong
+
+
+def check_coverage(coverage: Any) -> float:
+    """The share of targets that intervals should hold."""
+    number = isinstance(coverage, (int, float, np.number)) and not isinstance(coverage, bool)
+    if not number or not 0 < coverage < 1:
+        raise InvalidInputError(f"coverage must lie between 0 and 1, got {coverage!r}")
+    return float(coverage)
 
 
 def _rows_that_count(data: TrainingData) -> np.ndarray:

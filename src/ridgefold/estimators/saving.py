@@ -50,6 +50,9 @@ class Storable(BaseEstimator):
     (`_restore`); its arguments are stored here.
     """
 
+    _interval_entries: tuple[str, ...] = ("intervals",)
+    """Entries of the state that only `predict_interval` needs."""
+
     def _state(self) -> dict[str, Any]:
         """Fitted values that cannot be computed from the others."""
         raise NotImplementedError
@@ -119,8 +122,8 @@ def pack_estimator(
         except UnsupportedInputError:
             left_out[key] = " ".join(repr(value).split())[:200]
     state = model._state()
-    if not intervals and "intervals" in state:
-        state["intervals"] = None
+    if not intervals:
+        state.update({key: None for key in model._interval_entries if key in state})
     if single:
         state.update({key: as_single(state[key]) for key in SINGLE if key in state})
     for key, value in state.items():

@@ -1,0 +1,126 @@
+"""Jackknife+ intervals of models on cells, each from the rows of its own cell.
+
+Cells stay as they are when row i is left out, so only the models of the cells that hold it
+change. With w_c(x) the weights of the combination, r_ic row i's leave-one-out residual in
+cell c and g_ic of `engine.leave_one_out`,
+
+    f₋ᵢ(x) = f(x) − Σ_c w_c(x) r_ic g_ic(x),    r_ic = a_ic/D_ii,
+
+over the cells that hold i and reach x. A new row's interval is made from the rows of the cell
+that weighs most for it: where the model is far off, intervals are wide.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ridgefold.combiners import Assignment
+from ridgefold.engine.intervals import interval_from_models
+from ridgefold.engine.leave_one_out import Smoother, smoother
+from ridgefold.kernels import KernelGram
+from ridgefold.records import Cells, LocalModels, Membership
+
+_NEW_ROWS_AT_ONCE = 256
+_MOST_CELLS_KEPT = 16
+
+
+@dataclass
+class CellIntervals:
+    """Everything that the intervals of a partitioned model are made from."""
+
+    X: np.ndarray
+    weights: np.ndarray | None
+    """Weights of the training rows."""
+    cells: Cells
+    models: LocalModels
+    residuals: np.ndarray
+    """Leave-one-out residuals of the combined model, shape (n_rows, t)."""
+    bias: bool
+    _kept: OrderedDict[int, tuple[KernelGram, Smoother]] = field(default_factory=OrderedDict)
+
+    def predict(
+        self, new: np.ndarray, assignment: Assignment, centre: np.ndarray, coverage: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper ends, shape (n_new, t); `centre` is f(x)."""
+        membership = assignment.membership
+        assert membership is not None
+        lower, upper = np.full(centre.shape, -np.inf), np.full(centre.shape, np.inf)
+        order = np.lexsort((membership.weights, membership.rows))
+        last = np.append(np.flatnonzero(np.diff(membership.rows[order])), len(order) - 1)
+        own = np.empty(len(new), dtype=np.intp)
+        own[membership.rows[order][last]] = membership.cells[order][last]
+        by_row = np.argsort(membership.rows, kind="stable")
+        starts = np.searchsorted(membership.rows[by_row], np.arange(len(new) + 1))
+        for cell in np.unique(own):
+            mine = np.flatnonzero(own == cell)
+            for begin in range(0, len(mine), _NEW_ROWS_AT_ONCE):
+                some = mine[begin : begin + _NEW_ROWS_AT_ONCE]
+                pairs = np.concatenate([by_row[starts[i] : starts[i + 1]] for i in some])
+                left_out, errors = self._left_out(int(cell), new, some, membership, pairs)
+                for j in range(centre.shape[1]):
+                    lower[some, j], upper[some, j] = interval_from_models(
+                        centre[some, j : j + 1] - left_out[:, :, j], errors[:, j], coverage
+                    )
+        return lower, upper
+
+    def _left_out(
+        self,
+        cell: int,
+        new: np.ndarray,
+        some: np.ndarray,
+        membership: Membership,
+        pairs: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """f(x) − f₋ᵢ(x) for new rows `some` and the rows i of their own cell, and r_i.
+
+        `pairs` are the entries of the membership that belong to `some`, which is sorted.
+        """
+        rows = self._counted(self._rows(cell))
+        shift = np.zeros((len(some), len(rows), self.residuals.shape[1]))
+        for other in np.unique(membership.cells[pairs]):
+            here = pairs[membership.cells[pairs] == other]
+            gram, found = self._smoother(int(other))
+            in_other = self._rows(int(other))[found.rows]
+            _, mine, theirs = np.intersect1d(rows, in_other, return_indices=True)
+            if len(mine) == 0:
+                continue
+            places = np.searchsorted(some, membership.rows[here])
+            values = gram.against(new[membership.rows[here]]).block()[:, found.rows]
+            change = values @ found.matrix[:, theirs] + found.offset[theirs][None, :]
+            change *= membership.weights[here][:, None]
+            start = int(self.cells.offsets[other])
+            dual = self.models.dual_coef[start + found.rows[theirs]]
+            residuals = dual / np.diagonal(found.matrix)[theirs][:, None]
+            shift[np.ix_(places, mine)] += change[:, :, None] * residuals[None, :, :]
+        return shift, self.residuals[rows]
+
+    def _rows(self, cell: int) -> np.ndarray:
+        return self.cells.rows[self.cells.offsets[cell] : self.cells.offsets[cell + 1]]
+
+    def _counted(self, rows: np.ndarray) -> np.ndarray:
+        """Rows of positive weight with a residual."""
+        good = np.all(np.isfinite(self.residuals[rows]), axis=1)
+        if self.weights is not None:
+            good &= self.weights[rows] > 0
+        return rows[good]
+
+    def _smoother(self, cell: int) -> tuple[KernelGram, Smoother]:
+        """Of one cell; the last few are kept, as neighbours ask for the same ones."""
+        if cell not in self._kept:
+            rows = self._rows(cell)
+            kernel = self.models.kernels[self.models.kernel_of_cell[cell]]
+            gram = KernelGram(kernel, np.ascontiguousarray(self.X[rows]))
+            weights = None if self.weights is None else self.weights[rows]
+            if weights is not None and not np.any(weights > 0):
+                none = np.empty(0, dtype=np.intp)
+                found = Smoother(none, np.empty((0, 0)), np.empty(0))
+            else:
+                found = smoother(gram, float(self.models.alpha[cell]), weights, self.bias)
+            self._kept[cell] = (gram, found)
+            if len(self._kept) > _MOST_CELLS_KEPT:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(cell)
+        return self._kept[cell]

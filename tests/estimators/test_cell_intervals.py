@@ -1,0 +1,138 @@
+"""Intervals of partitioned models are those of refitting every cell without every row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ridgefold
+from ridgefold import LSSVMRegressor, PartitionedKernelRidge
+from ridgefold.combiners import COMBINERS
+from ridgefold.errors import InvalidInputError
+from ridgefold.partitioners import PARTITIONERS
+from ridgefold.storage import load_bundled
+
+GENERATOR = np.random.default_rng(0)
+X, X_NEW = GENERATOR.uniform(0, 4, (90, 2)), GENERATOR.uniform(0, 4, (14, 2))
+Y = np.sin(2 * X[:, 0]) + X[:, 1] + GENERATOR.normal(scale=0.2, size=90)
+TWO = np.stack([Y, X[:, 0] ** 2 - Y], axis=1)
+WEIGHTS = GENERATOR.uniform(0.2, 3, 90) * (np.arange(90) % 11 > 0)
+
+
+def without(model, y, weights, row):
+    """The combined function on X and X_NEW when a row is taken out of every cell."""
+    cells, local = model._cells, model._models
+    both = np.concatenate([X, X_NEW])
+    partitioner = PARTITIONERS[model.partition]
+    assignment = COMBINERS[model.combine].assign(
+        partitioner, cells.router, len(cells.offsets) - 1, both
+    )
+    out = np.zeros((len(both), *y.shape[1:]))
+    for c in range(len(cells.offsets) - 1):
+        members = cells.rows[cells.offsets[c] : cells.offsets[c + 1]]
+        members = members[members != row]
+        part = LSSVMRegressor(
+            local.alpha[c],
+            kernel=local.kernels[local.kernel_of_cell[c]],
+            fit_intercept=model.fit_intercept,
+        ).fit(X[members], y[members], None if weights is None else weights[members])
+        rows, shares = assignment.of_cell(c)
+        if len(rows):
+            values = part.predict(both[rows])
+            out[rows] += values * shares.reshape(-1, *[1] * (y.ndim - 1))
+    return out
+
+
+def by_definition(model, y, weights, coverage):
+    """Jackknife+ over the rows of the cell that weighs most for each new row."""
+    cells = model._cells
+    assignment = COMBINERS[model.combine].assign(
+        PARTITIONERS[model.partition], cells.router, len(cells.offsets) - 1, X_NEW
+    )
+    weight = np.zeros((len(cells.offsets) - 1, len(X_NEW)))
+    for c in range(len(weight)):
+        rows, shares = assignment.of_cell(c)
+        weight[c, rows] = shares
+    functions = [without(model, y, weights, i) for i in range(90)]
+    ends = []
+    for x in range(len(X_NEW)):
+        c = int(np.argmax(weight[:, x]))
+        members = cells.rows[cells.offsets[c] : cells.offsets[c + 1]]
+        if weights is not None:
+            members = members[weights[members] > 0]
+        values = np.stack([functions[i][90 + x] for i in members])
+        errors = np.stack([np.abs(y[i] - functions[i][i]) for i in members])
+        n = len(members)
+        # Rounding must not move an order statistic: 0.2·(34 + 1) is seven.
+        below = int((1 - coverage) * (n + 1) + 1e-9)
+        above = int(np.ceil(coverage * (n + 1) - 1e-9))
+        low = np.sort(values - errors, axis=0)[below - 1]
+        high = np.sort(values + errors, axis=0)[above - 1]
+        ends.append((low, high))
+    return np.stack([low for low, _ in ends]), np.stack([high for _, high in ends])
+
+
+CASES = {
+    "blended trees": ({"n_partitions": 4, "overlap": 0.3}, Y, None),
+    "routed trees": ({"n_partitions": 4, "combine": "route"}, Y, None),
+    "planes": ({"partition": "hyperplanes", "n_partitions": 3, "overlap": 0.3}, Y, None),
+    "weights": ({"n_partitions": 4, "overlap": 0.3}, Y, WEIGHTS),
+    "two targets": ({"n_partitions": 4, "overlap": 0.3}, TWO, None),
+    "no bias": ({"n_partitions": 4, "overlap": 0.3, "fit_intercept": False}, Y, None),
+    "one ridge for all": (
+        {"n_partitions": 4, "overlap": 0.3, "alpha": 0.1, "gamma": 0.5, "intervals": "jackknife+"},
+        Y,
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_intervals_are_those_of_refits_with_the_same_cells(name):
+    options, y, weights = CASES[name]
+    model = PartitionedKernelRidge(**{"alpha": [0.1, 1.0], "gamma": [0.2, 1.0], **options})
+    model.fit(X, y, weights)
+    expected = by_definition(model, y, weights, 0.8)
+    for ours, theirs in zip(model.predict_interval(X_NEW, 0.8), expected, strict=True):
+        assert ours.shape == model.predict(X_NEW).shape
+        np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-8)
+
+
+def test_intervals_survive_a_file(tmp_path):
+    model = PartitionedKernelRidge(n_partitions=4).fit(X, Y, WEIGHTS)
+    model.save(tmp_path / "m")
+    np.testing.assert_allclose(
+        ridgefold.load(tmp_path / "m").predict_interval(X_NEW),
+        model.predict_interval(X_NEW),
+        rtol=1e-10,
+    )
+    model.save(tmp_path / "n", intervals=False)
+    with pytest.raises(InvalidInputError, match=r'intervals="jackknife\+"'):
+        ridgefold.load(tmp_path / "n").predict_interval(X_NEW)
+
+
+def test_models_without_intervals_say_what_to_do():
+    fixed = PartitionedKernelRidge(n_partitions=4, alpha=0.1, gamma=0.5).fit(X, Y)
+    with pytest.raises(InvalidInputError, match=r'fit with intervals="jackknife\+"'):
+        fixed.predict_interval(X_NEW)
+    average = PartitionedKernelRidge("random", 3, "average", alpha=0.1, gamma=0.5).fit(X, Y)
+    with pytest.raises(InvalidInputError, match='combine="blend"'):
+        average.predict_interval(X_NEW)
+    refined = PartitionedKernelRidge(n_partitions=3, refine=2, alpha=0.1, gamma=0.5).fit(X, Y)
+    with pytest.raises(InvalidInputError, match="refine=None"):
+        refined.predict_interval(X_NEW)
+    with pytest.raises(InvalidInputError, match="intervals must be"):
+        PartitionedKernelRidge(intervals="cv+").fit(X, Y)
+    with pytest.raises(InvalidInputError, match="coverage must lie"):
+        PartitionedKernelRidge(n_partitions=4).fit(X, Y).predict_interval(X_NEW, 2)
+
+
+def test_nine_of_ten_outputs_of_a_power_plant_are_covered_by_cells():
+    data = load_bundled("ccpp")
+    order = np.random.default_rng(0).permutation(len(data.y))
+    train, test = order[:1500], order[1500:4500]
+    A = (data.X - data.X[train].mean(axis=0)) / data.X[train].std(axis=0)
+    model = PartitionedKernelRidge(n_partitions=6).fit(A[train], data.y[train])
+    lower, upper = model.predict_interval(A[test], 0.9)
+    covered = np.mean((lower <= data.y[test]) & (data.y[test] <= upper))
+    assert 0.87 < covered < 0.94
