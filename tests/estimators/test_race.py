@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.model_selection import RepeatedKFold, TimeSeriesSplit
+from sklearn.model_selection import KFold, RepeatedKFold, TimeSeriesSplit
 
 from ridgefold import KernelRidgeCV, LSSVMClassifierCV, LSSVMRegressorCV
+from ridgefold.crossval import make_folds
 from ridgefold.errors import InvalidInputError
+from ridgefold.estimators.race import Race
+from ridgefold.estimators.scoring import Truth, scoring_of
 from ridgefold.storage import load_bundled
 
 
@@ -117,3 +120,17 @@ def test_every_pair_is_scored_where_a_race_cannot_be_run(arguments):
     X, y = plant(60)
     model = KernelRidgeCV(search="race", alphas=[1e-2, 1.0], **arguments).fit(X, y)
     assert np.isfinite(model.cv_results_["mean_test_score"]).all()
+
+
+def test_the_pair_whose_score_was_promised_is_kept_if_another_method_finds_a_little_less():
+    """A method promises a score, gives up, and the next one computes it with other rounding."""
+    folds = make_folds(KFold(2).split(np.zeros((8, 1))), 8)
+    y = np.zeros((8, 1))
+    race = Race(scoring_of(None, classifier=False), Truth(folds, y, None), 2)
+    judge, exact = race._judge(), np.zeros((2, 1))
+    promised, found = np.stack([np.ones((4, 1)), np.full((4, 1), 2.0)]), 1.0 + 1e-8
+    for fold in range(2):
+        judge(fold, promised, exact)
+    for fold in range(2):
+        kept = judge(fold, promised * found, exact)
+        assert kept.tolist() == [True, False]

@@ -44,6 +44,8 @@ class Race:
         self._shares = rule.shares(truth)
         self._certain = -np.inf
         """An overall score that some pair is sure to reach."""
+        self._holder: tuple[object, int] | None = None
+        """Whose score that is: the judge of its kernel, and the number of its alpha."""
 
     def run(self, path: Path, order: Sequence[int], progress: Progress) -> list[Standing]:
         """Every kernel's standing, in the order of their numbers."""
@@ -67,9 +69,17 @@ class Race:
             low, high = self._rule.between(self._parts[fold], numbers, error)
             upper[:, fold] = np.fmin(upper[:, fold], high)
             lower[:, fold] = np.fmax(lower[:, fold], low)
-            self._certain = max(self._certain, float(np.max(lower @ self._shares)))
+            reached = lower @ self._shares
+            if np.max(reached) > self._certain:
+                best = int(np.argmax(reached))
+                self._certain, self._holder = float(reached[best]), (judge, best)
             # Scores that are the same up to rounding tie: the first in grid order wins.
             slack = 1e-10 * abs(self._certain) if np.isfinite(self._certain) else 0.0
-            return np.asarray(~(upper @ self._shares < self._certain - slack))
+            kept = np.asarray(~(upper @ self._shares < self._certain - slack))
+            # A bound leaves out rounding: computed to the end by another method, the score that
+            # it promised may come out a little lower. That is no reason to drop its own pair.
+            if self._holder is not None and self._holder[0] is judge:
+                kept[self._holder[1]] = True
+            return kept
 
         return judge
