@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import typer
-from rich.console import Console
 
 from ridgefold import errors
+from ridgefold.cli.options import messages
 
 CODES = {
     0: "done",
@@ -70,7 +70,7 @@ def command(function: Command) -> Command:
             say_error(error, as_json=bool(options.get("as_json")))
             raise typer.Exit(code) from None
         except KeyboardInterrupt:
-            Console(stderr=True).print("interrupted; nothing was written", markup=False)
+            messages().print("interrupted; nothing was written", markup=False)
             raise typer.Exit(130) from None
 
     return run  # type: ignore[return-value]
@@ -81,14 +81,14 @@ def say_error(error: BaseException, *, as_json: bool) -> None:
         sys.stdout.write(
             json.dumps({"error": {"type": type(error).__name__, "message": str(error)}}) + "\n"
         )
-    Console(stderr=True, soft_wrap=True).print(f"error: {error}", style="red", markup=False)
+    messages().print(f"error: {error}", style="red", markup=False, highlight=False)
 
 
 @contextmanager
 def plain_warnings() -> Iterator[None]:
     """Warnings of ours as one line each, without the source line that Python adds."""
     before = warnings.showwarning
-    console = Console(stderr=True, soft_wrap=True)
+    console = messages()
     seen: set[str] = set()
 
     def show(message: Any, category: Any, *rest: Any, **more: Any) -> None:
@@ -96,7 +96,7 @@ def plain_warnings() -> Iterator[None]:
             before(message, category, *rest, **more)
         elif str(message) not in seen:
             seen.add(str(message))
-            console.print(f"note: {message}", style="yellow", markup=False)
+            console.print(f"note: {message}", style="yellow", markup=False, highlight=False)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", errors.RidgefoldWarning)

@@ -70,8 +70,11 @@ _LABELS = {
 
 
 def messages() -> Console:
-    """For progress and notes: stderr, so that results can be piped."""
-    return Console(stderr=True, soft_wrap=True)
+    """For progress, notes and errors: stderr, so that results can be piped."""
+    console = Console(stderr=True)
+    # Lines are broken between words for people, and not at all for programs.
+    console.soft_wrap = not console.is_terminal
+    return console
 
 
 def say(summary: Mapping[str, Any], *, quiet: bool, as_json: bool, title: str) -> None:

@@ -180,11 +180,11 @@ def _require_allowed_missing(frame: nw.DataFrame[Any], missing: str) -> None:
     worst = [name for name, where in lost.items() if where.any()]
     if worst:
         counts = ", ".join(f"{name!r} ({int(lost[name].sum())})" for name in worst[:8])
+        more = f" and {len(worst) - 8} more" if len(worst) > 8 else ""
         raise InvalidInputError(
-            f"values are missing in {len(worst)} columns: {counts}; choose what to do: "
-            'missing="drop" leaves out rows with missing values, missing="fill" puts the '
-            "mean for numbers and makes missing a category of its own (--missing on the command "
-            "line)"
+            f"values are missing in {len(worst)} columns: {counts}{more}. Choose what to do with "
+            'missing= (--missing on the command line): "drop" leaves such rows out, "fill" takes '
+            "the mean for numbers and makes missing a category of its own for text"
         )
 
 
