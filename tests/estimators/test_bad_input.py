@@ -139,7 +139,7 @@ CASES = {
         Y,
         None,
         BudgetError,
-        "no solver fits memory_budget=1e-07 GB: cholesky needs .*Raise memory_budget",
+        "no solver fits memory_budget=0.1 kB with 10 rows: cholesky needs .*raise memory_budget",
     ),
     "sobolev below zero": (
         {"kernel": "sobolev"},

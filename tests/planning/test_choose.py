@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import time
+
 import numpy as np
 import pytest
 
 from cases import rows, targets
 from ridgefold import KernelRidge
 from ridgefold.errors import BudgetError, InvalidInputError
-from ridgefold.planning import plan_fit
-from ridgefold.records import Problem, Resources
+from ridgefold.planning import plan_cross_validation, plan_fit
+from ridgefold.records import FoldShape, Problem, Resources
 from ridgefold.solvers import SOLVERS
 
 PLENTY = Resources(memory_bytes=1e15)
@@ -59,10 +62,39 @@ def test_a_budget_that_nothing_fits_names_what_each_needs():
     with pytest.raises(BudgetError) as caught:
         plan_fit(problem(n_rows=100_000), Resources(memory_bytes=1e6))
     text = str(caught.value)
-    assert "memory_budget=0.001 GB" in text
+    assert "memory_budget=1 MB with 100000 rows" in text
     assert "cholesky needs 80 GB" in text
     assert "conjugate_gradient needs" in text
-    assert "Raise memory_budget, or fit on fewer rows" in text
+    assert "raise memory_budget; fit on at most" in text
+    assert "PartitionedKernelRidge, in 100 cells" in text
+
+
+def test_the_rows_that_a_refusal_names_do_fit():
+    with pytest.raises(BudgetError) as caught:
+        plan_fit(problem(n_rows=100_000), Resources(memory_bytes=1e8), "cholesky")
+    most = int(re.search(r"at most (\d+) rows", str(caught.value))[1])
+    assert plan_fit(problem(n_rows=most), Resources(memory_bytes=1e8), "cholesky")
+    assert 8.0 * most**2 > 0.9e8
+
+
+def test_a_time_budget_rules_out_what_is_slower():
+    assert plan_fit(problem(), Resources(1e15, seconds=60.0)).method == "cholesky"
+    with pytest.raises(BudgetError, match=r"time_budget=1 s .*raise memory_budget or time_budget"):
+        plan_fit(problem(n_rows=50_000), Resources(1e15, seconds=1.0))
+
+
+def test_short_work_runs_on_one_thread():
+    assert plan_fit(problem(n_rows=100), Resources(1e15, threads=8)).resources.threads == 1
+    assert plan_fit(problem(n_rows=20_000), Resources(1e15, threads=8)).resources.threads == 8
+
+
+def test_a_plan_is_made_in_no_time():
+    small = problem(n_rows=300, n_alphas=25, folds=(FoldShape(60, 240, 5),))
+    plan_cross_validation(small, PLENTY)
+    started = time.perf_counter()
+    for _ in range(20):
+        plan_cross_validation(small, PLENTY)
+    assert (time.perf_counter() - started) / 20 < 5e-3  # about 0.3 ms on an idle machine
 
 
 def test_a_requested_solver_is_obeyed_or_refused():

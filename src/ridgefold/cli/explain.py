@@ -113,6 +113,7 @@ def _plans_for(
         itemsize=itemsize,
         feature_dimension=shape.feature_dimension(d),
         bias=True,
+        kernel=shape.evaluation,
         semidefinite=shape.semidefinite,
     )
     count = n if cv == "loo" else int(cv)

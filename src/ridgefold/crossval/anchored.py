@@ -99,7 +99,7 @@ class Anchored:
         columns = max(problem.n_columns, 1)
         return Cost(
             flops={
-                "kernel": 0.5 * n**2 * columns,
+                "kernel": 0.5 * n**2,
                 "cholesky": anchors * sum(f.count * f.train**3 for f in folds) / 3.0,
                 # A solve with one right-hand side moves the factor through memory twice; K goes
                 # through it for every handful of vectors.
@@ -107,7 +107,9 @@ class Anchored:
                 + 10.0 * problem.n_folds * problem.itemsize * n**2,
                 "product": problem.n_folds * 2 * n**2 * width
                 + rows * (8 * width**2 + 6 * width * a * t),
+                "calls": problem.n_folds * (8.0 * solves + 60.0),
             },
+            size=largest,
             peak_bytes=WORKSPACE_BYTES
             + problem.itemsize
             * (n**2 + n * (4 * width + 4 * a * t + 2 * columns) + problem.held_out_numbers)

@@ -95,7 +95,7 @@ class Banded:
         else:
             flops = _all_at_once_flops(n, folds, a, t)
             entries, size = 0.5 * n**2, n
-        flops["kernel"] = entries * max(problem.n_columns, 1)
+        flops["kernel"] = entries
         largest = max((f.test for f in folds), default=1)
         matrices = 1.0
         eps = 2.0**-23 if problem.itemsize == 4 else 2.0**-52
@@ -113,7 +113,12 @@ class Banded:
         else:  # blocks of L and of Z, and whole rows of Z and C_kk unless only lengths matter
             numbers += 4 * NARROW_BANDWIDTH * (size + min(_CHUNK, size))
             numbers += (largest > 1) * (2 * max(_CHUNK, largest) * size + 3 * largest**2)
-        return Cost(flops, problem.itemsize * (numbers + problem.held_out_numbers))
+        rounds = problem.n_folds if folded else 1
+        flops["calls"] = rounds * (10.0 + 8.0 * size / bandwidth_for(size) + 2.0 * a)
+        if not folded:
+            flops["calls"] += 4.0 * a * problem.n_folds * (largest > 1)
+        peak = problem.itemsize * (numbers + problem.held_out_numbers)
+        return Cost(flops, peak, size=size)
 
     def prepare(self, gram: Gram, folds: Folds, weights: Array | None, bias: bool) -> _State:
         positive = np.ones(folds.n_rows, dtype=bool)

@@ -50,7 +50,8 @@ class BlockRecursive:
         return needs_complement(problem)
 
     def cost(self, problem: Problem) -> Cost:
-        product = kernel = most = 0.0
+        product = kernel = most = calls = 0.0
+        smallest = float(problem.n_rows)
         for rows, pivots, several in _shapes(problem):
             size = max(float(rows), (problem.n_rows - rows) / pivots)
             if several:
@@ -58,10 +59,17 @@ class BlockRecursive:
             else:
                 work = sum(_flops_diagonal(j) for j in range(pivots)) + pivots / 3
             product += work * size**3
-            kernel += 4.0**pivots * size**2 * max(problem.n_columns, 1)
+            kernel += 4.0**pivots * size**2
+            calls += 3.0**pivots * 6.0
+            smallest = min(smallest, size)
             most = max(most, most_live_blocks(pivots, several) * size**2)
         return Cost(
-            flops={"product": problem.n_alphas * product, "kernel": problem.n_alphas * kernel},
+            flops={
+                "product": problem.n_alphas * product,
+                "kernel": problem.n_alphas * kernel,
+                "calls": problem.n_alphas * calls,
+            },
+            size=smallest,
             peak_bytes=problem.itemsize
             * (
                 most

@@ -99,11 +99,13 @@ class Eigendecomposition:
         blocks = 0 if largest == 1 else n * sum(f.count * f.test**2 for f in problem.folds)
         return Cost(
             flops={
-                "kernel": 0.5 * n**2 * max(problem.n_columns, 1),
+                "kernel": 0.5 * n**2,
                 "eigendecomposition": 9.0 * n**3,
                 "product": a * (blocks + 2.0 * n**2 * (t + (largest == 1))),
                 "cholesky": a * sum(f.count * f.test**3 for f in problem.folds) / 3.0,
+                "calls": 10.0 + a * (2.0 + 2.0 * (largest > 1) * problem.n_folds),
             },
+            size=n,
             peak_bytes=WORKSPACE_BYTES
             + problem.itemsize
             * (3.0 * n**2 + 2 * largest * n + largest**2 + problem.held_out_numbers),

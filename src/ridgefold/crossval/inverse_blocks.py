@@ -92,11 +92,13 @@ class InverseBlocks:
         largest = max(fold.test for fold in problem.folds)
         return Cost(
             flops={
-                "kernel": a * 0.5 * n**2 * max(problem.n_columns, 1),
+                "kernel": a * 0.5 * n**2,
                 "cholesky": a * (n**3 + sum(f.count * f.test**3 for f in problem.folds)) / 3.0,
                 "inverse": a * 2.0 * n**3 / 3,
                 "product": a * 2.0 * n**2 * problem.n_targets,
+                "calls": a * (8.0 + 2.0 * (largest > 1) * problem.n_folds),
             },
+            size=n,
             peak_bytes=WORKSPACE_BYTES
             + problem.itemsize * (n**2 + 3.0 * largest**2 + problem.held_out_numbers),
         )

@@ -80,9 +80,11 @@ class Krylov:
             numbers = n * (2 * rank + 10 * columns) + columns * rank**2
             return Cost(
                 flops={
-                    "kernel": steps * n**2 * max(problem.n_columns, 1),
+                    "kernel": steps * n**2,
                     "product": steps * (2 * n**2 * columns + 4 * n * rank * columns),
+                    "calls": steps * (10.0 + 2.0 * problem.n_folds),
                 },
+                size=n,
                 peak_bytes=WORKSPACE_BYTES
                 + problem.itemsize * (numbers + problem.held_out_numbers)
                 + 2 * _BLOCK_BYTES,
@@ -91,11 +93,13 @@ class Krylov:
         steps = _likely_steps(problem)
         return Cost(
             flops={
-                "kernel": (0.5 if held else steps) * n**2 * max(problem.n_columns, 1),
+                "kernel": (0.5 if held else steps) * n**2,
                 # A product of K with few columns moves K through memory once.
                 "memory": steps * n**2 * problem.itemsize if held else 0.0,
                 "product": steps * (2 * n**2 * columns + 4 * n * columns * steps),
+                "calls": steps * (10.0 + 2.0 * columns),
             },
+            size=n,
             peak_bytes=WORKSPACE_BYTES
             + problem.itemsize * ((n**2 if held else 0.0) + n * columns * (_MOST_STEPS + 12.0))
             + problem.itemsize * problem.held_out_numbers

@@ -88,10 +88,12 @@ class LowRank:
         decompositions = 1 if max(f.test for f in problem.folds) == 1 else problem.n_folds
         return Cost(
             flops={
-                "kernel": n * rank * max(problem.n_columns, 1),
+                "kernel": n * rank,
                 "product": 6.0 * n * rank**2 + 4.0 * n * rank * a * t,
                 "eigendecomposition": decompositions * 9.0 * rank**3,
+                "calls": 20.0 + 12.0 * decompositions + rank / 2,
             },
+            size=rank,
             peak_bytes=WORKSPACE_BYTES
             + problem.itemsize * (6.0 * n * min(n, _most(n)) + 5 * problem.held_out_numbers),
         )

@@ -41,13 +41,15 @@ class Refit:
         train, test = max(f.train for f in folds), max(f.test for f in folds)
         return Cost(
             flops={
-                "kernel": problem.n_alphas * evaluations * max(problem.n_columns, 1),
+                "kernel": problem.n_alphas * evaluations,
                 "cholesky": problem.n_alphas * sum(f.count * f.train**3 for f in folds) / 3.0,
                 "product": 2.0
                 * problem.n_alphas
                 * problem.n_targets
                 * sum(f.count * f.train * (f.train + f.test) for f in folds),
+                "calls": 8.0 * problem.n_folds * problem.n_alphas,
             },
+            size=train,
             peak_bytes=WORKSPACE_BYTES
             + problem.itemsize * (float(train) ** 2 + train * test + problem.held_out_numbers),
         )

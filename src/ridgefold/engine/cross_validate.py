@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ridgefold.crossval import METHODS, Folds, HeldOut, Judge, Progress, no_progress
+from ridgefold.engine.threads import threads
 from ridgefold.errors import MethodGaveUpError, NumericalError
 from ridgefold.kernels import Gram
 from ridgefold.linalg import Array
@@ -37,9 +38,10 @@ def run_cross_validation(
     for name, is_last in _in_order(plan):
         method = METHODS[name]
         try:
-            state = method.prepare(gram, folds, weights, bias)
-            result = method.held_out(state, targets, alphas, progress, judge)
-            result = replace(result, method=name)
+            with threads(plan.resources.threads):
+                state = method.prepare(gram, folds, weights, bias)
+                result = method.held_out(state, targets, alphas, progress, judge)
+                result = replace(result, method=name)
             break
         except MethodGaveUpError:
             if is_last:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ridgefold.engine.threads import threads
 from ridgefold.errors import NumericalError
 from ridgefold.linalg import Array
 from ridgefold.records import FittedModel, Plan
@@ -17,7 +18,7 @@ def run_fit(plan: Plan, system: RidgeSystem) -> FittedModel:
     namespace = system.namespace
     rows = _rows_with_weight(system)
     if rows is None:
-        model = SOLVERS[plan.method].solve(system)
+        model = _solve(plan, system)
     else:
         weights = system.weights
         assert weights is not None
@@ -27,7 +28,7 @@ def run_fit(plan: Plan, system: RidgeSystem) -> FittedModel:
             targets=namespace.take_rows(system.targets, rows),
             weights=namespace.take_rows(weights, rows),
         )
-        model = SOLVERS[plan.method].solve(part)
+        model = _solve(plan, part)
         model = replace(model, dual_coef=_spread(system, model.dual_coef, rows))
     if not (namespace.all_finite(model.dual_coef) and namespace.all_finite(model.intercept)):
         raise NumericalError(
@@ -35,6 +36,11 @@ def run_fit(plan: Plan, system: RidgeSystem) -> FittedModel:
             "scale the columns of X and the targets, or use a larger alpha"
         )
     return model
+
+
+def _solve(plan: Plan, system: RidgeSystem) -> FittedModel:
+    with threads(plan.resources.threads):
+        return SOLVERS[plan.method].solve(system)
 
 
 def _rows_with_weight(system: RidgeSystem) -> np.ndarray | None:

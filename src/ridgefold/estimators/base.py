@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from ridgefold.engine import compress, predict_dual, predict_primal, run_fit
 from ridgefold.errors import InvalidInputError, ModelFileError
 from ridgefold.estimators.describe import TrainingGram, describe
+from ridgefold.estimators.running import run_planned
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.validation import TrainingData, check_alpha, check_new_rows
 from ridgefold.kernels import (
@@ -27,8 +28,14 @@ from ridgefold.kernels import (
     takes_sparse_and_negative,
 )
 from ridgefold.linalg import Array, namespace_of
-from ridgefold.planning import available_resources, plan_fit
-from ridgefold.records import FittedModel, Plan
+from ridgefold.planning import (
+    Explanation,
+    available_resources,
+    explain_plans,
+    explain_run,
+    plan_fit,
+)
+from ridgefold.records import FittedModel, Plan, RunRecord
 from ridgefold.solvers import RidgeSystem
 from ridgefold.storage.annotations import check_fields
 
@@ -55,6 +62,7 @@ class KernelModel(Storable):
     solver: str
     tol: float | None
     memory_budget: Any
+    time_budget: float | None
 
     # -- fitting -------------------------------------------------------------------------
 
@@ -84,7 +92,6 @@ class KernelModel(Storable):
             everything = data.namespace.xp.concat([targets, further], axis=1)
         ridges = np.tile(alphas, int(everything.shape[1]) // t)
         problem = describe(data, everything, gram, ridges, bias=self.fit_intercept)
-        plan = plan_fit(problem, available_resources(self.memory_budget), self.solver)
         system = RidgeSystem(
             gram=gram,
             targets=everything,
@@ -93,8 +100,16 @@ class KernelModel(Storable):
             bias=problem.bias,
             tolerance=self._tolerance(data),
         )
-        model = run_fit(plan, system)
-        self.plan_ = plan
+        model, step = run_planned(
+            "fitting",
+            plan_fit,
+            lambda plan: run_fit(plan, system),
+            problem=problem,
+            resources=available_resources(self.memory_budget, self.time_budget),
+            requested=self.solver,
+        )
+        self.plan_ = step.plan
+        self.run_record_ = RunRecord((step,))
         self.kernel_ = gram.kernel if isinstance(gram, KernelGram) else PRECOMPUTED
         self.X_fit_ = data.X
         self.__dict__.pop("compression_bound_", None)
@@ -122,6 +137,20 @@ class KernelModel(Storable):
             return PrecomputedGram(X)
         settings = KernelSettings(self.gamma, self.degree, self.coef0, self.kernel_params)
         return KernelGram(resolve_kernel(self.kernel, settings, int(X.shape[1])), X)
+
+    # -- explanation ---------------------------------------------------------------------
+
+    def explain(self) -> Explanation:
+        """How the fit was computed: the methods chosen, those not and why, and the cost.
+
+        Prints as text; `to_json()` gives JSON, and notebooks show it as HTML. Of a model from a
+        file, only the predicted cost is known.
+        """
+        check_is_fitted(self, "plan_")
+        if hasattr(self, "run_record_"):
+            return explain_run(self.run_record_)
+        plans = [("choosing kernel and alpha", "cv_plan_"), ("fitting", "plan_")]
+        return explain_plans([(w, getattr(self, a)) for w, a in plans if hasattr(self, a)])
 
     # -- prediction ----------------------------------------------------------------------
 

@@ -16,13 +16,14 @@ from ridgefold.estimators.grids import alphas_from_data, check_alphas
 from ridgefold.estimators.held_out import by_row
 from ridgefold.estimators.kernel_ridge import KernelRidge
 from ridgefold.estimators.progress import progress_bar
+from ridgefold.estimators.running import run_planned
 from ridgefold.estimators.splits import folds_of
 from ridgefold.estimators.validation import check_training_data
 from ridgefold.kernels import KernelGram
 from ridgefold.linalg import Array
 from ridgefold.linalg.symmetric import expected_digits
 from ridgefold.planning import available_resources, plan_cross_validation
-from ridgefold.records import Plan
+from ridgefold.records import Plan, Step
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class CrossValidationPath:
     """The targets of those rows."""
     folds: Folds
     plan: Plan
+    step: Step
+    """The plan with its measured time and memory."""
     conditions: np.ndarray
     """Condition number of K + alpha·I for every alpha, where it is known and matters, else NaN."""
     warnings: tuple[str, ...]
@@ -106,6 +109,7 @@ def cross_val_path(
     sample_weight: Any = None,
     groups: Any = None,
     memory_budget: Any = "auto",
+    time_budget: float | None = None,
     verbose: int = 0,
 ) -> CrossValidationPath:
     """Exact held-out predictions of kernel ridge regression for every ridge value.
@@ -160,17 +164,23 @@ def cross_val_path(
         else check_alphas(alphas)
     )
     problem = describe(data, targets, gram, values, bias=fit_intercept, folds=folds)
-    plan = plan_cross_validation(problem, available_resources(memory_budget), method)
     with progress_bar(verbose, "cross-validating") as progress:
-        result = run_cross_validation(
-            plan,
-            gram,
-            folds,
-            targets,
-            values,
-            weights=data.weights,
-            bias=bool(fit_intercept),
-            progress=progress,
+        result, step = run_planned(
+            "cross-validating",
+            plan_cross_validation,
+            lambda plan: run_cross_validation(
+                plan,
+                gram,
+                folds,
+                targets,
+                values,
+                weights=data.weights,
+                bias=bool(fit_intercept),
+                progress=progress,
+            ),
+            problem=problem,
+            resources=available_resources(memory_budget, time_budget),
+            requested=method,
         )
     messages = _condition_messages(values, result.conditions, data.namespace.eps(data.like))
     for message in messages:
@@ -180,7 +190,8 @@ def cross_val_path(
         predictions=result.predictions,
         targets=numbers[folds.stacked],
         folds=folds,
-        plan=plan,
+        plan=step.plan,
+        step=step,
         conditions=result.conditions,
         warnings=messages,
         method=result.method,

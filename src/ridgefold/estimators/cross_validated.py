@@ -24,7 +24,7 @@ from ridgefold.estimators.search import Choice, GridSearch, Settings, results_ta
 from ridgefold.estimators.validation import TrainingData
 from ridgefold.kernels import Kernel, KernelGram, PrecomputedGram
 from ridgefold.linalg import Array
-from ridgefold.records import Plan
+from ridgefold.records import Plan, RunRecord
 from ridgefold.storage.annotations import check_fields
 
 _SEARCH = {
@@ -80,6 +80,7 @@ class CrossValidatedModel(KernelModel):
                 bias=bool(self.fit_intercept),
                 method=self.method,
                 memory_budget=self.memory_budget,
+                time_budget=self.time_budget,
                 alpha_per_target=alpha_per_target,
                 one_standard_error=bool(self.one_standard_error),
                 search=self._search(),
@@ -131,7 +132,8 @@ class CrossValidatedModel(KernelModel):
         self.best_score_ = choice.score
         self.best_index_ = choice.best_index
         self.cv_results_ = results_table(choice.trials)
-        self.cv_plan_ = choice.plan
+        self.cv_plan_ = choice.step.plan
+        self.run_record_ = RunRecord((choice.step, *self.run_record_.steps))
         self.n_splits_ = len(folds)
 
     # -- model files ---------------------------------------------------------------------

@@ -37,6 +37,7 @@ def describe(
         bias=bool(bias),
         weighted=data.weights is not None,
         precomputed=isinstance(gram, PrecomputedGram),
+        kernel=gram.kernel.evaluation if isinstance(gram, KernelGram) else "given",
         semidefinite=semidefinite,
         folds=() if folds is None else folds.shapes,
         spectrum=probe_spectrum(gram) if folds is not None and semidefinite else (),

@@ -37,6 +37,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelRegressor):
         Relative residual at which an iterative solver stops.
     memory_budget : "auto", int or str, default="auto"
         Most memory to use, as "2GB"; "auto" is a share of what is free.
+    time_budget : float, optional
+        Most seconds to take, as predicted: if no method is that fast, fitting is refused, and the
+        error says what would do.
     intervals : {None, "cv+", "jackknife+"}, default=None
         What to keep for :meth:`predict_interval`: "cv+" the models without one of 10 folds, 10
         numbers a row; "jackknife+" those without one row, an n × n matrix. Either costs about one
@@ -80,6 +83,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelRegressor):
         solver: str = "auto",
         tol: float | None = None,
         memory_budget: Any = "auto",
+        time_budget: float | None = None,
         intervals: str | None = None,
     ) -> None:
         self.alpha = alpha
@@ -92,6 +96,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelRegressor):
         self.solver = solver
         self.tol = tol
         self.memory_budget = memory_budget
+        self.time_budget = time_budget
         self.intervals = intervals
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

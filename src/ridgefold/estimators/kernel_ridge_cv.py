@@ -154,7 +154,7 @@ class KernelRidgeCV(_CrossValidatedRegressor):
         Take the largest alpha whose score is within one standard error of the best.
     weighted_scores : bool, default=False
         Weight the scores by `sample_weight` too.
-    solver, tol, memory_budget
+    solver, tol, memory_budget, time_budget
         As in :class:`KernelRidge`.
     verbose : int, default=0
         1 shows a progress bar.
@@ -210,6 +210,7 @@ class KernelRidgeCV(_CrossValidatedRegressor):
         solver: str = "auto",
         tol: float | None = None,
         memory_budget: Any = "auto",
+        time_budget: float | None = None,
         verbose: int = 0,
         intervals: str | None = "auto",
     ) -> None:
@@ -231,6 +232,7 @@ class KernelRidgeCV(_CrossValidatedRegressor):
         self.solver = solver
         self.tol = tol
         self.memory_budget = memory_budget
+        self.time_budget = time_budget
         self.verbose = verbose
         self.intervals = intervals
 
@@ -270,6 +272,7 @@ verbose, intervals
         solver: str = "auto",
         tol: float | None = None,
         memory_budget: Any = "auto",
+        time_budget: float | None = None,
         verbose: int = 0,
         intervals: str | None = "auto",
     ) -> None:
@@ -291,5 +294,6 @@ verbose, intervals
         self.solver = solver
         self.tol = tol
         self.memory_budget = memory_budget
+        self.time_budget = time_budget
         self.verbose = verbose
         self.intervals = intervals

@@ -34,7 +34,8 @@ class LSSVMRegressor(MultiOutputMixin, RegressorMixin, KernelRegressor):
 
     Parameters
     ----------
-    alpha, kernel, gamma, degree, coef0, kernel_params, solver, tol, memory_budget, intervals
+    alpha, kernel, gamma, degree, coef0, kernel_params, solver, tol, memory_budget, \
+time_budget, intervals
         As in :class:`KernelRidge`; `kernel` is "rbf" by default.
     fit_intercept : bool, default=True
 
@@ -57,6 +58,7 @@ class LSSVMRegressor(MultiOutputMixin, RegressorMixin, KernelRegressor):
         solver: str = "auto",
         tol: float | None = None,
         memory_budget: Any = "auto",
+        time_budget: float | None = None,
         intervals: str | None = None,
     ) -> None:
         self.alpha = alpha
@@ -69,6 +71,7 @@ class LSSVMRegressor(MultiOutputMixin, RegressorMixin, KernelRegressor):
         self.solver = solver
         self.tol = tol
         self.memory_budget = memory_budget
+        self.time_budget = time_budget
         self.intervals = intervals
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -99,7 +102,8 @@ class LSSVMClassifier(ClassifierMixin, KernelModel):
 
     Parameters
     ----------
-    alpha, kernel, gamma, degree, coef0, kernel_params, solver, tol, memory_budget
+    alpha, kernel, gamma, degree, coef0, kernel_params, solver, tol, memory_budget, \
+time_budget
         As in :class:`LSSVMRegressor`.
     fit_intercept : bool, default=True
     class_weight : dict, "balanced" or None
@@ -132,6 +136,7 @@ class LSSVMClassifier(ClassifierMixin, KernelModel):
         solver: str = "auto",
         tol: float | None = None,
         memory_budget: Any = "auto",
+        time_budget: float | None = None,
         probability: bool = False,
     ) -> None:
         self.alpha = alpha
@@ -145,6 +150,7 @@ class LSSVMClassifier(ClassifierMixin, KernelModel):
         self.solver = solver
         self.tol = tol
         self.memory_budget = memory_budget
+        self.time_budget = time_budget
         self.probability = probability
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

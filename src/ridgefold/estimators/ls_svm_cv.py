@@ -33,7 +33,7 @@ class LSSVMClassifierCV(ClassifierMixin, CrossValidatedModel):
     Parameters
     ----------
     alphas, kernel, gamma, length_scale, degree, coef0, kernel_params, method, search, \
-one_standard_error, weighted_scores, solver, tol, memory_budget, verbose
+one_standard_error, weighted_scores, solver, tol, memory_budget, time_budget, verbose
         As in :class:`KernelRidgeCV`.
     fit_intercept : bool, default=True
     class_weight : dict, "balanced" or None
@@ -87,6 +87,7 @@ one_standard_error, weighted_scores, solver, tol, memory_budget, verbose
         solver: str = "auto",
         tol: float | None = None,
         memory_budget: Any = "auto",
+        time_budget: float | None = None,
         verbose: int = 0,
         probability: bool = False,
     ) -> None:
@@ -108,6 +109,7 @@ one_standard_error, weighted_scores, solver, tol, memory_budget, verbose
         self.solver = solver
         self.tol = tol
         self.memory_budget = memory_budget
+        self.time_budget = time_budget
         self.verbose = verbose
         self.probability = probability
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,12 @@ from ridgefold.estimators.grids import (
     wider,
 )
 from ridgefold.estimators.race import Race, Standing
+from ridgefold.estimators.running import run_planned
 from ridgefold.estimators.scoring import Rule, Truth
 from ridgefold.estimators.validation import TrainingData
 from ridgefold.linalg import Array
 from ridgefold.planning import available_resources, plan_cross_validation
-from ridgefold.records import Plan, Problem
+from ridgefold.records import Problem, Step
 
 _MOST_EXTENSIONS = 4
 _FEWEST_RACED = 1000
@@ -43,6 +44,7 @@ class Settings:
     bias: bool
     method: str
     memory_budget: Any
+    time_budget: float | None
     alpha_per_target: bool
     one_standard_error: bool
     search: str
@@ -75,7 +77,8 @@ class Choice:
     best_index: int
     predictions: np.ndarray
     """Held-out predictions of the choice, shape (rows of all folds, t)."""
-    plan: Plan
+    step: Step
+    """How all of it was computed."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,7 @@ class GridSearch:
     scoring: Rule
     settings: Settings
     gram_of: Callable[[Candidate], TrainingGram]
-    _plan: Plan | None = None
+    _steps: list[Step] = field(default_factory=list)
     _leader: _Leader | None = None
 
     def run(
@@ -290,24 +293,32 @@ class GridSearch:
             folds=self.folds,
             judged=judge is not None,
         )
-        self._plan = plan_cross_validation(
-            problem, available_resources(self.settings.memory_budget), self.settings.method
-        )
         with warnings.catch_warnings():
             # Tiny ridge values of the grid are ill-conditioned; the one that wins is checked
             # when it is fitted.
             warnings.simplefilter("ignore", ConditionWarning)
-            return run_cross_validation(
-                self._plan,
-                gram,
-                self.folds,
-                self.targets,
-                alphas,
-                weights=self.data.weights,
-                bias=self.settings.bias,
-                progress=progress,
-                judge=judge,
+            result, step = run_planned(
+                "choosing kernel and alpha",
+                plan_cross_validation,
+                lambda plan: run_cross_validation(
+                    plan,
+                    gram,
+                    self.folds,
+                    self.targets,
+                    alphas,
+                    weights=self.data.weights,
+                    bias=self.settings.bias,
+                    progress=progress,
+                    judge=judge,
+                ),
+                problem=problem,
+                resources=available_resources(
+                    self.settings.memory_budget, self.settings.time_budget
+                ),
+                requested=self.settings.method,
             )
+        self._steps.append(step)
+        return result
 
     # -- choice --------------------------------------------------------------------------
 
@@ -340,8 +351,22 @@ class GridSearch:
             index, alphas, score = self._best_by_target(trials)
             candidate = trials[index].candidate
         predictions = self._predictions_of(candidate, alphas)
-        assert self._plan is not None
-        return Choice(candidate, alphas, score, tuple(trials), index, predictions, self._plan)
+        return Choice(
+            candidate, alphas, score, tuple(trials), index, predictions, self._whole_step()
+        )
+
+    def _whole_step(self) -> Step:
+        """All cross-validations as one step, planned as the longest of them was."""
+        longest = max(self._steps, key=lambda step: step.seconds)
+        peaks = [step.peak_bytes for step in self._steps if step.peak_bytes is not None]
+        count = len(self._steps)
+        return Step(
+            name=longest.name if count == 1 else f"{longest.name}, {count} kernels",
+            plan=replace(longest.plan, seconds=sum(step.plan.seconds for step in self._steps)),
+            method=longest.method,
+            seconds=sum(step.seconds for step in self._steps),
+            peak_bytes=max(peaks, default=None),
+        )
 
     def _best_by_target(self, trials: list[Trial]) -> tuple[int, np.ndarray, float]:
         """The kernel whose targets do best on average when each has its own best alpha."""

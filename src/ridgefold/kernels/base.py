@@ -51,6 +51,8 @@ class Kernel(ABC):
     takes_negative_values: ClassVar[bool] = True
     semidefinite: ClassVar[bool] = True
     """True if every Gram matrix of the kernel is known to be positive semi-definite."""
+    evaluation: ClassVar[str] = "other"
+    """What a value costs: see `records.Problem.kernel`."""
 
     # So that NumPy numbers leave arithmetic to the kernel: np.float64(2) * RBF().
     __array_ufunc__ = None

@@ -38,6 +38,10 @@ class _Pair(Kernel):
     def semidefinite(self) -> bool:  # type: ignore[override]
         return self.left.semidefinite and self.right.semidefinite
 
+    @property
+    def evaluation(self) -> str:  # type: ignore[override]
+        return self.left.evaluation if self.right.evaluation == "dot" else self.right.evaluation
+
     def check(self, namespace: Namespace, X: Array) -> None:
         self.left.check(namespace, X)
         self.right.check(namespace, X)
@@ -126,6 +130,10 @@ class Scaled(Kernel):
     @property
     def semidefinite(self) -> bool:  # type: ignore[override]
         return self.kernel.semidefinite
+
+    @property
+    def evaluation(self) -> str:  # type: ignore[override]
+        return self.kernel.evaluation
 
     def check(self, namespace: Namespace, X: Array) -> None:
         self.kernel.check(namespace, X)

@@ -125,6 +125,8 @@ class EuclideanKernel(DistanceKernel):
     and float64 for float32 rows, keep the loss at the level of the rows' own rounding.
     """
 
+    evaluation = "euclidean"
+
     accepts_sparse = True
 
     def prepare(self, namespace: Namespace, X: Array, origin: Array | None) -> Rows:

@@ -39,6 +39,8 @@ def _as_number(name: str, value: float) -> float:
 class Constant(Kernel):
     """The same value for every pair: added to a kernel, a penalised bias (Welling's Φ₀ = 1)."""
 
+    evaluation = "dot"
+
     value: float = 1.0
 
     accepts_sparse = True
@@ -69,6 +71,8 @@ class Constant(Kernel):
 class Linear(Kernel):
     """xᵀx': ordinary ridge regression."""
 
+    evaluation = "dot"
+
     accepts_sparse = True
 
     def prepare(self, namespace: Namespace, X: Array, origin: Array | None) -> Rows:
@@ -97,6 +101,8 @@ class Polynomial(Kernel):
     gamma, coef0 : float
         γ and c. scikit-learn's default γ is 1/n_columns: ``kernel="polynomial"`` means that.
     """
+
+    evaluation = "dot"
 
     degree: float = 3
     gamma: float = 1.0
@@ -188,6 +194,8 @@ def _integer_power_in_place(a: Array, power: int) -> None:
 class Sigmoid(Kernel):
     """tanh(γ xᵀx' + c): scikit-learn's; not positive definite in general."""
 
+    evaluation = "dot"
+
     gamma: float = 1.0
     coef0: float = 1.0
 
@@ -219,6 +227,8 @@ class Sigmoid(Kernel):
 @dataclass(frozen=True)
 class Cosine(Kernel):
     """xᵀx'/(‖x‖‖x'‖); a row of zeros has kernel 0 with every row."""
+
+    evaluation = "dot"
 
     accepts_sparse = True
 

@@ -125,6 +125,8 @@ class RationalQuadratic(EuclideanKernel):
 class Laplacian(DistanceKernel):
     """exp(−Σ|x_j − x'_j|/ℓ_j); gamma = 1/ℓ as in scikit-learn."""
 
+    evaluation = "manhattan"
+
     accepts_sparse = True
     length_scale: float | tuple[float, ...] = 1.0
     gamma: InitVar[float | None] = None

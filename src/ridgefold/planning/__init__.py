@@ -1,6 +1,17 @@
 """Decide how to compute something from shapes alone, and say why."""
 
+from ridgefold.planning.calibration import calibrate
 from ridgefold.planning.choose import plan_cross_validation, plan_fit
+from ridgefold.planning.explain import Explanation, explain_plans, explain_run
 from ridgefold.planning.resources import available_resources, parse_memory
 
-__all__ = ["available_resources", "parse_memory", "plan_cross_validation", "plan_fit"]
+__all__ = [
+    "Explanation",
+    "available_resources",
+    "calibrate",
+    "explain_plans",
+    "explain_run",
+    "parse_memory",
+    "plan_cross_validation",
+    "plan_fit",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import re
@@ -40,11 +41,30 @@ def parse_memory(value: Any, name: str = "memory_budget") -> float:
     )
 
 
-def available_resources(memory_budget: Any = "auto") -> Resources:
-    """What a computation may use, given the `memory_budget` argument."""
+def available_resources(memory_budget: Any = "auto", time_budget: Any = None) -> Resources:
+    """What a computation may use, given the arguments `memory_budget` and `time_budget`."""
     if isinstance(memory_budget, str) and memory_budget == "auto":
-        return Resources(memory_bytes=_SHARE_OF_FREE_MEMORY * _free_memory())
-    return Resources(memory_bytes=parse_memory(memory_budget))
+        memory = _SHARE_OF_FREE_MEMORY * _free_memory()
+    else:
+        memory = parse_memory(memory_budget)
+    if time_budget is not None and (
+        isinstance(time_budget, (bool, str)) or not 0 < time_budget < math.inf
+    ):
+        raise InvalidInputError(
+            f"time_budget must be a number of seconds > 0 or None, got {time_budget!r}"
+        )
+    seconds = None if time_budget is None else float(time_budget)
+    return Resources(memory_bytes=memory, seconds=seconds, threads=thread_count())
+
+
+@functools.lru_cache(maxsize=1)
+def thread_count() -> int:
+    """Threads that the linear algebra library will use: never more than there are cores."""
+    from threadpoolctl import threadpool_info
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    pools = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+    return max(1, int(min([cores or 1, *pools])))
 
 
 def _free_memory() -> float:

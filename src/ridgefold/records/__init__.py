@@ -8,6 +8,7 @@ from ridgefold.records.partition import Cells, CellTrial, LocalModels, Membershi
 from ridgefold.records.plan import Plan, Rejection
 from ridgefold.records.problem import FoldShape, Problem
 from ridgefold.records.resources import Resources
+from ridgefold.records.run import RunRecord, Step
 
 __all__ = [
     "CategoryColumn",
@@ -24,5 +25,7 @@ __all__ = [
     "Problem",
     "Rejection",
     "Resources",
+    "RunRecord",
+    "Step",
     "TableColumns",
 ]

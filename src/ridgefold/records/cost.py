@@ -8,8 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Cost:
-    """Floating-point operations by kind of work, and the bytes alive at the worst moment."""
+    """Work by kind, and the bytes alive at the worst moment."""
 
     flops: Mapping[str, float]
-    """Kinds: product, cholesky, eigendecomposition, kernel (evaluations), memory (bytes moved)."""
+    """Floating-point operations of kind product, cholesky, inverse, eigendecomposition (9n³ is
+    one), band_reduction, band_cholesky; besides, kernel (values of the kernel), memory (bytes
+    moved) and calls (steps that cost time however small they are)."""
     peak_bytes: float
+    size: float = 1000.0
+    """Rows of the matrices that most of the work is done on: small ones are slower."""

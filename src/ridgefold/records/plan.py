@@ -27,5 +27,7 @@ class Plan:
     cost: Cost
     seconds: float
     rejected: tuple[Rejection, ...]
+    seconds_at_most: float = 0.0
+    """What it takes if the method gives up, and so do all but the last of the fallbacks."""
     fallbacks: tuple[str, ...] = ()
     """What runs instead, in this order, if the method finds that the data do not suit it."""

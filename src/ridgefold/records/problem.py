@@ -34,6 +34,9 @@ class Problem:
     bias: bool = False
     weighted: bool = False
     precomputed: bool = False
+    kernel: str = "euclidean"
+    """How a kernel value is computed: from "euclidean" or "manhattan" distances, "dot" products,
+    "given" in a matrix, or in some "other" way."""
     semidefinite: bool = True
     """True if the kernel matrix is known to be positive semi-definite."""
     folds: tuple[FoldShape, ...] = ()

@@ -10,3 +10,7 @@ class Resources:
     """Limits of the machine, or those the user has set."""
 
     memory_bytes: float
+    seconds: float | None = None
+    """Time that may be taken; None for as long as it takes."""
+    threads: int = 1
+    """Threads of the linear algebra library."""

@@ -29,10 +29,12 @@ class Cholesky:
         n = problem.n_rows
         return Cost(
             flops={
-                "kernel": problem.n_alphas * 0.5 * n**2 * max(problem.n_columns, 1),
+                "kernel": problem.n_alphas * 0.5 * n**2,
                 "cholesky": problem.n_alphas * n**3 / 3,
                 "product": 2.0 * n**2 * problem.n_targets,
+                "calls": 10.0 * problem.n_alphas,
             },
+            size=n,
             peak_bytes=problem.itemsize
             * (n**2 + n * (2.0 * problem.n_columns + 4 * problem.n_targets)),
         )

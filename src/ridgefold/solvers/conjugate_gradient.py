@@ -19,7 +19,7 @@ from ridgefold.records import Cost, FittedModel, Problem
 from ridgefold.solvers.base import RidgeSystem, for_each_alpha
 
 _NOMINAL_STEPS = 100
-_BLOCK_BYTES = float(1 << 25)
+_BLOCK_BYTES = float(1 << 23)
 
 
 def preconditioner_rank(n: int) -> int:
@@ -45,9 +45,11 @@ class ConjugateGradient:
         passes = _NOMINAL_STEPS * problem.n_alphas
         return Cost(
             flops={
-                "kernel": passes * float(n) ** 2 * max(problem.n_columns, 1),
+                "kernel": passes * float(n) ** 2,
                 "product": passes * 2.0 * n**2 * t + 2.0 * n * rank**2,
+                "calls": 20.0 * passes,
             },
+            size=n,
             peak_bytes=problem.itemsize * n * (3.0 * rank + 10 * t + 3 * problem.n_columns)
             + 2 * _BLOCK_BYTES,
         )

@@ -28,10 +28,12 @@ class Eigendecomposition:
         n = problem.n_rows
         return Cost(
             flops={
-                "kernel": 0.5 * n**2 * max(problem.n_columns, 1),
+                "kernel": 0.5 * n**2,
                 "eigendecomposition": 9.0 * n**3,
                 "product": 4.0 * n**2 * problem.n_targets,
+                "calls": 10.0 * problem.n_alphas,
             },
+            size=n,
             peak_bytes=problem.itemsize
             * (3.0 * n**2 + n * (2.0 * problem.n_columns + 4 * problem.n_targets)),
         )

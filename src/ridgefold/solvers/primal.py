@@ -39,7 +39,9 @@ class Primal:
             flops={
                 "product": n * width**2 + 4.0 * n * width * t,
                 "cholesky": problem.n_alphas * width**3 / 3,
+                "calls": 8.0,
             },
+            size=width,
             peak_bytes=problem.itemsize * (2.0 * width**2 + n * 3.0 * t) + 16 * CACHE_BYTES,
         )
 

@@ -1,0 +1,150 @@
+"""Say how something would be computed, from shapes alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ridgefold.errors import BudgetError, InvalidInputError
+from ridgefold.estimators.cross_validated import CrossValidatedModel
+from ridgefold.estimators.kernel_ridge_cv import KernelRidgeCV
+from ridgefold.kernels import Kernel, KernelSettings, resolve_kernel
+from ridgefold.planning import (
+    Explanation,
+    available_resources,
+    explain_plans,
+    plan_cross_validation,
+    plan_fit,
+)
+from ridgefold.records import FoldShape, Plan, Problem, Resources
+
+_DEFAULT_ALPHAS = 25
+_DECADES_BELOW = 1e-7
+"""The smallest default ridge value, as a share of the largest eigenvalue (about n)."""
+
+
+def explain(
+    estimator: Any = None,
+    *,
+    n_samples: int | None = None,
+    n_features: int | None = None,
+    n_targets: int = 1,
+    dtype: Any = np.float64,
+    memory_budget: Any = None,
+    time_budget: float | None = None,
+) -> Explanation:
+    """Which methods would run, what they would cost, and why not others.
+
+    Parameters
+    ----------
+    estimator : estimator, optional
+        A fitted one explains its fit; of another, the settings count. :class:`KernelRidgeCV` if
+        not given.
+    n_samples, n_features, n_targets : int
+        Shapes of the data that there would be.
+    dtype : float32 or float64
+    memory_budget, time_budget : optional
+        Instead of the estimator's own.
+
+    Returns
+    -------
+    explanation : Explanation
+        Prints as text; `to_json()` gives JSON, and notebooks show it as HTML.
+
+    Examples
+    --------
+    >>> import ridgefold
+    >>> print(ridgefold.explain(n_samples=500, n_features=4, memory_budget="1GB"))
+    ... # doctest: +ELLIPSIS
+    choosing alpha for one kernel: 500 rows, 4 columns, 5 folds, 25 ridge values, float64
+    ...
+    """
+    model = KernelRidgeCV() if estimator is None else estimator
+    if hasattr(model, "plan_") and n_samples is None:
+        return model.explain()
+    rows, columns = _count("n_samples", n_samples), _count("n_features", n_features)
+    budget = getattr(model, "memory_budget", "auto") if memory_budget is None else memory_budget
+    seconds = getattr(model, "time_budget", None) if time_budget is None else time_budget
+    resources = available_resources(budget, seconds)
+    fit = _fit_problem(model, rows, columns, _count("n_targets", n_targets), dtype)
+    plans: list[tuple[str, Plan | Exception]] = []
+    if isinstance(model, CrossValidatedModel):
+        search = _search_problem(model, fit)
+        plans.append(
+            (
+                "choosing alpha for one kernel",
+                _plan(plan_cross_validation, search, resources, model.method),
+            )
+        )
+    solver = getattr(model, "solver", "auto")
+    plans.append(("fitting", _plan(plan_fit, fit, resources, solver)))
+    return explain_plans(plans)
+
+
+def _count(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise InvalidInputError(
+            f"{name} must be a whole number >= 1, got {value!r}: give n_samples and n_features, "
+            "or a fitted estimator"
+        )
+    return int(value)
+
+
+def _plan(
+    make: Callable[[Problem, Resources, str], Plan],
+    problem: Problem,
+    resources: Resources,
+    requested: str,
+) -> Plan | Exception:
+    try:
+        return make(problem, resources, requested)
+    except BudgetError as refusal:
+        return refusal
+
+
+def _fit_problem(model: Any, rows: int, columns: int, targets: int, dtype: Any) -> Problem:
+    kernel = model.kernel[0] if isinstance(model.kernel, (list, tuple)) else model.kernel
+    given = isinstance(kernel, str) and kernel == "precomputed"
+    resolved = None if given else _kernel(model, kernel, columns)
+    return Problem(
+        n_rows=rows,
+        n_columns=columns,
+        n_targets=targets,
+        itemsize=np.dtype(dtype).itemsize,
+        feature_dimension=None if resolved is None else resolved.feature_dimension(columns),
+        bias=bool(model.fit_intercept),
+        precomputed=given,
+        kernel="given" if resolved is None else resolved.evaluation,
+        semidefinite=resolved is not None and resolved.semidefinite,
+    )
+
+
+def _kernel(model: Any, kernel: Any, columns: int) -> Kernel:
+    def first(value: Any) -> Any:
+        return value[0] if isinstance(value, (list, tuple, np.ndarray)) else value
+
+    settings = KernelSettings(
+        first(model.gamma), first(model.degree), first(model.coef0), model.kernel_params
+    )
+    return resolve_kernel(kernel, settings, columns)
+
+
+def _search_problem(model: CrossValidatedModel, fit: Problem) -> Problem:
+    n, cv = fit.n_rows, model.cv
+    alphas = None if model.alphas is None else np.asarray(model.alphas, dtype=float)
+    count = n if isinstance(cv, str) else cv
+    if not isinstance(count, int):
+        count = cv.get_n_splits() if hasattr(cv, "get_n_splits") else 5
+    if not 2 <= count <= n:
+        raise InvalidInputError(f"cv={cv!r} needs at least 2 folds and no more than rows ({n})")
+    small, large = n // count, n % count
+    folds = [FoldShape(small, n - small, count - large), FoldShape(small + 1, n - small - 1, large)]
+    return replace(
+        fit,
+        n_alphas=_DEFAULT_ALPHAS if alphas is None else len(np.unique(alphas)),
+        smallest_alpha=n * _DECADES_BELOW if alphas is None else float(alphas.min()),
+        folds=tuple(fold for fold in folds if fold.count),
+    )

@@ -1,0 +1,47 @@
+"""From a problem to a result: plan, run, measure; if memory runs out all the same, plan again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from ridgefold.engine import metered
+from ridgefold.errors import BudgetError
+from ridgefold.planning.words import in_bytes
+from ridgefold.records import Plan, Problem, Resources, Step
+
+Result = TypeVar("Result")
+MakePlan = Callable[[Problem, Resources, str], Plan]
+
+
+def run_planned(
+    name: str,
+    make_plan: MakePlan,
+    run: Callable[[Plan], Result],
+    *,
+    problem: Problem,
+    resources: Resources,
+    requested: str,
+) -> tuple[Result, Step]:
+    """The result of the planned method, and the record of the step.
+
+    A plan is checked against the budget before anything large is allocated. If an allocation fails
+    nevertheless (others use the memory too), a second plan gets half of the memory.
+    """
+    plan = make_plan(problem, resources, requested)
+    try:
+        result, reading = metered(lambda: run(plan))
+    except MemoryError:
+        smaller = replace(resources, memory_bytes=plan.cost.peak_bytes / 2)
+        plan = make_plan(problem, smaller, requested)
+        try:
+            result, reading = metered(lambda: run(plan))
+        except MemoryError:
+            raise BudgetError(
+                f"{name}: the system gave no memory for {plan.method} "
+                f"({in_bytes(plan.cost.peak_bytes)} were planned): free some, set memory_budget, "
+                "or fit on fewer rows"
+            ) from None
+    method = getattr(result, "method", "") or plan.method
+    return result, Step(name, plan, method, reading.seconds, reading.peak_bytes)

@@ -1,0 +1,144 @@
+"""Put plans, and what they came to, into words: one structure, three forms.
+
+An explanation is a tree of plain values (so that it is JSON already), made from plans alone or,
+after a fit, from the record of the run; text and HTML are two renderings of it.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ridgefold.crossval import METHODS
+from ridgefold.planning.words import in_bytes, in_seconds
+from ridgefold.records import Plan, Problem, RunRecord
+from ridgefold.solvers import SOLVERS
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What will be computed or was, how, why so, and at what cost.
+
+    `str()` gives text, `to_json()` JSON, and a notebook shows HTML.
+    """
+
+    steps: tuple[dict[str, Any], ...]
+
+    def __str__(self) -> str:
+        return "\n".join(line for step in self.steps for line in _text(step))
+
+    def to_json(self) -> str:
+        return json.dumps(list(self.steps), indent=1, ensure_ascii=False)
+
+    def _repr_html_(self) -> str:
+        return "".join(_html(step) for step in self.steps)
+
+
+def explain_plans(plans: Sequence[tuple[str, Plan | Exception]]) -> Explanation:
+    """From plans that have not run; a refusal takes the place of a plan."""
+    return Explanation(tuple(_planned(name, plan) for name, plan in plans))
+
+
+def explain_run(record: RunRecord) -> Explanation:
+    """From plans that have run, with their measured costs."""
+    steps = []
+    for step in record.steps:
+        described = _planned(step.name, step.plan)
+        described["measured_seconds"] = step.seconds
+        described["measured_bytes"] = step.peak_bytes
+        described["ran"] = step.method
+        steps.append(described)
+    return Explanation(tuple(steps))
+
+
+def _planned(name: str, plan: Plan | Exception) -> dict[str, Any]:
+    if isinstance(plan, Exception):
+        return {"step": name, "method": None, "refused": str(plan)}
+    return {
+        "step": name,
+        "problem": _problem(plan.problem),
+        "method": plan.method,
+        "accuracy": _accuracy(plan.method),
+        "predicted_seconds": plan.seconds,
+        "predicted_seconds_at_most": plan.seconds_at_most,
+        "predicted_bytes": plan.cost.peak_bytes,
+        "memory_budget": plan.resources.memory_bytes,
+        "time_budget": plan.resources.seconds,
+        "threads": plan.resources.threads,
+        "if_it_gives_up": list(plan.fallbacks),
+        "not_chosen": {each.method: each.reason for each in plan.rejected},
+    }
+
+
+def _problem(problem: Problem) -> str:
+    parts = [f"{problem.n_rows} rows", f"{problem.n_columns} columns"]
+    if problem.n_targets > 1:
+        parts.append(f"{problem.n_targets} targets")
+    if problem.folds:
+        whole = max(fold.test for fold in problem.folds) == 1
+        parts.append("leave-one-out" if whole else f"{problem.n_folds} folds")
+    if problem.n_alphas > 1:
+        parts.append(f"{problem.n_alphas} ridge values")
+    parts += ["bias"] if problem.bias else []
+    parts += ["weights"] if problem.weighted else []
+    parts.append("float32" if problem.itemsize == 4 else "float64")
+    return ", ".join(parts)
+
+
+def _accuracy(method: str) -> str:
+    known = METHODS.get(method) or SOLVERS.get(method)
+    if known is None:
+        return "not stated"
+    return (
+        "exact up to rounding" if known.exact else "to a tolerance, with a certificate of the error"
+    )
+
+
+# -- text --------------------------------------------------------------------------------
+
+
+def _text(step: dict[str, Any]) -> list[str]:
+    if step["method"] is None:
+        return [f"{step['step']}: refused", f"└─ {step['refused']}"]
+    lines = [f"{step['step']}: {step['problem']}"]
+    branches = [f"{step['method']} ({step['accuracy']})", _predicted(step)]
+    if "measured_seconds" in step:
+        branches.append(_measured(step))
+    if step["if_it_gives_up"]:
+        branches.append(f"if it gives up: {', then '.join(step['if_it_gives_up'])}")
+    branches += [f"not {name}: {why}" for name, why in step["not_chosen"].items()]
+    for i, branch in enumerate(branches):
+        lines.append(f"{'└─' if i == len(branches) - 1 else '├─'} {branch}")
+    return lines
+
+
+def _predicted(step: dict[str, Any]) -> str:
+    limit = f"of {in_bytes(step['memory_budget'])}"
+    if step["time_budget"] is not None:
+        limit += f" and {in_seconds(step['time_budget'])}"
+    threads = f"{step['threads']} thread{'s' if step['threads'] > 1 else ''}"
+    seconds = in_seconds(step["predicted_seconds"])
+    if step["if_it_gives_up"]:
+        seconds += f", at most {in_seconds(step['predicted_seconds_at_most'])}"
+    return f"predicted {seconds}, {in_bytes(step['predicted_bytes'])} {limit}, {threads}"
+
+
+def _measured(step: dict[str, Any]) -> str:
+    memory = step["measured_bytes"]
+    text = f"measured  {in_seconds(step['measured_seconds'])}"
+    text += "" if memory is None else f", {in_bytes(memory)}"
+    return text if step["ran"] == step["method"] else f"{text}, by {step['ran']}"
+
+
+# -- HTML --------------------------------------------------------------------------------
+
+
+def _html(step: dict[str, Any]) -> str:
+    first, *branches = (
+        html.escape(line.removeprefix("├─ ").removeprefix("└─ ")) for line in _text(step)
+    )
+    items = "".join(f"<li>{branch}</li>" for branch in branches)
+    return f'<div class="ridgefold-plan"><strong>{first}</strong><ul>{items}</ul></div>'

@@ -1,0 +1,89 @@
+"""Plans in words, for problems of all kinds: a changed decision shows here.
+
+To write the files anew after a decision was changed on purpose:
+RIDGEFOLD_WRITE_PLANS=1 python -m pytest tests/plans, then read the difference.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ridgefold import (
+    KernelRidge,
+    KernelRidgeCV,
+    LSSVMClassifier,
+    LSSVMClassifierCV,
+    LSSVMRegressorCV,
+    explain,
+)
+from ridgefold.errors import InvalidInputError
+from ridgefold.planning import resources as planning_resources
+
+EXPECTED = Path(__file__).parent / "expected"
+CASES = {
+    "small": (KernelRidgeCV(), 300, 5, "1GB"),
+    "desk": (KernelRidgeCV(), 8000, 12, "8GB"),
+    "twenty-six-thousand": (KernelRidgeCV(), 26_000, 20, "16GB"),
+    "leave-one-out": (KernelRidgeCV(cv="loo"), 3000, 8, "4GB"),
+    "one-alpha": (KernelRidgeCV(alphas=[0.1]), 6000, 8, "4GB"),
+    "little-memory": (KernelRidgeCV(alphas=[0.1], cv=3), 12_000, 8, "400MB"),
+    "too-large": (KernelRidgeCV(), 1_000_000, 20, "4GB"),
+    "linear": (KernelRidge(kernel="linear"), 100_000, 30, "2GB"),
+    "precomputed": (LSSVMRegressorCV(kernel="precomputed"), 2000, 2000, "4GB"),
+    "laplacian": (LSSVMClassifierCV(kernel="laplacian"), 5000, 10, "4GB"),
+    "time-budget": (KernelRidge(time_budget=2.0), 40_000, 10, "64GB"),
+    "given-method": (KernelRidgeCV(method="eigendecomposition"), 4000, 10, "1GB"),
+    "classifier": (LSSVMClassifier(), 20_000, 40, "8GB"),
+}
+
+
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch):
+    monkeypatch.setattr(planning_resources, "thread_count", lambda: 1)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_plan_is_the_expected_one(name):
+    model, rows, columns, memory = CASES[name]
+    text = str(explain(model, n_samples=rows, n_features=columns, memory_budget=memory)) + "\n"
+    path = EXPECTED / f"{name}.txt"
+    if os.environ.get("RIDGEFOLD_WRITE_PLANS"):
+        EXPECTED.mkdir(exist_ok=True)
+        path.write_text(text)
+    assert text == path.read_text()
+
+
+def test_three_forms_say_the_same():
+    explanation = explain(n_samples=500, n_features=3, memory_budget="1GB")
+    steps = json.loads(explanation.to_json())
+    text, page = str(explanation), explanation._repr_html_()
+    assert [step["method"] for step in steps] == ["low_rank", "cholesky"]
+    for step in steps:
+        assert step["method"] in text
+        assert step["method"] in page
+        for name, reason in step["not_chosen"].items():
+            assert f"not {name}: {reason}" in text
+
+
+def test_a_fitted_model_says_what_was_measured():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 3))
+    model = KernelRidgeCV(alphas=[0.1, 1.0], cv=3).fit(X, X[:, 0] + rng.standard_normal(120))
+    steps = json.loads(model.explain().to_json())
+    assert [step["step"].split(",")[0] for step in steps] == [
+        "choosing kernel and alpha",
+        "fitting",
+    ]
+    assert all(step["measured_seconds"] > 0 for step in steps)
+    assert "measured" in str(model.explain())
+    assert str(explain(model)) == str(model.explain())
+    assert model.run_record_.seconds > 0
+
+
+@pytest.mark.parametrize("value", [None, 0, -3, 2.5, True, "many"])
+def test_shapes_must_be_numbers(value):
+    with pytest.raises(InvalidInputError, match="n_samples must be a whole number"):
+        explain(n_samples=value, n_features=3)
