@@ -109,9 +109,8 @@ def job(name: str, n: int) -> list[Figure]:
             result = run_peer(peer, path, [widths[4]] if part else widths, some_alphas)
             print(f"   {label}: {peer} {result}", flush=True)
             if "failed" in result:
-                figures.append(
-                    Figure(f"{label}: {NAMES[peer]} ",""))
-                )
+                reason = f"failed: {result['failed']}"
+                figures.append(Figure(f"{label}: {NAMES[peer]} / ours", None, reason))
                 continue
             factor = len(widths) * len(alphas) / len(some_alphas) if part else 1.0
             words = ", extrapolated" if part else ""
