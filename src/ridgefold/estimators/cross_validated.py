@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from sklearn.utils import Tags
 
 from ridgefold.crossval import Folds
 from ridgefold.errors import InvalidInputError, ModelFileError
@@ -18,6 +19,12 @@ from ridgefold.estimators.grids import (
     kernel_grid,
 )
 from ridgefold.estimators.held_out import by_row
+from ridgefold.estimators.learned import (
+    LearnedGrid,
+    check_learning,
+    learned_grid,
+    length_scales_of,
+)
 from ridgefold.estimators.progress import progress_bar
 from ridgefold.estimators.scoring import Truth, scoring_of
 from ridgefold.estimators.search import Choice, GridSearch, Settings, results_table
@@ -48,6 +55,10 @@ class CrossValidatedModel(KernelModel):
     search: str
     one_standard_error: bool
     weighted_scores: bool
+    learn_scales: bool
+    preprocess: str | None
+    learning_rows: int
+    random_state: Any
     verbose: int
 
     def _choose_and_fit(
@@ -60,10 +71,16 @@ class CrossValidatedModel(KernelModel):
         alpha_per_target: bool = False,
     ) -> None:
         """Set all fitted attributes but those that depend on the shape of y."""
-        grid = kernel_grid(self.kernel, self._kernel_settings(), data)
-        middle = grid.candidates[len(grid.candidates) // 2].kernel
         given = self.alphas is not None
-        alphas = check_alphas(self.alphas) if given else alphas_from_data(middle, data)
+        learned = learned_grid(self, data, targets, folds) if check_learning(self) else None
+        if learned is not None:
+            grid, alphas = learned.grid, learned.alphas
+        else:
+            grid = kernel_grid(self.kernel, self._kernel_settings(), data)
+            middle = grid.candidates[len(grid.candidates) // 2].kernel
+            alphas = np.empty(0) if given else alphas_from_data(middle, data)
+        if given:
+            alphas = check_alphas(self.alphas)
 
         def gram_of(candidate: Candidate) -> TrainingGram:
             if isinstance(candidate.kernel, Kernel):
@@ -94,6 +111,7 @@ class CrossValidatedModel(KernelModel):
             choice = search.run(grid, alphas, not given, progress)
         self._fit_choice(data, targets, gram_of(choice.candidate), choice, folds)
         self._set_choice(choice, folds, alpha_per_target)
+        self._set_learned(learned)
         held_out = by_row(folds, choice.predictions)
         self.held_out_predictions_ = (
             held_out
@@ -111,6 +129,21 @@ class CrossValidatedModel(KernelModel):
     ) -> None:
         """Fit the chosen kernel and alpha to all rows."""
         self._solve_with(data, targets, gram, choice.alphas)
+
+    def _set_learned(self, learned: LearnedGrid | None) -> None:
+        """What was learned, or nothing left of an earlier fit."""
+        for name in ("metric_", "length_scales_", "feature_relevance_"):
+            self.__dict__.pop(name, None)
+        if learned is not None:
+            self.metric_ = learned.metric
+            self.length_scales_ = length_scales_of(self.kernel_)
+            self.feature_relevance_ = learned.metric.relevance
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        if self.learn_scales or self.preprocess is not None:
+            tags.input_tags.sparse = False
+        return tags
 
     def _search(self) -> str:
         if self.search not in ("auto", "full", "race"):

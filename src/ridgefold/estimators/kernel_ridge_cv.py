@@ -154,6 +154,19 @@ class KernelRidgeCV(_CrossValidatedRegressor):
         Take the largest alpha whose score is within one standard error of the best.
     weighted_scores : bool, default=False
         Weight the scores by `sample_weight` too.
+    learn_scales : bool, default=False
+        Learn one length scale a column by the gradient of the exact held-out error, on a subset
+        of the rows; then choose alpha by cross-validation on all rows and fit. Columns that do
+        not matter get large scales. Isotropic kernels are kept where learned scales are not
+        better on rows that took no part. ``kernel="auto"`` chooses the family too (RBF,
+        Matérn 1/2, 3/2, 5/2, Laplacian, rational quadratic), with or without learned scales.
+    preprocess : None, "standardise", "quantile", "signed_log" or "auto"
+        Transform every column before the kernel sees it; "auto" chooses one for every column by
+        the same error.
+    learning_rows : int, default=2000
+        At most so many rows are learned from.
+    random_state : int, RandomState or None, default=0
+        Which rows those are.
     solver, tol, memory_budget, time_budget
         As in :class:`KernelRidge`.
     verbose : int, default=0
@@ -175,6 +188,11 @@ class KernelRidgeCV(_CrossValidatedRegressor):
         that several folds test have the mean, rows that none tests NaN.
     cv_plan_, plan_ : Plan
         How the cross-validation and the last fit were computed, and what else was possible.
+    length_scales_, feature_relevance_ : array of shape (n_columns,)
+        With something learned: the scales of `kernel_`, and the share of every column in the mean
+        distance between two rows.
+    metric_ : LearnedMetric
+        How they were found: families tried, errors inside and outside the criterion, every step.
     dual_coef_, intercept_, X_fit_, intervals_
         As in :class:`KernelRidge`.
 
@@ -207,6 +225,10 @@ class KernelRidgeCV(_CrossValidatedRegressor):
         alpha_per_target: bool = False,
         one_standard_error: bool = False,
         weighted_scores: bool = False,
+        learn_scales: bool = False,
+        preprocess: str | None = None,
+        learning_rows: int = 2000,
+        random_state: Any = 0,
         solver: str = "auto",
         tol: float | None = None,
         memory_budget: Any = "auto",
@@ -229,6 +251,10 @@ class KernelRidgeCV(_CrossValidatedRegressor):
         self.alpha_per_target = alpha_per_target
         self.one_standard_error = one_standard_error
         self.weighted_scores = weighted_scores
+        self.learn_scales = learn_scales
+        self.preprocess = preprocess
+        self.learning_rows = learning_rows
+        self.random_state = random_state
         self.solver = solver
         self.tol = tol
         self.memory_budget = memory_budget
@@ -245,8 +271,8 @@ class LSSVMRegressorCV(_CrossValidatedRegressor):
     Parameters
     ----------
     alphas, kernel, gamma, length_scale, degree, coef0, kernel_params, cv, scoring, method, \
-search, alpha_per_target, one_standard_error, weighted_scores, solver, tol, memory_budget, \
-verbose, intervals
+search, alpha_per_target, one_standard_error, weighted_scores, learn_scales, preprocess, \
+learning_rows, random_state, solver, tol, memory_budget, verbose, intervals
         As in :class:`KernelRidgeCV`.
     fit_intercept : bool, default=True
     """
@@ -269,6 +295,10 @@ verbose, intervals
         alpha_per_target: bool = False,
         one_standard_error: bool = False,
         weighted_scores: bool = False,
+        learn_scales: bool = False,
+        preprocess: str | None = None,
+        learning_rows: int = 2000,
+        random_state: Any = 0,
         solver: str = "auto",
         tol: float | None = None,
         memory_budget: Any = "auto",
@@ -291,6 +321,10 @@ verbose, intervals
         self.alpha_per_target = alpha_per_target
         self.one_standard_error = one_standard_error
         self.weighted_scores = weighted_scores
+        self.learn_scales = learn_scales
+        self.preprocess = preprocess
+        self.learning_rows = learning_rows
+        self.random_state = random_state
         self.solver = solver
         self.tol = tol
         self.memory_budget = memory_budget

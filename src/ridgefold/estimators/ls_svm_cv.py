@@ -33,7 +33,8 @@ class LSSVMClassifierCV(ClassifierMixin, CrossValidatedModel):
     Parameters
     ----------
     alphas, kernel, gamma, length_scale, degree, coef0, kernel_params, method, search, \
-one_standard_error, weighted_scores, solver, tol, memory_budget, time_budget, verbose
+one_standard_error, weighted_scores, learn_scales, preprocess, learning_rows, random_state, \
+solver, tol, memory_budget, time_budget, verbose
         As in :class:`KernelRidgeCV`.
     fit_intercept : bool, default=True
     class_weight : dict, "balanced" or None
@@ -51,7 +52,8 @@ one_standard_error, weighted_scores, solver, tol, memory_budget, time_budget, ve
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
-    alpha_, kernel_, best_params_, best_score_, best_index_, cv_results_, cv_plan_, plan_
+    alpha_, kernel_, best_params_, best_score_, best_index_, cv_results_, cv_plan_, plan_, \
+length_scales_, feature_relevance_, metric_
         As in :class:`KernelRidgeCV`.
     held_out_predictions_ : array of shape (n_rows,)
         The class of every row by the model that did not see it; None for rows in no test set.
@@ -84,6 +86,10 @@ one_standard_error, weighted_scores, solver, tol, memory_budget, time_budget, ve
         search: str = "auto",
         one_standard_error: bool = False,
         weighted_scores: bool = False,
+        learn_scales: bool = False,
+        preprocess: str | None = None,
+        learning_rows: int = 2000,
+        random_state: Any = 0,
         solver: str = "auto",
         tol: float | None = None,
         memory_budget: Any = "auto",
@@ -106,6 +112,10 @@ one_standard_error, weighted_scores, solver, tol, memory_budget, time_budget, ve
         self.search = search
         self.one_standard_error = one_standard_error
         self.weighted_scores = weighted_scores
+        self.learn_scales = learn_scales
+        self.preprocess = preprocess
+        self.learning_rows = learning_rows
+        self.random_state = random_state
         self.solver = solver
         self.tol = tol
         self.memory_budget = memory_budget

@@ -16,6 +16,9 @@ from ridgefold.linalg import Array, Namespace
 
 LengthScale = float | tuple[float, ...]
 
+_ROUNDING = 16.0
+"""Errors of −‖z − z'‖²/2, in units of eps·max(‖z‖²/2), that count as zero for rough kernels."""
+
 
 def as_length_scale(value: Any) -> LengthScale:
     """One positive number, or one a column as a tuple (so that kernels stay hashable)."""
@@ -156,12 +159,30 @@ class EuclideanKernel(DistanceKernel):
     def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
         double = namespace.double()
         work = out if out.dtype == double else namespace.empty(out.shape, out, double)
-        a, b = left.arrays[0], right.arrays[0]
-        namespace.multiply_transposed(a, _exchange_last_two(namespace, b), work)
-        namespace.minimum_in_place(work, 0.0)
+        self._write_exponents(namespace, left, right, work)
         self.of_exponent(namespace, work)
         if work is not out:
             out[...] = namespace.astype(work, out.dtype)
+
+    @property
+    def rough(self) -> bool:
+        """True if the kernel depends on the root of small distances, and on their rounding."""
+        return False
+
+    def _write_exponents(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
+        """Write −‖z − z'‖²/2; for rough kernels exactly zero where it is within rounding of it.
+
+        The root of a rounding error is 1e-8: without this, equal rows would differ, and by how
+        much would depend on the block that they stand in.
+        """
+        a, b = left.arrays[0], right.arrays[0]
+        namespace.multiply_transposed(a, _exchange_last_two(namespace, b), out)
+        if not self.rough or scipy.sparse.issparse(a) or 0 in out.shape:
+            namespace.minimum_in_place(out, 0.0)
+            return
+        largest = max(float(namespace.xp.max(-rows[:, -1])) for rows in (a, b))
+        limit = -_ROUNDING * namespace.eps(out) * largest
+        out[...] = namespace.xp.where(out > limit, namespace.zeros((1, 1), out), out)
 
     @abstractmethod
     def of_exponent(self, namespace: Namespace, exponent: Array) -> None:
@@ -174,10 +195,7 @@ class EuclideanKernel(DistanceKernel):
     def write_with_slope(
         self, namespace: Namespace, left: Rows, right: Rows, out: Array, slope: Array
     ) -> None:
-        namespace.multiply_transposed(
-            left.arrays[0], _exchange_last_two(namespace, right.arrays[0]), out
-        )
-        namespace.minimum_in_place(out, 0.0)
+        self._write_exponents(namespace, left, right, out)
         self.slope_of_exponent(namespace, out, slope)
 
     def contract(self, namespace: Namespace, left: Rows, right: Rows, weights: Array) -> Array:

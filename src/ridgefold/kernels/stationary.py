@@ -12,9 +12,6 @@ from ridgefold.kernels.base import Rows, positive
 from ridgefold.kernels.distances import DistanceKernel, EuclideanKernel
 from ridgefold.linalg import Array, Namespace
 
-_SAME_ROWS = 1e-14
-"""Squared scaled distances up to this are rounding errors."""
-
 
 @dataclass(frozen=True)
 class RBF(EuclideanKernel):
@@ -43,6 +40,10 @@ class Matern(EuclideanKernel):
         if self.nu not in (0.5, 1.5, 2.5):
             raise InvalidInputError(f"nu must be 0.5, 1.5 or 2.5, got {self.nu!r}")
 
+    @property
+    def rough(self) -> bool:
+        return self.nu == 0.5
+
     def of_exponent(self, namespace: Namespace, exponent: Array) -> None:
         exponent *= -4.0 * self.nu
         if self.nu == 0.5:
@@ -68,13 +69,12 @@ class Matern(EuclideanKernel):
         """
         exponent *= -4.0 * self.nu
         if self.nu == 0.5:
-            same = exponent <= _SAME_ROWS
-            exponent[same] = 0.0
+            same = exponent == 0.0
             namespace.sqrt_in_place(exponent)
             slope[...] = exponent
             exponent *= -1.0
             namespace.exp_in_place(exponent)
-            namespace.maximum_in_place(slope, math.sqrt(_SAME_ROWS))
+            slope[same] = 1.0
             slope **= -1.0
             slope *= exponent
             slope[same] = 0.0

@@ -25,9 +25,13 @@ from ridgefold.learning.sample import Sample
 
 SCALE_BOUNDS = (0.03, 1e3)
 """Length scales, in units of the column's spread."""
-ALPHA_BOUNDS = (1e-6, 1e3)
+ALPHA_BOUNDS = (1e-3, 1e3)
+"""With rough kernels only alpha·ℓ is determined once ℓ is large; a larger alpha, and with it a
+smaller ℓ, keeps matrices well-conditioned at no loss."""
 _SINGULAR = 1e3
 """Value given to parameters without a Cholesky factor: the line search turns back."""
+_NO_ERROR = 1e-13
+"""Errors below this share of the largest target are rounding: nothing is left to gain."""
 _PROGRESS = 1e-4
 """A step is better if it lowers the error by this share."""
 
@@ -62,8 +66,20 @@ class Descent:
     error: float
     outside_error: float
     outside_residuals: np.ndarray
-    """Squared residuals of the outside rows, mean over targets; empty without such rows."""
+    """Squared residuals of the outside rows, mean over targets, added up over rows that are the
+    same, so scaled that their mean is the error; empty without such rows."""
     steps: tuple[Step, ...]
+
+    @property
+    def rows(self) -> int:
+        """Rows inside the criterion."""
+        return self.steps[-1].rows
+
+    @property
+    def pooled_error(self) -> float:
+        """Mean over the rows inside the criterion and those outside it."""
+        inside, outside = self.rows, len(self.outside_residuals)
+        return (inside * self.error + outside * self.outside_error) / (inside + outside)
 
 
 class _Stopped(Exception):
@@ -74,10 +90,17 @@ class _Objective:
     """log E + p as a function of what L-BFGS-B moves, with a memory of the last evaluation."""
 
     def __init__(
-        self, criterion: HeldOutError, family: DistanceKernel, spread: np.ndarray, tied: bool
+        self,
+        criterion: HeldOutError,
+        family: DistanceKernel,
+        spread: np.ndarray,
+        *,
+        rows: int,
+        floor: float,
+        tied: bool,
     ) -> None:
         self._criterion, self._family, self._spread, self._tied = criterion, family, spread, tied
-        self._rows = int(criterion.rows.shape[0])
+        self._rows, self._floor = rows, floor
         self.last: tuple[np.ndarray, DistanceKernel, Evaluation] | None = None
 
     def pack(self, point: Point) -> np.ndarray:
@@ -92,18 +115,19 @@ class _Objective:
         point = self.unpack(values)
         kernel = with_scales(self._family, np.exp(point.log_scales) * self._spread)
         found = self._criterion.value_and_gradient(kernel, math.exp(point.log_alpha))
-        if found is None or not found.error > 0:
+        if found is None:
             return _SINGULAR, np.zeros_like(values)
         self.last = (values.copy(), kernel, found)
         relevance = np.exp(-2.0 * point.log_scales)
-        value = math.log(found.error)
-        by_scale = found.scale_gradient / found.error
+        error = max(found.error, self._floor)
+        value = math.log(error)
+        by_scale = found.scale_gradient / error
         if self._tied:
             by_scale = np.asarray([by_scale.sum()])
         else:
             value += float(np.sum(np.log1p(relevance))) / self._rows
             by_scale = by_scale - 2.0 * relevance / (1.0 + relevance) / self._rows
-        return value, np.append(by_scale, found.alpha_gradient / found.error)
+        return value, np.append(by_scale, found.alpha_gradient / error)
 
     def at(self, values: np.ndarray) -> tuple[DistanceKernel, Evaluation] | None:
         """The kernel and evaluation of these values, from memory if they were the last."""
@@ -130,9 +154,22 @@ def descend(
     `tied` moves all scales together (in units of the columns' spreads): an isotropic kernel.
     """
     criterion = HeldOutError(
-        sample.X, sample.y, folds=sample.folds, bias=sample.bias, weights=sample.weights
+        sample.X,
+        sample.y,
+        folds=sample.folds,
+        bias=sample.bias,
+        weights=sample.weights,
+        score_weights=sample.weights,
     )
-    objective = _Objective(criterion, family, spread, tied)
+    size = float(sample.namespace.xp.max(sample.namespace.xp.abs(sample.y)))
+    objective = _Objective(
+        criterion,
+        family,
+        spread,
+        rows=sample.distinct,
+        floor=(_NO_ERROR * size) ** 2 + 1e-300,
+        tied=tied,
+    )
     steps: list[Step] = []
     best: Descent | None = None
     without_progress = 0
@@ -189,4 +226,6 @@ def _outside_residuals(
         return np.empty(0)
     gram = KernelGram(kernel, sample.outside_X, criterion.rows)
     errors = gram.matmat(found.coefficients) + found.intercept[None, :] - sample.outside_y
-    return np.asarray(sample.namespace.to_numpy(errors * errors).mean(axis=1))
+    squares = sample.namespace.to_numpy(errors * errors).mean(axis=1)
+    sums = np.bincount(sample.outside_groups, weights=squares * sample.outside_weights)
+    return np.asarray(sums * (len(sums) / sample.outside_weights.sum()))

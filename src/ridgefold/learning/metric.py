@@ -1,48 +1,66 @@
-"""Learn one length scale a column for one family of kernels."""
+"""Learn the metric and the shape of a kernel: scales, family and transforms of columns."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ridgefold.errors import InvalidInputError
-from ridgefold.kernels import Laplacian
+from ridgefold.kernels import Kernel, Laplacian
 from ridgefold.kernels.distances import DistanceKernel
-from ridgefold.learning.descent import Descent, Point, Step, descend
-from ridgefold.learning.families import family_of
+from ridgefold.kernels.warped import Warped
+from ridgefold.learning.contestant import Contestant
+from ridgefold.learning.descent import Step
+from ridgefold.learning.families import FAMILIES, family_of, with_scales
 from ridgefold.learning.sample import Sample, draw_sample
+from ridgefold.learning.transforms import (
+    TRANSFORMS,
+    Transforms,
+    choose_transforms,
+    transformed,
+)
 from ridgefold.linalg import Array, namespace_of
 
+AUTO = "auto"
 MAX_ROWS = 2000
 """Rows that a metric is learned from by default: a step costs about n³ operations."""
-_STAGES = ((500, 40), (1000, 20), (math.inf, 15))
-"""Rows and most steps of every stage: most of the way is gone where steps are cheap."""
-_ISOTROPIC_STEPS = 15
-_LARGEST_SCALE = 1e6
-"""Scale of a column that never varies, in its own units or those of its value."""
+_STAGES = ((500, 40, 4), (1000, 20, 2), (math.inf, 15, 1))
+"""Rows and most steps of every stage, and how many families go on after it. Most of the way is
+gone on few rows, where steps are cheap."""
 
 
 @dataclass(frozen=True)
 class LearnedMetric:
     """A kernel with learned length scales, and how they were found."""
 
-    kernel: DistanceKernel
-    """With one length scale a column."""
+    kernel: Kernel
+    """On rows as they were given: a kernel of distances, within `Warped` if columns were
+    transformed."""
     alpha: float
     """The ridge that belongs to it on the rows it was learned from."""
+    family: str
+    length_scales: np.ndarray
+    """One a column, after its transform."""
+    relevance: np.ndarray
+    """The share of every column in the mean (squared, for Euclidean families) distance between
+    two rows; they add up to one."""
+    transforms: tuple[str, ...] | None
+    """The name of every column's transform; None if there are none."""
     isotropic: bool
-    """True if learned scales were not better on rows outside the criterion: then the scales
-    differ by the columns' spreads alone."""
+    """True if learned scales were not better on rows outside the criterion, or not asked for:
+    then the scales differ by the columns' spreads alone."""
     error: float
     """Held-out error inside the criterion."""
     outside_error: float
     """Mean squared error on rows outside it (inside, where there are too few rows)."""
     isotropic_error: float
     """The same for the best isotropic kernel of the family."""
+    families: Mapping[str, float]
+    """Every family that was tried, and its error over all rows of the last stage it reached."""
     rows: int
     """Number of rows inside the criterion."""
     history: tuple[Step, ...]
@@ -53,9 +71,11 @@ def learn_metric(
     y: Array,
     family: Any = "matern12",
     *,
+    learn_scales: bool = True,
+    preprocess: str | None = None,
     weights: Array | None = None,
     bias: bool = True,
-    folds: Sequence[np.ndarray] | int | None = None,
+    folds: Sequence[np.ndarray] | int | None = 5,
     max_rows: int = MAX_ROWS,
     random_state: int = 0,
 ) -> LearnedMetric:
@@ -66,11 +86,16 @@ def learn_metric(
     X : array of shape (n, d)
         NumPy or torch; dense.
     y : array of shape (n,) or (n, t)
-    family : str or kernel
-        A name of `FAMILIES`, or a kernel of distances whose scales are replaced.
+    family : str, kernel or list of them
+        A name of `FAMILIES`, a kernel of distances whose scales are replaced, "auto" for the
+        best of all families, or a list to choose from.
+    learn_scales : bool, default=True
+        False: one scale for all columns (in units of their spreads).
+    preprocess : None, "standardise", "quantile", "signed_log" or "auto"
+        Transform of all columns, or the best one for every column.
     weights : array of shape (n,), optional
     bias : bool, default=True
-    folds : None, int or sequence of index arrays
+    folds : None, int or sequence of index arrays, default=5
         Leave-one-out, a number of random folds, or disjoint test sets.
     max_rows : int
         The metric is learned on a random subset of at most this many rows; up to 2,000 others
@@ -91,6 +116,12 @@ def learn_metric(
         raise InvalidInputError(f"max_rows must be a whole number >= 2, got {max_rows!r}")
     if isinstance(folds, int) and folds < 2:
         raise InvalidInputError(f"folds must be at least 2, got {folds}")
+    if preprocess is not None and preprocess != AUTO and preprocess not in TRANSFORMS:
+        raise InvalidInputError(
+            f"preprocess must be None, {AUTO!r} or one of {', '.join(TRANSFORMS)}, got "
+            f"{preprocess!r}"
+        )
+    contenders = families_of(family)
     targets = y[:, None] if y.ndim == 1 else y
     sample = draw_sample(
         X,
@@ -101,125 +132,87 @@ def learn_metric(
         bias=bias,
         random=np.random.default_rng(random_state),
     )
-    return learn_from(sample, family)
+    if preprocess is None:
+        return _contest(sample, contenders, learn=learn_scales)
+    rows = int(_STAGES[0][0])
+    found = []
+    for choice in choose_transforms(sample, preprocess, contenders, rows=rows, learn=learn_scales):
+        part = transformed(sample, choice.warps)
+        found.append(_contest(part, contenders, learn=learn_scales, transforms=choice))
+    return min(found, key=lambda metric: next(iter(metric.families.values())))
 
 
-def learn_from(sample: Sample, family: Any) -> LearnedMetric:
-    """The stages: an isotropic kernel, two starts on few rows, then the better on more rows."""
-    name = family if isinstance(family, str) else type(family).__name__
-    shape = family_of(family)
-    spread = column_spreads(sample)
-    first = sample.first(int(_STAGES[0][0]))
-    isotropic = _isotropic(first, shape, spread, name)
-    history = list(isotropic.steps)
-    if int(sample.outside_X.shape[0]) == 0 or sample.X.shape[1] == 1:
-        return _as_metric(isotropic, isotropic, sample, history)
-    descents = []
-    for start in (isotropic.point, by_column(first, isotropic.point)):
-        found = descend(first, shape, spread, start, name=name, max_steps=_STAGES[0][1])
-        if found is not None:
-            descents.append(found)
-            history += found.steps
-    best = min(descents, key=lambda each: each.outside_error, default=isotropic)
-    for size, steps in _STAGES[1:]:
-        if len(first) == len(sample):
+def families_of(family: Any) -> dict[str, DistanceKernel]:
+    """The families to choose from, by name."""
+    if isinstance(family, str) and family == AUTO:
+        return dict(FAMILIES)
+    if isinstance(family, (list, tuple)):
+        if not family:
+            raise InvalidInputError("family is an empty list: give at least one family")
+        return {name: each for one in family for name, each in families_of(one).items()}
+    return {family if isinstance(family, str) else repr(family): family_of(family)}
+
+
+def _contest(
+    sample: Sample,
+    families: Mapping[str, DistanceKernel],
+    *,
+    learn: bool,
+    transforms: Transforms | None = None,
+) -> LearnedMetric:
+    """The best family; those that fall back are not followed further.
+
+    In every stage all families see the same rows and folds, and may take as many steps.
+    """
+    running = [Contestant(name, f, sample, learn=learn) for name, f in families.items()]
+    out: list[Contestant] = []
+    done = 0
+    for size, steps, kept in _STAGES:
+        part = sample.first(int(min(size, len(sample))))
+        if len(part) == done:
             break
-        first = sample.first(int(min(size, len(sample))))
-        best = descend(first, shape, spread, best.point, name=name, max_steps=steps) or best
-        history += best.steps
-        isotropic = (
-            descend(first, shape, spread, isotropic.point, name=name, tied=True, max_steps=6)
-            or isotropic
-        )
-    return _as_metric(best, isotropic, sample, history)
+        for each in running:
+            if done == 0:
+                each.start(part, steps)
+            else:
+                each.advance(part, steps)
+        done = len(part)
+        running.sort(key=lambda each: each.leading.pooled_error)
+        running, out = running[:kept], running[kept:] + out
+    winner = running[0]
+    if winner.learned is not None and winner.isotropic.rows < done:
+        winner.advance_isotropic(sample)
+    return _as_metric([*running, *out], sample, transforms)
 
 
 def _as_metric(
-    best: Descent, isotropic: Descent, sample: Sample, history: list[Step]
+    contestants: list[Contestant], sample: Sample, transforms: Transforms | None
 ) -> LearnedMetric:
-    learned = best is not isotropic and clearly_better(
-        best.outside_residuals, isotropic.outside_residuals
-    )
-    chosen = best if learned else isotropic
+    winner = contestants[0]
+    best = winner.best
+    # Three digits: no more mean anything, and runs that differ by rounding give the same.
+    scales = np.asarray([float(f"{scale:.2e}") for scale in np.asarray(best.kernel.length_scale)])
+    kernel = with_scales(best.kernel, scales)
     return LearnedMetric(
-        chosen.kernel,
-        chosen.alpha,
-        not learned,
-        chosen.error,
-        chosen.outside_error,
-        isotropic.outside_error,
-        len(sample),
-        tuple(history),
+        kernel=kernel if transforms is None else Warped(kernel, transforms.warps),
+        alpha=float(f"{best.alpha:.2e}"),
+        family=winner.name,
+        length_scales=scales,
+        relevance=_relevance(winner, scales),
+        transforms=None if transforms is None else transforms.names,
+        isotropic=best is winner.isotropic,
+        error=best.error,
+        outside_error=best.outside_error,
+        isotropic_error=winner.isotropic.outside_error,
+        families={each.name: each.leading.pooled_error for each in contestants},
+        rows=len(sample),
+        history=tuple(step for each in contestants for step in each.history),
     )
 
 
-def clearly_better(candidate: np.ndarray, reference: np.ndarray) -> bool:
-    """Whether squared residuals are smaller by more than a standard error of their difference.
-
-    The candidate was stopped where these very rows liked it best; one standard error is what
-    that may have been worth.
-    """
-    gain = reference - candidate
-    return bool(gain.mean() > gain.std() / math.sqrt(len(gain)))
-
-
-def column_spreads(sample: Sample) -> np.ndarray:
-    """Standard deviation of every column; a huge number for columns that never vary.
-
-    So a constant column gets a scale that makes it irrelevant, whatever new rows hold in it.
-    """
-    X = np.asarray(sample.namespace.to_numpy(sample.X))
-    middle, spread = X.mean(axis=0), X.std(axis=0)
-    size = np.maximum(np.abs(middle), 1.0)
-    return np.asarray(np.where(spread > 1e-12 * size, spread, _LARGEST_SCALE * size))
-
-
-def _isotropic(sample: Sample, family: DistanceKernel, spread: np.ndarray, name: str) -> Descent:
-    """The best common scale, from starts around the typical distance between rows."""
-    d = int(sample.X.shape[1])
-    typical = math.log(d) if isinstance(family, Laplacian) else 0.5 * math.log(d)
-    found = []
-    for shift in (0.0, 1.5):
-        start = Point(np.full(d, typical + shift), math.log(0.1))
-        one = descend(
-            sample, family, spread, start, name=name, tied=True, max_steps=_ISOTROPIC_STEPS
-        )
-        if one is not None:
-            found.append(one)
-    if not found:
-        raise InvalidInputError(
-            "no isotropic kernel has a finite held-out error on these rows: check that X and y "
-            "are finite and of moderate size"
-        )
-    best = min(found, key=lambda one: one.outside_error)
-    return replace(best, steps=tuple(step for one in found for step in one.steps))
-
-
-def by_column(sample: Sample, isotropic: Point) -> Point:
-    """A start that trusts every column by what it says of the targets on its own.
-
-    The share of variance that the means of y in ten bins of a column explain, less what chance
-    gives, moves the column's scale by up to a factor of four either way.
-    """
-    X = np.asarray(sample.namespace.to_numpy(sample.X))
-    y = np.asarray(sample.namespace.to_numpy(sample.y))
-    shares = np.asarray([_explained(X[:, j], y) for j in range(X.shape[1])])
-    shares = np.maximum(shares, 1e-3)
-    move = -0.5 * np.log(shares / np.exp(np.mean(np.log(shares))))
-    return Point(
-        isotropic.log_scales + np.clip(move, -math.log(4), math.log(4)), isotropic.log_alpha
-    )
-
-
-def _explained(x: np.ndarray, y: np.ndarray, bins: int = 10) -> float:
-    edges = np.unique(np.quantile(x, np.linspace(0, 1, bins + 1)[1:-1]))
-    which = np.searchsorted(edges, x, side="right")
-    counts = np.bincount(which, minlength=len(edges) + 1)
-    total = float(np.sum((y - y.mean(axis=0)) ** 2))
-    if total == 0.0:
-        return 0.0
-    explained = 0.0
-    for column in (y - y.mean(axis=0)).T:
-        sums = np.bincount(which, weights=column, minlength=len(edges) + 1)
-        explained += float(np.sum(sums[counts > 0] ** 2 / counts[counts > 0]))
-    return explained / total - len(edges) / len(x)
+def _relevance(winner: Contestant, scales: np.ndarray) -> np.ndarray:
+    """Shares in the mean distance: ∝ s_j/ℓ_j for Manhattan distances, its square for others."""
+    shares = winner.spread / scales
+    if not isinstance(winner.family, Laplacian):
+        shares = shares**2
+    return np.asarray(shares / shares.sum())

@@ -10,7 +10,7 @@ import numpy as np
 from ridgefold.linalg import Array, Namespace, namespace_of
 
 FEWEST_ROWS = 40
-"""With fewer rows no scales are learned: there is nothing left to check them on."""
+"""With fewer different rows no scales are learned: there is nothing left to check them on."""
 OUTSIDE_SHARE = 0.2
 MOST_OUTSIDE = 2000
 
@@ -27,6 +27,11 @@ class Sample:
     """The fold that tests each row; None for leave-one-out."""
     outside_X: Array
     outside_y: Array
+    outside_weights: np.ndarray
+    outside_groups: np.ndarray
+    """Which outside rows are the same, numbered from zero."""
+    distinct: int
+    """Different rows inside."""
     bias: bool
     """Whether the models have one."""
 
@@ -39,6 +44,7 @@ class Sample:
             return self
         return replace(
             self,
+            distinct=max(2, round(self.distinct * count / len(self))),
             X=self.X[:count, ...],
             y=self.y[:count, ...],
             weights=None if self.weights is None else self.weights[:count],
@@ -48,6 +54,14 @@ class Sample:
     def with_columns(self, X: Array, outside_X: Array) -> Sample:
         """The same rows with other columns."""
         return replace(self, X=X, outside_X=outside_X)
+
+    @property
+    def shares(self) -> np.ndarray:
+        """Weights of the rows inside, as NumPy; they add up to one."""
+        if self.weights is None:
+            return np.full(len(self), 1.0 / len(self))
+        weights = np.asarray(self.namespace.to_numpy(self.weights))
+        return np.asarray(weights / weights.sum())
 
     @property
     def folds(self) -> list[np.ndarray] | None:
@@ -72,36 +86,57 @@ def draw_sample(
     """Rows to learn from: at most `max_rows`, the same for the same generator.
 
     `folds` holds test sets among the rows of X, a number of random folds, or None for
-    leave-one-out.
-    Rows of weight zero take no part. With fewer than `FEWEST_ROWS` rows all are inside.
+    leave-one-out. Rows of weight zero take no part. Rows that are the same go inside or outside
+    together, and into the same random fold: a model must not be judged on what it has seen, and
+    repeating a row must do what a weight does. With fewer than `FEWEST_ROWS` all are inside.
     """
     namespace = namespace_of(X)
     n = int(X.shape[0])
-    usable = np.arange(n)
-    if weights is not None:
-        usable = np.flatnonzero(namespace.to_numpy(weights) > 0)
-    order = random.permutation(usable)
+    double = namespace.double()
+    X, y = namespace.astype(X, double), namespace.astype(y, double)
+    counts = np.ones(n) if weights is None else np.asarray(namespace.to_numpy(weights))
+    usable = np.flatnonzero(counts > 0)
+    groups = _groups(namespace.to_numpy(X)[usable], namespace.to_numpy(y)[usable])
+    distinct = int(groups.max()) + 1
+    place = random.permutation(distinct)[groups]
     outside = 0
-    if len(order) >= FEWEST_ROWS:
-        outside = min(MOST_OUTSIDE, max(int(OUTSIDE_SHARE * len(order)), len(order) - max_rows))
-    kept, rest = order[outside:][:max_rows], order[:outside]
+    if distinct >= FEWEST_ROWS:
+        outside = min(MOST_OUTSIDE, max(int(OUTSIDE_SHARE * distinct), distinct - max_rows))
+    order = np.argsort(place, kind="stable")
+    cut = int(np.sum(place < outside))
+    rest, inside = order[:cut], order[cut:][:max_rows]
+    kept = usable[inside]
     labels = None
     if isinstance(folds, int):
-        labels = np.arange(len(kept)) % folds
+        labels = place[inside] % folds
     elif folds is not None:
         every = np.full(n, -1)
         for k, rows in enumerate(folds):
             every[rows] = k
         labels = every[kept]
-    double = namespace.double()
-    X, y = namespace.astype(X, double), namespace.astype(y, double)
     return Sample(
         namespace,
         namespace.take_rows(X, kept),
         namespace.take_rows(y, kept),
         None if weights is None else namespace.take_rows(namespace.astype(weights, double), kept),
         labels,
-        namespace.take_rows(X, rest),
-        namespace.take_rows(y, rest),
+        namespace.take_rows(X, usable[rest]),
+        namespace.take_rows(y, usable[rest]),
+        counts[usable[rest]],
+        place[rest],
+        len(np.unique(place[inside])),
         bias,
     )
+
+
+def _groups(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Numbers from zero, the same for rows that are the same, whatever their order.
+
+    Rows are compared by a sum of their bits modulo 2⁶⁴ with fixed odd factors.
+    """
+    columns = np.column_stack([X, y]) + 0.0  # −0 and 0 are the same
+    factors = np.random.default_rng(0).integers(1, 2**63, columns.shape[1], dtype=np.uint64)
+    bits = np.ascontiguousarray(columns, dtype=np.float64).view(np.uint64)
+    bits ^= bits >> np.uint64(29)
+    code = (bits * (factors * np.uint64(2) + np.uint64(1))).sum(axis=1, dtype=np.uint64)
+    return np.asarray(np.unique(code, return_inverse=True)[1].ravel())

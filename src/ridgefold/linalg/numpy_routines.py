@@ -46,7 +46,7 @@ class NumpyNamespace(Namespace):
         a[rows, rows] = values
 
     def fill_upper_in_place(self, a: Array) -> None:
-        n, step = a.shape[0], 512
+        n, step = a.shape[0], 128
         for start in range(0, n, step):
             stop = min(start + step, n)
             a[start:stop, stop:] = a[stop:, start:stop].T
@@ -83,16 +83,16 @@ class NumpyNamespace(Namespace):
         out[...] = cdist(a, b, "cityblock")
 
     def contract_manhattan(self, weights: Array, a: Array, b: Array) -> Array:
-        # No product form: three passes a column over a block that stays in the cache.
+        # There is no product form, but with |a − b| = 2·max(a, b) − a − b two passes a column over
+        # a block that stays in the cache will do.
         columns_a, columns_b = np.ascontiguousarray(a.T), np.ascontiguousarray(b.T)
-        out = np.zeros(a.shape[1], dtype=a.dtype)
-        for rows in row_blocks(a.shape[0], b.shape[0] * a.itemsize, CACHE_BYTES // 2):
+        out = -(columns_a @ weights.sum(axis=1) + columns_b @ weights.sum(axis=0))
+        for rows in row_blocks(a.shape[0], b.shape[0] * a.itemsize, CACHE_BYTES // 4):
             block = np.ascontiguousarray(weights[rows])
-            difference = np.empty_like(block)
+            larger = np.empty_like(block)
             for k, (left, right) in enumerate(zip(columns_a, columns_b, strict=True)):
-                np.subtract(left[rows, None], right[None, :], out=difference)
-                np.abs(difference, out=difference)
-                out[k] += np.vdot(block, difference)
+                np.maximum(left[rows, None], right[None, :], out=larger)
+                out[k] += 2.0 * np.vdot(block, larger)
         return out
 
     def gram_of_rows(self, a: Array) -> Array:

@@ -1,0 +1,135 @@
+"""Candidates of the search from a learned metric instead of a grid of widths."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.utils import check_random_state
+
+from ridgefold.crossval import Folds
+from ridgefold.errors import InvalidInputError, UnsupportedInputError
+from ridgefold.estimators.grids import Candidate, KernelGrid
+from ridgefold.estimators.validation import TrainingData, as_ridgefold_errors
+from ridgefold.kernels import NAMED_KERNELS, Kernel, KernelSettings, Warped, resolve_kernel
+from ridgefold.kernels.distances import DistanceKernel
+from ridgefold.learning import FAMILIES, LearnedMetric, learn_metric
+from ridgefold.linalg import Array
+
+AUTO = "auto"
+_MANY_ROWS = 3000
+"""Beyond so many rows the final search keeps to the learned scales and tries fewer ridges: what
+one more kernel costs grows with the third power of the rows, what it gains does not."""
+_FACTORS = tuple(2.0**step for step in (-0.5, 0.0, 0.5))
+_ISOTROPIC_FACTORS = tuple(2.0**step for step in (-1.0, -0.5, 0.0, 0.5, 1.0))
+_FEW_ALPHAS = 10.0 ** np.arange(-1.0, 1.01, 0.5)
+_ALPHAS = 10.0 ** np.linspace(-2.0, 1.0, 10)
+
+
+@dataclass(frozen=True)
+class LearnedGrid:
+    """What the final search tries, and the metric that it came from."""
+
+    metric: LearnedMetric
+    grid: KernelGrid
+    alphas: np.ndarray
+
+
+def check_learning(model: Any) -> bool:
+    """Whether the model has anything to learn beyond a grid; a typed error if it cannot."""
+    if not isinstance(model.learn_scales, (bool, np.bool_)):
+        raise InvalidInputError(f"learn_scales must be True or False, got {model.learn_scales!r}")
+    automatic = isinstance(model.kernel, str) and model.kernel == AUTO
+    if not (model.learn_scales or automatic or model.preprocess is not None):
+        return False
+    for name in ("gamma", "length_scale"):
+        if getattr(model, name) is not None:
+            raise InvalidInputError(
+                f"{name}={getattr(model, name)!r} cannot be given with learn_scales=True, "
+                f'kernel="auto" or preprocess: the length scales are found, leave {name} out'
+            )
+    rows = model.learning_rows
+    if isinstance(rows, bool) or not isinstance(rows, (int, np.integer)) or rows < 2:
+        raise InvalidInputError(f"learning_rows must be a whole number >= 2, got {rows!r}")
+    return True
+
+
+def learned_grid(model: Any, data: TrainingData, targets: Array, folds: Folds) -> LearnedGrid:
+    """Learn from (a subset of) the rows, then lay a small grid around what was found."""
+    if scipy.sparse.issparse(data.X):
+        raise UnsupportedInputError(
+            'learn_scales, kernel="auto" and preprocess cannot take sparse X: pass X.toarray()'
+        )
+    with as_ridgefold_errors("random_state must be a whole number, a RandomState or None"):
+        seed = int(check_random_state(model.random_state).randint(2**31 - 1))
+    metric = learn_metric(
+        data.X,
+        targets,
+        _families(model.kernel, model.kernel_params),
+        learn_scales=bool(model.learn_scales),
+        preprocess=model.preprocess,
+        weights=data.weights,
+        bias=bool(model.fit_intercept),
+        folds=_folds_to_learn_from(folds),
+        max_rows=int(model.learning_rows),
+        random_state=seed,
+    )
+    many = int(data.X.shape[0]) > _MANY_ROWS
+    factors = _ISOTROPIC_FACTORS if metric.isotropic else ((1.0,) if many else _FACTORS)
+    candidates = tuple(
+        Candidate(
+            _multiplied(metric.kernel, factor), {"kernel": metric.family, "scale_factor": factor}
+        )
+        for factor in factors
+    )
+    alphas = metric.alpha * (_FEW_ALPHAS if many else _ALPHAS)
+    return LearnedGrid(metric, KernelGrid(candidates, widths_from_data=False), alphas)
+
+
+def _families(kernel: Any, parameters: Mapping[str, Any] | None) -> Any:
+    """What `kernel` stands for, as something that `learn_metric` takes."""
+    if isinstance(kernel, (list, tuple)):
+        return [_families(each, parameters) for each in kernel]
+    named = isinstance(kernel, str) and kernel in NAMED_KERNELS
+    if not named or (kernel in FAMILIES and not parameters):
+        return kernel
+    resolved = resolve_kernel(kernel, KernelSettings(parameters=parameters), 1)
+    if not isinstance(resolved, DistanceKernel):
+        raise InvalidInputError(
+            f"kernel={kernel!r} has no length scales to learn: use one of "
+            f'{", ".join(FAMILIES)}, "matern", a kernel object of these, or "auto"'
+        )
+    return resolved
+
+
+def _folds_to_learn_from(folds: Folds) -> list[np.ndarray] | int | None:
+    """The test sets of the search where the criterion can use them.
+
+    Folds that overlap, or that train on less than all other rows (time series), have no short
+    formula; the metric is then learned by five random folds, and the search that follows keeps
+    to the folds it was given.
+    """
+    if folds.leave_one_out:
+        return None
+    if folds.complement and folds.disjoint:
+        return list(folds.test)
+    return 5
+
+
+def _multiplied(kernel: Kernel, factor: float) -> Kernel:
+    """The kernel with all its length scales multiplied."""
+    if isinstance(kernel, Warped):
+        return Warped(_multiplied(kernel.kernel, factor), kernel.columns)
+    assert isinstance(kernel, DistanceKernel)
+    scales = np.asarray(kernel.length_scale) * factor
+    return replace(kernel, length_scale=tuple(scales.tolist()))
+
+
+def length_scales_of(kernel: Kernel | str) -> np.ndarray:
+    """One length scale a column, after its transform."""
+    inner = kernel.kernel if isinstance(kernel, Warped) else kernel
+    assert isinstance(inner, DistanceKernel)
+    return np.asarray(inner.length_scale, dtype=np.float64)

@@ -1,0 +1,175 @@
+"""Estimators that learn their metric, their family and transforms of columns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse
+import torch
+from sklearn.model_selection import KFold, TimeSeriesSplit
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from ridgefold import KernelRidgeCV, LSSVMClassifierCV, LSSVMRegressorCV
+from ridgefold.errors import InvalidInputError, UnsupportedInputError
+from ridgefold.kernels import Laplacian, Matern, Warped
+
+
+def rows_and_targets(n: int = 240, d: int = 8):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d)) + 3.0
+    y = np.sin(2 * X[:, 1]) * (X[:, 2] - 3.0) + 10.0
+    return X, y + 0.05 * rng.normal(size=n)
+
+
+def test_learned_scales_beat_one_scale_and_name_the_columns():
+    X, y = rows_and_targets(400)
+    plain = LSSVMRegressorCV().fit(X[:240], y[:240])
+    learned = LSSVMRegressorCV(learn_scales=True).fit(X[:240], y[:240])
+    assert learned.score(X[240:], y[240:]) > 0.95
+    assert plain.score(X[240:], y[240:]) < 0.9
+    assert set(np.argsort(-learned.feature_relevance_)[:2]) == {1, 2}
+    assert learned.feature_relevance_.sum() == pytest.approx(1.0)
+    assert learned.length_scales_ == pytest.approx(learned.kernel_.length_scale)
+    assert not learned.metric_.isotropic
+    assert learned.best_params_["kernel"] == "rbf"
+
+
+def test_held_out_predictions_are_those_of_the_learned_kernel():
+    X, y = rows_and_targets(90, 3)
+    model = LSSVMRegressorCV(learn_scales=True, cv=KFold(3)).fit(X, y)
+    fixed = LSSVMRegressorCV([model.alpha_], kernel=model.kernel_, cv=KFold(3)).fit(X, y)
+    np.testing.assert_allclose(model.held_out_predictions_, fixed.held_out_predictions_)
+    np.testing.assert_allclose(model.predict(X), fixed.predict(X))
+
+
+def test_automatic_family_finds_the_rough_one():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (300, 2))
+    y = np.sign(X[:, 0]) + np.abs(np.round(3 * X[:, 1])) + 0.02 * rng.normal(size=300)
+    model = LSSVMRegressorCV(kernel="auto", learn_scales=True, cv=4).fit(X, y)
+    assert model.metric_.family in ("laplacian", "matern12")
+    assert len(model.metric_.families) == 6
+    errors = list(model.metric_.families.values())
+    assert errors[0] == min(errors)
+    isotropic = LSSVMRegressorCV(kernel=["rbf", "laplacian"], preprocess="standardise").fit(X, y)
+    assert isotropic.metric_.isotropic
+    assert isotropic.metric_.family == "laplacian"
+
+
+def test_transforms_straighten_heavy_tails():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(500, 2))
+    X = np.column_stack([np.exp(3 * Z[:, 0]), Z[:, 1]])
+    y = np.sin(2 * Z[:, 0]) + 0.3 * Z[:, 1] + 0.05 * rng.normal(size=500)
+    scores = {
+        preprocess: KernelRidgeCV(learn_scales=True, preprocess=preprocess, fit_intercept=True)
+        .fit(X[:250], y[:250])
+        .score(X[250:], y[250:])
+        for preprocess in (None, "auto", "quantile", "signed_log", "standardise")
+    }
+    assert scores["auto"] > 0.95
+    assert scores["standardise"] < 0.9
+    assert scores[None] < 0.9
+    assert min(scores["quantile"], scores["signed_log"]) > scores["standardise"]
+
+
+def test_transforms_are_a_part_of_the_kernel():
+    X, y = rows_and_targets(100, 5)
+    model = LSSVMRegressorCV(learn_scales=True, preprocess="auto").fit(X, y)
+    assert isinstance(model.kernel_, Warped)
+    assert len(model.metric_.transforms) == 5
+    small = model.compress(100)
+    np.testing.assert_allclose(small.predict(X), model.predict(X), atol=1e-6)
+
+
+def test_classes_are_learned_from_their_labels():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 6))
+    labels = np.asarray(["a", "b", "c"])[np.digitize(X[:, 2] * X[:, 3], [-0.3, 0.3])]
+    model = LSSVMClassifierCV(learn_scales=True, kernel="matern12").fit(X[:250], labels[:250])
+    assert model.score(X[250:], labels[250:]) > 0.75
+    assert set(np.argsort(-model.feature_relevance_)[:2]) == {2, 3}
+    assert model.best_score_ > 0.75
+
+
+def test_several_targets_weights_and_torch_agree_with_numpy():
+    X, y = rows_and_targets(100, 5)
+    Y, weights = np.column_stack([y, X[:, 0] ** 2]), np.linspace(0.5, 2.0, 100)
+    settings = {"learn_scales": True, "preprocess": "quantile", "kernel": Matern(nu=1.5)}
+    model = KernelRidgeCV(**settings).fit(X, Y, sample_weight=weights)
+    other = KernelRidgeCV(**settings).fit(
+        torch.from_numpy(X), torch.from_numpy(Y), sample_weight=torch.from_numpy(weights)
+    )
+    found = other.predict(torch.from_numpy(X))
+    assert isinstance(found, torch.Tensor)
+    np.testing.assert_allclose(found.numpy(), model.predict(X), rtol=0, atol=1e-2)
+    np.testing.assert_allclose(other.length_scales_, model.length_scales_, rtol=1e-2)
+
+
+def test_the_same_state_gives_the_same_model():
+    X, y = rows_and_targets(150, 4)
+    first, second, other = (
+        LSSVMRegressorCV(learn_scales=True, learning_rows=80, random_state=state).fit(X, y)
+        for state in (1, 1, 2)
+    )
+    assert first.kernel_ == second.kernel_
+    assert first.kernel_ != other.kernel_
+    assert first.metric_.rows == 80
+
+
+@pytest.mark.parametrize("cv", ["loo", TimeSeriesSplit(3), KFold(4, shuffle=True, random_state=0)])
+def test_any_folds_will_do(cv):
+    X, y = rows_and_targets(100, 4)
+    model = LSSVMRegressorCV(
+        learn_scales=True, cv=cv, scoring="neg_mean_absolute_error" if cv != "loo" else None
+    ).fit(X, y)
+    assert model.score(X, y) > 0.9
+
+
+def test_nothing_learned_is_left_after_a_plain_fit():
+    X, y = rows_and_targets(80, 3)
+    model = LSSVMRegressorCV(learn_scales=True).fit(X, y)
+    model.set_params(learn_scales=False).fit(X, y)
+    assert not hasattr(model, "metric_")
+    assert not hasattr(model, "length_scales_")
+
+
+def test_bad_settings_are_named():
+    X, y = rows_and_targets(60, 3)
+    for settings, message in (
+        ({"learn_scales": "yes"}, "learn_scales must be True or False"),
+        ({"learn_scales": True, "gamma": 0.1}, "leave gamma out"),
+        ({"kernel": "auto", "length_scale": [1.0, 2.0]}, "leave length_scale out"),
+        ({"learn_scales": True, "kernel": "linear"}, "has no length scales to learn"),
+        ({"learn_scales": True, "kernel": "gaussian"}, "family must be one of"),
+        ({"preprocess": "log"}, "preprocess must be None"),
+        ({"learn_scales": True, "learning_rows": 1}, "learning_rows must be"),
+        ({"learn_scales": True, "random_state": "x"}, "random_state must be"),
+        ({"learn_scales": True, "kernel": []}, "empty list"),
+    ):
+        with pytest.raises(InvalidInputError, match=message):
+            LSSVMRegressorCV(**settings).fit(X, y)
+    with pytest.raises(InvalidInputError, match="family must be one of"):
+        LSSVMRegressorCV(learn_scales=True, kernel="precomputed").fit(np.eye(60), y)
+    with pytest.raises(UnsupportedInputError, match="sparse X"):
+        LSSVMRegressorCV(learn_scales=True).fit(scipy.sparse.csr_array(X), y)
+
+
+# The checks fit what is ill-conditioned on purpose; that the library says so is no failure.
+@pytest.mark.filterwarnings("default::ridgefold.errors.ConditionWarning")
+@parametrize_with_checks([KernelRidgeCV([0.1, 1.0], learn_scales=True, cv=3, learning_rows=60)])
+def test_estimator_keeps_the_conventions(estimator, check):
+    check(estimator)
+
+
+OTHERS = [
+    LSSVMRegressorCV([0.1, 1.0], kernel=Laplacian(), learn_scales=True, preprocess="auto", cv=3),
+    LSSVMClassifierCV([0.1, 1.0], kernel="auto", learn_scales=True, cv=2, learning_rows=60),
+]
+
+
+@pytest.mark.full
+@pytest.mark.filterwarnings("default::ridgefold.errors.ConditionWarning")
+@parametrize_with_checks(OTHERS)
+def test_other_estimators_keep_the_conventions(estimator, check):
+    check(estimator)
