@@ -9,7 +9,7 @@ import torch
 from sklearn.model_selection import KFold, TimeSeriesSplit
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ridgefold import KernelRidgeCV, LSSVMClassifierCV, LSSVMRegressorCV
+from ridgefold import KernelRidgeCV, LSSVMClassifierCV, LSSVMRegressorCV, load
 from ridgefold.errors import InvalidInputError, UnsupportedInputError
 from ridgefold.kernels import Laplacian, Matern, Warped
 
@@ -80,6 +80,18 @@ def test_transforms_are_a_part_of_the_kernel():
     assert len(model.metric_.transforms) == 5
     small = model.compress(100)
     np.testing.assert_allclose(small.predict(X), model.predict(X), atol=1e-6)
+
+
+def test_what_was_learned_is_kept_in_model_files(tmp_path):
+    X, y = rows_and_targets(80, 4)
+    model = LSSVMRegressorCV(learn_scales=True, preprocess="auto").fit(X, y)
+    model.save(tmp_path / "m.ridgefold")
+    loaded = load(tmp_path / "m.ridgefold")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    np.testing.assert_array_equal(loaded.length_scales_, model.length_scales_)
+    np.testing.assert_array_equal(loaded.feature_relevance_, model.feature_relevance_)
+    assert loaded.metric_.history == model.metric_.history
+    assert loaded.kernel_ == model.kernel_
 
 
 def test_classes_are_learned_from_their_labels():

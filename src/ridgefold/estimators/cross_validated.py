@@ -19,19 +19,14 @@ from ridgefold.estimators.grids import (
     kernel_grid,
 )
 from ridgefold.estimators.held_out import by_row
-from ridgefold.estimators.learned import (
-    LearnedGrid,
-    check_learning,
-    learned_grid,
-    length_scales_of,
-)
+from ridgefold.estimators.learned import check_learning, learned_grid, length_scales_of
 from ridgefold.estimators.progress import progress_bar
 from ridgefold.estimators.scoring import Truth, scoring_of
 from ridgefold.estimators.search import Choice, GridSearch, Settings, results_table
 from ridgefold.estimators.validation import TrainingData
 from ridgefold.kernels import Kernel, KernelGram, PrecomputedGram
 from ridgefold.linalg import Array
-from ridgefold.records import Plan, RunRecord
+from ridgefold.records import LearnedMetric, Plan, RunRecord
 from ridgefold.storage.annotations import check_fields
 
 _SEARCH = {
@@ -111,7 +106,7 @@ class CrossValidatedModel(KernelModel):
             choice = search.run(grid, alphas, not given, progress)
         self._fit_choice(data, targets, gram_of(choice.candidate), choice, folds)
         self._set_choice(choice, folds, alpha_per_target)
-        self._set_learned(learned)
+        self._set_learned(None if learned is None else learned.metric)
         held_out = by_row(folds, choice.predictions)
         self.held_out_predictions_ = (
             held_out
@@ -130,14 +125,14 @@ class CrossValidatedModel(KernelModel):
         """Fit the chosen kernel and alpha to all rows."""
         self._solve_with(data, targets, gram, choice.alphas)
 
-    def _set_learned(self, learned: LearnedGrid | None) -> None:
+    def _set_learned(self, metric: LearnedMetric | None) -> None:
         """What was learned, or nothing left of an earlier fit."""
         for name in ("metric_", "length_scales_", "feature_relevance_"):
             self.__dict__.pop(name, None)
-        if learned is not None:
-            self.metric_ = learned.metric
+        if metric is not None:
+            self.metric_ = metric
             self.length_scales_ = length_scales_of(self.kernel_)
-            self.feature_relevance_ = learned.metric.relevance
+            self.feature_relevance_ = metric.relevance
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -175,6 +170,7 @@ class CrossValidatedModel(KernelModel):
         "search": Mapping[str, Any],
         "cv_plan": Plan,
         "held_out": np.ndarray,
+        "metric": LearnedMetric | None,
     }
 
     def _state(self) -> dict[str, Any]:
@@ -191,6 +187,7 @@ class CrossValidatedModel(KernelModel):
             },
             "cv_plan": self.cv_plan_,
             "held_out": self._held_out_columns(),
+            "metric": getattr(self, "metric_", None),
         }
 
     def _restore(self, state: Mapping[str, Any]) -> None:
@@ -201,6 +198,7 @@ class CrossValidatedModel(KernelModel):
         self.best_score_, self.best_index_ = search["best_score"], search["best_index"]
         self.n_splits_, self.cv_plan_ = search["n_splits"], state["cv_plan"]
         self.cv_results_ = with_params(search["results"])
+        self._set_learned(state["metric"])
         if held_out.ndim != 2 or held_out.shape[1] != self._model.intercept.shape[0]:
             raise ModelFileError("model.state.held_out must have one column a target")
         self._set_held_out(held_out)

@@ -11,7 +11,7 @@ import scipy.sparse
 from sklearn.utils import check_random_state
 
 from ridgefold.crossval import Folds
-from ridgefold.errors import InvalidInputError, UnsupportedInputError
+from ridgefold.errors import InvalidInputError, ModelFileError, UnsupportedInputError
 from ridgefold.estimators.grids import Candidate, KernelGrid
 from ridgefold.estimators.validation import TrainingData, as_ridgefold_errors
 from ridgefold.kernels import NAMED_KERNELS, Kernel, KernelSettings, Warped, resolve_kernel
@@ -131,5 +131,6 @@ def _multiplied(kernel: Kernel, factor: float) -> Kernel:
 def length_scales_of(kernel: Kernel | str) -> np.ndarray:
     """One length scale a column, after its transform."""
     inner = kernel.kernel if isinstance(kernel, Warped) else kernel
-    assert isinstance(inner, DistanceKernel)
+    if not isinstance(inner, DistanceKernel):
+        raise ModelFileError(f"a metric was learned, but {inner!r} has no length scales")
     return np.asarray(inner.length_scale, dtype=np.float64)

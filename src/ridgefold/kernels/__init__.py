@@ -14,7 +14,7 @@ from ridgefold.kernels.resolve import (
 )
 from ridgefold.kernels.sobolev import Sobolev
 from ridgefold.kernels.stationary import RBF, Laplacian, Matern, RationalQuadratic
-from ridgefold.kernels.warped import Quantile, SignedLog, Standardise, Warped
+from ridgefold.kernels.warped import Warped
 from ridgefold.kernels.width_table import WidthTable
 
 __all__ = [
@@ -36,13 +36,10 @@ __all__ = [
     "Polynomial",
     "PrecomputedGram",
     "Product",
-    "Quantile",
     "RationalQuadratic",
     "Scaled",
     "Sigmoid",
-    "SignedLog",
     "Sobolev",
-    "Standardise",
     "Sum",
     "Warped",
     "WeightedGram",

@@ -5,78 +5,50 @@ As a part of the kernel, a transform needs no place in models, files or predicti
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 from ridgefold.errors import InvalidInputError
 from ridgefold.kernels.base import Kernel, Rows, positive
 from ridgefold.linalg import Array, Namespace
+from ridgefold.records import Quantile, SignedLog, Standardise, Warp
 
 
-class Warp(ABC):
-    """A monotone function of one column."""
-
-    @abstractmethod
-    def __call__(self, namespace: Namespace, x: Array) -> Array:
-        """The function at every entry of x."""
-
-
-@dataclass(frozen=True)
-class Standardise(Warp):
-    """(x − centre)/spread."""
-
-    centre: float = 0.0
-    spread: float = 1.0
-
-    def __post_init__(self) -> None:
-        positive("spread", self.spread)
-
-    def __call__(self, namespace: Namespace, x: Array) -> Array:
-        return (x - self.centre) / self.spread
+def warp(namespace: Namespace, function: Warp, x: Array) -> Array:
+    """A function of one column at every entry of x."""
+    xp = namespace.xp
+    if isinstance(function, Standardise):
+        return (x - function.centre) / function.spread
+    if isinstance(function, SignedLog):
+        u = (x - function.centre) / function.unit
+        return xp.sign(u) * xp.log1p(xp.abs(u)) / function.spread
+    knots, values = (namespace.asarray(v, x) for v in (function.knots, function.values))
+    inside = xp.minimum(xp.maximum(x, knots[0]), knots[-1])
+    right = xp.searchsorted(knots[1:-1], inside, side="right") + 1
+    x0, x1 = xp.take(knots, right - 1, axis=0), xp.take(knots, right, axis=0)
+    y0, y1 = xp.take(values, right - 1, axis=0), xp.take(values, right, axis=0)
+    return y0 + (y1 - y0) * ((inside - x0) / (x1 - x0))
 
 
-@dataclass(frozen=True)
-class SignedLog(Warp):
-    """sign(u)·log(1 + |u|)/spread with u = (x − centre)/unit: heavy tails on both sides."""
-
-    centre: float = 0.0
-    unit: float = 1.0
-    spread: float = 1.0
-
-    def __post_init__(self) -> None:
-        positive("unit", self.unit)
-        positive("spread", self.spread)
-
-    def __call__(self, namespace: Namespace, x: Array) -> Array:
-        xp = namespace.xp
-        u = (x - self.centre) / self.unit
-        return xp.sign(u) * xp.log1p(xp.abs(u)) / self.spread
-
-
-@dataclass(frozen=True)
-class Quantile(Warp):
-    """Piecewise linear through (knots, values), constant beyond the ends."""
-
-    knots: tuple[float, ...]
-    values: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        if len(self.knots) != len(self.values) or len(self.knots) < 2:
-            raise InvalidInputError(
-                f"a quantile transform needs as many values as knots, at least two, got "
-                f"{len(self.knots)} knots and {len(self.values)} values"
-            )
-        if any(b <= a for a, b in zip(self.knots, self.knots[1:], strict=False)):
-            raise InvalidInputError("the knots of a quantile transform must increase")
-
-    def __call__(self, namespace: Namespace, x: Array) -> Array:
-        xp = namespace.xp
-        knots, values = (namespace.asarray(v, x) for v in (self.knots, self.values))
-        inside = xp.minimum(xp.maximum(x, knots[0]), knots[-1])
-        right = xp.searchsorted(knots[1:-1], inside, side="right") + 1
-        x0, x1 = xp.take(knots, right - 1, axis=0), xp.take(knots, right, axis=0)
-        y0, y1 = xp.take(values, right - 1, axis=0), xp.take(values, right, axis=0)
-        return y0 + (y1 - y0) * ((inside - x0) / (x1 - x0))
+def _check(function: Any) -> None:
+    if isinstance(function, Standardise):
+        positive("spread", function.spread)
+    elif isinstance(function, SignedLog):
+        positive("unit", function.unit)
+        positive("spread", function.spread)
+    elif not isinstance(function, Quantile):
+        raise InvalidInputError(
+            "columns must hold a Standardise, SignedLog or Quantile for each column, got "
+            f"{function!r}"
+        )
+    elif len(function.knots) != len(function.values) or len(function.knots) < 2:
+        raise InvalidInputError(
+            "a quantile transform needs as many values as knots, at least two, got "
+            f"{len(function.knots)} knots and {len(function.values)} values"
+        )
+    elif any(b <= a for a, b in pairwise(function.knots)):
+        raise InvalidInputError("the knots of a quantile transform must increase")
 
 
 @dataclass(frozen=True)
@@ -97,9 +69,8 @@ class Warped(Kernel):
         if not isinstance(self.kernel, Kernel):
             raise InvalidInputError(f"kernel must be a kernel, got {self.kernel!r}")
         object.__setattr__(self, "columns", tuple(self.columns))
-        wrong = [c for c in self.columns if not isinstance(c, Warp)]
-        if wrong:
-            raise InvalidInputError(f"columns must hold one transform a column, got {wrong[0]!r}")
+        for function in self.columns:
+            _check(function)
 
     @property
     def takes_negative_values(self) -> bool:  # type: ignore[override]
@@ -120,8 +91,8 @@ class Warped(Kernel):
     def transform(self, namespace: Namespace, X: Array) -> Array:
         """The transformed rows."""
         out = namespace.empty(X.shape, X)
-        for j, column in enumerate(self.columns):
-            out[:, j] = column(namespace, X[:, j])
+        for j, function in enumerate(self.columns):
+            out[:, j] = warp(namespace, function, X[:, j])
         return out
 
     def prepare(self, namespace: Namespace, X: Array, origin: Array | None) -> Rows:

@@ -2,8 +2,9 @@
 
 from ridgefold.learning.criterion import Evaluation, HeldOutError
 from ridgefold.learning.families import FAMILIES
-from ridgefold.learning.metric import MAX_ROWS, LearnedMetric, learn_metric
+from ridgefold.learning.metric import MAX_ROWS, learn_metric
 from ridgefold.learning.transforms import TRANSFORMS
+from ridgefold.records import LearnedMetric
 
 __all__ = [
     "FAMILIES",

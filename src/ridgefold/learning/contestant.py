@@ -10,8 +10,9 @@ import numpy as np
 from ridgefold.errors import InvalidInputError
 from ridgefold.kernels import Laplacian
 from ridgefold.kernels.distances import DistanceKernel
-from ridgefold.learning.descent import Descent, Point, Step, descend
+from ridgefold.learning.descent import Descent, Point, descend
 from ridgefold.learning.sample import Sample
+from ridgefold.records import LearningStep
 
 ISOTROPIC_STEPS = 15
 _LATER_ISOTROPIC_STEPS = 6
@@ -28,7 +29,7 @@ class Contestant:
     def __init__(self, name: str, family: DistanceKernel, sample: Sample, *, learn: bool) -> None:
         self.name, self.family = name, family
         self.spread = column_spreads(sample)
-        self.history: list[Step] = []
+        self.history: list[LearningStep] = []
         self._learn = learn and int(sample.outside_X.shape[0]) > 0 and int(sample.X.shape[1]) > 1
         self._learn = self._learn and _varies(sample)
         self.learned: Descent | None = None

@@ -22,6 +22,7 @@ from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.learning.criterion import Evaluation, HeldOutError
 from ridgefold.learning.families import with_scales
 from ridgefold.learning.sample import Sample
+from ridgefold.records import LearningStep
 
 SCALE_BOUNDS = (0.03, 1e3)
 """Length scales, in units of the column's spread."""
@@ -45,18 +46,6 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Step:
-    """One step of a descent."""
-
-    family: str
-    rows: int
-    error: float
-    """Held-out error inside the criterion."""
-    outside_error: float
-    """Error on rows outside it."""
-
-
-@dataclass(frozen=True)
 class Descent:
     """The best point of a descent on the outside rows, and the way there."""
 
@@ -68,7 +57,7 @@ class Descent:
     outside_residuals: np.ndarray
     """Squared residuals of the outside rows, mean over targets, added up over rows that are the
     same, so scaled that their mean is the error; empty without such rows."""
-    steps: tuple[Step, ...]
+    steps: tuple[LearningStep, ...]
 
     @property
     def rows(self) -> int:
@@ -170,7 +159,7 @@ def descend(
         floor=(_NO_ERROR * size) ** 2 + 1e-300,
         tied=tied,
     )
-    steps: list[Step] = []
+    steps: list[LearningStep] = []
     best: Descent | None = None
     without_progress = 0
 
@@ -182,7 +171,7 @@ def descend(
         kernel, found = at
         residuals = _outside_residuals(sample, criterion, kernel, found)
         outside = float(residuals.mean()) if len(residuals) else found.error
-        steps.append(Step(name, len(sample), found.error, outside))
+        steps.append(LearningStep(name, len(sample), found.error, outside))
         if best is not None and outside >= best.outside_error * (1.0 - _PROGRESS):
             without_progress += 1
             if without_progress >= patience:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ridgefold.errors import InvalidInputError
-from ridgefold.kernels import Kernel, Laplacian
+from ridgefold.kernels import Laplacian
 from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.kernels.warped import Warped
 from ridgefold.learning.contestant import Contestant
-from ridgefold.learning.descent import Step
 from ridgefold.learning.families import FAMILIES, family_of, with_scales
 from ridgefold.learning.sample import Sample, draw_sample
 from ridgefold.learning.transforms import (
@@ -24,6 +22,7 @@ from ridgefold.learning.transforms import (
     transformed,
 )
 from ridgefold.linalg import Array, namespace_of
+from ridgefold.records import LearnedMetric
 
 AUTO = "auto"
 MAX_ROWS = 2000
@@ -31,39 +30,6 @@ MAX_ROWS = 2000
 _STAGES = ((500, 40, 4), (1000, 20, 2), (math.inf, 15, 1))
 """Rows and most steps of every stage, and how many families go on after it. Most of the way is
 gone on few rows, where steps are cheap."""
-
-
-@dataclass(frozen=True)
-class LearnedMetric:
-    """A kernel with learned length scales, and how they were found."""
-
-    kernel: Kernel
-    """On rows as they were given: a kernel of distances, within `Warped` if columns were
-    transformed."""
-    alpha: float
-    """The ridge that belongs to it on the rows it was learned from."""
-    family: str
-    length_scales: np.ndarray
-    """One a column, after its transform."""
-    relevance: np.ndarray
-    """The share of every column in the mean (squared, for Euclidean families) distance between
-    two rows; they add up to one."""
-    transforms: tuple[str, ...] | None
-    """The name of every column's transform; None if there are none."""
-    isotropic: bool
-    """True if learned scales were not better on rows outside the criterion, or not asked for:
-    then the scales differ by the columns' spreads alone."""
-    error: float
-    """Held-out error inside the criterion."""
-    outside_error: float
-    """Mean squared error on rows outside it (inside, where there are too few rows)."""
-    isotropic_error: float
-    """The same for the best isotropic kernel of the family."""
-    families: Mapping[str, float]
-    """Every family that was tried, and its error over all rows of the last stage it reached."""
-    rows: int
-    """Number of rows inside the criterion."""
-    history: tuple[Step, ...]
 
 
 def learn_metric(

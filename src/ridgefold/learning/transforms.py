@@ -10,10 +10,11 @@ import numpy as np
 
 from ridgefold.kernels import Laplacian
 from ridgefold.kernels.distances import DistanceKernel
-from ridgefold.kernels.warped import Quantile, SignedLog, Standardise, Warp, Warped
+from ridgefold.kernels.warped import Warped
 from ridgefold.learning.contestant import Contestant
 from ridgefold.learning.criterion import HeldOutError
 from ridgefold.learning.sample import Sample
+from ridgefold.records import Quantile, SignedLog, Standardise, Warp
 
 MOST_KNOTS = 101
 _JUDGES = ("laplacian", "matern32")

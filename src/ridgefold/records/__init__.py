@@ -3,12 +3,14 @@
 from ridgefold.records.columns import CategoryColumn, NumberColumn, TableColumns
 from ridgefold.records.cost import Cost
 from ridgefold.records.intervals import Intervals
+from ridgefold.records.metric import LearnedMetric, LearningStep
 from ridgefold.records.model import FittedModel
 from ridgefold.records.partition import Cells, CellTrial, LocalModels, Membership
 from ridgefold.records.plan import Plan, Rejection
 from ridgefold.records.problem import FoldShape, Problem
 from ridgefold.records.resources import Resources
 from ridgefold.records.run import RunRecord, Step
+from ridgefold.records.warps import Quantile, SignedLog, Standardise, Warp
 
 __all__ = [
     "CategoryColumn",
@@ -18,14 +20,20 @@ __all__ = [
     "FittedModel",
     "FoldShape",
     "Intervals",
+    "LearnedMetric",
+    "LearningStep",
     "LocalModels",
     "Membership",
     "NumberColumn",
     "Plan",
     "Problem",
+    "Quantile",
     "Rejection",
     "Resources",
     "RunRecord",
+    "SignedLog",
+    "Standardise",
     "Step",
     "TableColumns",
+    "Warp",
 ]

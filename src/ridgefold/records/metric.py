@@ -1,0 +1,54 @@
+"""What was learned about the metric and the shape of a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class LearningStep:
+    """One step of a descent in length scales and alpha."""
+
+    family: str
+    rows: int
+    error: float
+    """Held-out error inside the criterion."""
+    outside_error: float
+    """Error on rows outside it."""
+
+
+@dataclass(frozen=True)
+class LearnedMetric:
+    """A kernel with learned length scales, and how they were found."""
+
+    kernel: Any
+    """On rows as they were given: a kernel of distances, within `Warped` if columns were
+    transformed."""
+    alpha: float
+    """The ridge that belongs to it on the rows it was learned from."""
+    family: str
+    length_scales: np.ndarray
+    """One a column, after its transform."""
+    relevance: np.ndarray
+    """The share of every column in the mean (squared, for Euclidean families) distance between
+    two rows; they add up to one."""
+    transforms: tuple[str, ...] | None
+    """The name of every column's transform; None if there are none."""
+    isotropic: bool
+    """True if learned scales were not better on rows outside the criterion, or not asked for:
+    then the scales differ by the columns' spreads alone."""
+    error: float
+    """Held-out error inside the criterion."""
+    outside_error: float
+    """Mean squared error on rows outside it (inside, where there are too few rows)."""
+    isotropic_error: float
+    """The same for the best isotropic kernel of the family."""
+    families: Mapping[str, float]
+    """Every family that was tried, and its error over all rows of the last stage it reached."""
+    rows: int
+    """Number of rows inside the criterion."""
+    history: tuple[LearningStep, ...]
