@@ -27,9 +27,11 @@ from ridgefold.records import LearnedMetric
 AUTO = "auto"
 MAX_ROWS = 2000
 """Rows that a metric is learned from by default: a step costs about n³ operations."""
-_STAGES = ((500, 40, 4), (1000, 20, 2), (math.inf, 15, 1))
-"""Rows and most steps of every stage, and how many families go on after it. Most of the way is
-gone on few rows, where steps are cheap."""
+_STAGES = ((500, 40, 4, 1.3), (1000, 20, 2, 1.1), (math.inf, 15, 1, 1.0))
+"""Rows and most steps of every stage, how many families go on after it, and how much larger than
+the least their error may be. Most of the way is gone on few rows, where steps are cheap."""
+_FAMILIES_AGAIN = 3
+"""Families, the best of those on standardised columns, that are tried on transformed ones."""
 
 
 def learn_metric(
@@ -101,9 +103,12 @@ def learn_metric(
     if preprocess is None:
         return _contest(sample, contenders, learn=learn_scales)
     rows = int(_STAGES[0][0])
-    found = []
+    found: list[LearnedMetric] = []
     for choice in choose_transforms(sample, preprocess, contenders, rows=rows, learn=learn_scales):
         part = transformed(sample, choice.warps)
+        if found:
+            again = list(found[0].families)[:_FAMILIES_AGAIN]
+            contenders = {name: contenders[name] for name in again}
         found.append(_contest(part, contenders, learn=learn_scales, transforms=choice))
     return min(found, key=lambda metric: next(iter(metric.families.values())))
 
@@ -133,7 +138,7 @@ def _contest(
     running = [Contestant(name, f, sample, learn=learn) for name, f in families.items()]
     out: list[Contestant] = []
     done = 0
-    for size, steps, kept in _STAGES:
+    for size, steps, most, margin in _STAGES:
         part = sample.first(int(min(size, len(sample))))
         if len(part) == done:
             break
@@ -144,6 +149,8 @@ def _contest(
                 each.advance(part, steps)
         done = len(part)
         running.sort(key=lambda each: each.leading.pooled_error)
+        limit = margin * running[0].leading.pooled_error
+        kept = min(most, sum(each.leading.pooled_error <= limit for each in running))
         running, out = running[:kept], running[kept:] + out
     winner = running[0]
     if winner.learned is not None and winner.isotropic.rows < done:
