@@ -48,7 +48,9 @@ from ridgefold.kernels import (
     Sigmoid,
     Sobolev,
     Sum,
+    Warped,
 )
+from ridgefold.records import Quantile, SignedLog, Standardise
 from ridgefold.storage import read_model
 from ridgefold.storage.tree import KERNELS, RECORDS
 
@@ -63,6 +65,10 @@ ONE_OF_EACH_KERNEL = [
     RBF(gamma=0.0),
     Matern(0.7, nu=2.5),
     RationalQuadratic(1.5, shape=0.3),
+    Warped(
+        Laplacian((1.0, 2.0, 3.0)),
+        (Standardise(1.0, 2.0), SignedLog(0.5, 2.0, 3.0), Quantile((0.0, 1.0), (-1.0, 1.0))),
+    ),
     Laplacian((1.0, 2.0, 3.0)),
     Linear(),
     Polynomial(2, gamma=0.5, coef0=0.1),
