@@ -79,22 +79,25 @@ class Matern(EuclideanKernel):
             slope *= exponent
             slope[same] = 0.0
             return
-        namespace.sqrt_in_place(exponent)
-        slope[...] = exponent
-        slope *= -1.0
-        namespace.exp_in_place(slope)
         if self.nu == 1.5:
+            namespace.sqrt_in_place(exponent)
+            slope[...] = exponent
+            slope *= -1.0
+            namespace.exp_in_place(slope)
             exponent += 1.0
             exponent *= slope
             slope *= 3.0
             return
-        linear = exponent + 1.0
-        exponent *= exponent
-        exponent /= 3.0
-        exponent += linear
-        exponent *= slope
-        linear *= 5.0 / 3.0
-        slope *= linear
+        slope[...] = exponent
+        namespace.sqrt_in_place(slope)
+        decay = -slope
+        namespace.exp_in_place(decay)
+        slope += 1.0
+        slope *= decay
+        decay *= 1.0 / 3.0
+        exponent *= decay
+        exponent += slope
+        slope *= 5.0 / 3.0
 
 
 @dataclass(frozen=True)
@@ -117,8 +120,7 @@ class RationalQuadratic(EuclideanKernel):
         exponent += 1.0
         slope[...] = exponent
         exponent **= -self.shape
-        slope **= -1.0
-        slope *= exponent
+        slope[...] = exponent / slope
 
 
 @dataclass(frozen=True)
