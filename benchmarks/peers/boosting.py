@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -109,20 +110,17 @@ def at_hand(name: str) -> bool:
 
 
 def measure_all(models: list[str], sets: list[str], splits: int) -> None:
-    """What is missing, the first splits of all sets before the next."""
-    for first, last in ((0, min(3, splits)), (3, splits)):
-        for name in sets:
-            for split in range(first, last):
-                for model in models:
-                    key = f"{name}/{split}/{model}"
-                    with store() as record:
-                        known = key in record["runs"]
-                    if known or not at_hand(name):
-                        continue
-                    outcome = run_one(model, name, split, TRAINING_ROWS[name])
-                    print(f"{key}: {outcome.rmse:.5g}, {outcome.seconds:.1f} s", flush=True)
-                    with store() as record:
-                        record["runs"][key] = {"rmse": outcome.rmse, "seconds": outcome.seconds}
+    """What is missing, a split of all sets before the next."""
+    for split, name, model in product(range(splits), sets, models):
+        key = f"{name}/{split}/{model}"
+        with store() as record:
+            known = key in record["runs"]
+        if known or not at_hand(name):
+            continue
+        outcome = run_one(model, name, split, TRAINING_ROWS[name])
+        print(f"{key}: {outcome.rmse:.5g}, {outcome.seconds:.1f} s", flush=True)
+        with store() as record:
+            record["runs"][key] = {"rmse": outcome.rmse, "seconds": outcome.seconds}
 
 
 # -- tables --------------------------------------------------------------------------------
