@@ -182,7 +182,7 @@ class EuclideanKernel(DistanceKernel):
             return
         largest = max(float(namespace.xp.max(-rows[:, -1])) for rows in (a, b))
         limit = -_ROUNDING * namespace.eps(out) * largest
-        out[...] = namespace.xp.where(out > limit, namespace.zeros((1, 1), out), out)
+        out[out > limit] = 0.0
 
     @abstractmethod
     def of_exponent(self, namespace: Namespace, exponent: Array) -> None:

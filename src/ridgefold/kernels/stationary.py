@@ -12,6 +12,9 @@ from ridgefold.kernels.base import Rows, positive
 from ridgefold.kernels.distances import DistanceKernel, EuclideanKernel
 from ridgefold.linalg import Array, Namespace
 
+_SHORTEST = 1e-8
+"""Shorter distances are rounding errors."""
+
 
 @dataclass(frozen=True)
 class RBF(EuclideanKernel):
@@ -65,19 +68,18 @@ class Matern(EuclideanKernel):
     def slope_of_exponent(self, namespace: Namespace, exponent: Array, slope: Array) -> None:
         """−2φ' is e⁻ʳ/r, 3e⁻ʳ or (5/3)(1 + r)e⁻ʳ.
 
-        Where rows meet, e⁻ʳ/r is infinite but its product with (z_j − z'_j)² ≤ r² is zero.
+        Where rows meet, e⁻ʳ/r is infinite but its product with (z_j − z'_j)² ≤ r² is zero; a
+        bound on 1/r keeps the rounding errors of that product small.
         """
         exponent *= -4.0 * self.nu
         if self.nu == 0.5:
-            same = exponent == 0.0
             namespace.sqrt_in_place(exponent)
             slope[...] = exponent
+            namespace.maximum_in_place(slope, _SHORTEST)
             exponent *= -1.0
             namespace.exp_in_place(exponent)
-            slope[same] = 1.0
             slope **= -1.0
             slope *= exponent
-            slope[same] = 0.0
             return
         if self.nu == 1.5:
             namespace.sqrt_in_place(exponent)

@@ -26,6 +26,7 @@ from ridgefold.errors import InvalidInputError
 from ridgefold.kernels import Kernel
 from ridgefold.kernels.scale_gradient import DifferentiableGram
 from ridgefold.linalg import Array, namespace_of
+from ridgefold.linalg.blocks import CACHE_BYTES, row_blocks
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,8 @@ class HeldOutError:
             if not total > 0:
                 return None
             intercept = (h @ self._y) / total
-            C -= (h / total)[:, None] * h[None, :]
+            for rows in row_blocks(C.shape[0], C.shape[0] * 8, CACHE_BYTES // 4):
+                C[rows, :] -= (h[rows] / total)[:, None] * h[None, :]
         a = C @ self._y
         scored = self._leave_one_out(C, a) if self._blocks is None else self._by_fold(C, a)
         if scored is None:
