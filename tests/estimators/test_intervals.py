@@ -116,7 +116,7 @@ def test_leave_one_out_keeps_a_matrix_only_when_asked():
 
 
 def test_torch_tensors_give_torch_intervals():
-    import torch
+    torch = pytest.importorskip("torch")
 
     A, b = torch.from_numpy(X), torch.from_numpy(Y)
     for method in ("cv+", "jackknife+"):

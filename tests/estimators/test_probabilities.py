@@ -106,7 +106,7 @@ def test_averages_of_random_cells_have_no_probabilities():
 
 
 def test_torch_tensors_give_torch_probabilities():
-    import torch
+    torch = pytest.importorskip("torch")
 
     model = LSSVMClassifier(1.0, probability=True).fit(torch.from_numpy(X), torch.from_numpy(THREE))
     p = model.predict_proba(torch.from_numpy(X_NEW))

@@ -257,7 +257,7 @@ def test_precomputed_and_compressed_models_are_stored(tmp_path):
 
 
 def test_torch_models_come_back_on_numpy(tmp_path):
-    import torch
+    torch = pytest.importorskip("torch")
 
     model = LSSVMClassifierCV([0.1, 1.0], cv=3).fit(
         torch.from_numpy(X), torch.from_numpy(THREE.astype(np.int64))

@@ -12,7 +12,7 @@ from rich.table import Table
 from ridgefold.cli.exit_codes import command
 from ridgefold.cli.fit import folds_of_text
 from ridgefold.cli.options import CommandOptions as Options
-from ridgefold.cli.options import kernel_names, plain_text, say
+from ridgefold.cli.options import plain_text, say
 from ridgefold.errors import BudgetError, InvalidInputError
 
 
@@ -26,9 +26,7 @@ def explain(
     targets: Annotated[int, typer.Option(help="Columns to predict.")] = 1,
     alphas: Annotated[int, typer.Option(help="Ridge values to choose from.")] = 22,
     cv: Annotated[str, typer.Option(help="Number of folds, or loo for leave-one-out.")] = "5",
-    kernel: Annotated[
-        str, typer.Option(help="Name of the kernel.", autocompletion=kernel_names)
-    ] = "rbf",
+    kernel: Annotated[str, typer.Option(help="Name of the kernel.")] = "rbf",
     float32: Annotated[bool, typer.Option("--float32", help="Numbers of four bytes.")] = False,
     memory: Options.Memory = "auto",
     as_json: Options.Json = False,

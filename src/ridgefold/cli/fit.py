@@ -11,7 +11,7 @@ import typer
 
 from ridgefold.cli.exit_codes import command, require_free
 from ridgefold.cli.options import CommandOptions as Options
-from ridgefold.cli.options import Kept, Missing, Task, kernel_names, messages, say
+from ridgefold.cli.options import Kept, Missing, Task, messages, say
 from ridgefold.cli.training import choose_model, read_training_table, summary_of
 from ridgefold.errors import InvalidInputError
 
@@ -29,7 +29,6 @@ def fit(
         typer.Option(
             help="rbf (the default), matern, laplacian, linear, polynomial, …; given twice, the "
             "better one is chosen.",
-            autocompletion=kernel_names,
         ),
     ] = None,
     alpha: Annotated[

@@ -39,13 +39,6 @@ class Kept(StrEnum):
     none = "none"
 
 
-def kernel_names(incomplete: str) -> list[str]:
-    """Names to complete `--kernel` with."""
-    from ridgefold.kernels import NAMED_KERNELS
-
-    return [name for name in NAMED_KERNELS if name.startswith(incomplete)]
-
-
 class CommandOptions:
     """Types of the shared options."""
 
