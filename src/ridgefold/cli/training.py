@@ -13,6 +13,7 @@ import numpy as np
 
 from ridgefold.cli.options import messages
 from ridgefold.errors import InvalidInputError, TableError
+from ridgefold.linalg import namespace_of
 from ridgefold.storage.tables import open_table
 
 
@@ -197,7 +198,7 @@ def summary_of(model: Any, y: np.ndarray, target: str, task: str) -> dict[str, A
         **kernel_summary(inner),
     }
     if task == "classification":
-        summary["classes"] = [str(label) for label in inner.classes_]
+        summary["classes"] = [str(label) for label in _to_numpy(inner.classes_)]
         if hasattr(inner, "best_score_"):
             summary["held_out_accuracy"] = float(inner.best_score_)
     else:
@@ -247,10 +248,15 @@ def held_out_residuals(inner: Any, y: np.ndarray) -> np.ndarray | None:
     if hasattr(inner, "held_out_residuals_"):
         residuals = inner.held_out_residuals_
     elif hasattr(inner, "held_out_predictions_") and len(inner.held_out_predictions_) == len(y):
-        residuals = y - inner.held_out_predictions_
+        residuals = y - _to_numpy(inner.held_out_predictions_)
     elif inner.intervals_ is not None:
         residuals = inner.intervals_.residuals
     if residuals is None:
         return None
-    known: np.ndarray = np.asarray(residuals)
+    known = _to_numpy(residuals)
     return np.asarray(known[~np.isnan(known)])
+
+
+def _to_numpy(values: Any) -> np.ndarray:
+    """From whatever device they are on."""
+    return namespace_of(values).to_numpy(values)
