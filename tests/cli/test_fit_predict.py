@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -432,23 +433,40 @@ def test_version_is_printed():
 
 def test_plans_are_explained_before_there_are_data():
     shown = run("explain", "--rows", "1e4", "--columns", 10, "--memory", "8GB").stdout
-    assert "fitting: cholesky" in shown
-    assert "not primal" in shown
-    plans = json.loads(
-        run("explain", "--rows", 3000, "--columns", 4, "--cv", "loo", "--json").stdout
-    )
-    choosing, fitting = plans.values()
+    assert "10000 rows, 10 columns" in shown
+    assert "cholesky" in shown
+    result = run("explain", "--rows", 3000, "--columns", 4, "--cv", "loo", "--json")
+    choosing, fitting = json.loads(result.stdout)
     assert choosing["method"] not in choosing["not_chosen"]
-    assert fitting["predicted_peak_bytes"] > 8 * 3000**2
+    assert fitting["predicted_bytes"] > 8 * 3000**2
     linear = run("explain", "--rows", "1e6", "--columns", 10, "--kernel", "linear", "--json")
-    assert json.loads(linear.stdout)["fitting"]["method"] == "primal"
+    assert json.loads(linear.stdout)[1]["method"] == "primal"
+    few = run("explain", "--rows", 3000, "--columns", 4, "--alphas", 3, "--json")
+    assert "3 ridge values" in json.loads(few.stdout)[0]["problem"]
 
 
 def test_the_plans_of_a_model_file_are_explained(plant):
     run("fit", plant / "plant.csv", "-t", "PE", "--ignore", "id", "-o", plant / "m", "-q")
     shown = run("explain", plant / "m").stdout
-    assert "choosing kernel and alpha: " in shown
-    assert "fitting: cholesky" in shown
+    assert "choosing kernel and alpha" in shown
+    assert "cholesky" in shown
+
+
+def test_long_searches_are_announced(plant, monkeypatch):
+    monkeypatch.setattr(sys.modules["ridgefold.cli.fit"], "_LONG", 0.0)
+    options = ["-t", "PE", "--ignore", "id", "-o", plant / "m"]
+    result = run("fit", plant / "plant.csv", *options)
+    assert "on 300 rows may take up to" in result.stderr
+    assert "--partitions auto is faster" in result.stderr
+
+
+def test_the_machine_is_measured_and_remembered(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("ridgefold.planning.calibration.SIZES", (20, 40))
+    rates = json.loads(run("calibrate", "--json").stdout)["operations_a_second"]
+    assert rates["product"] > 0
+    assert len(list((tmp_path / "ridgefold").iterdir())) == 1
+    assert "matrix products" in run("calibrate").stdout
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ridgefold.cli.calibrate import calibrate
 from ridgefold.cli.demo import demo
 from ridgefold.cli.exit_codes import CODES
 from ridgefold.cli.explain import explain
@@ -23,7 +24,7 @@ app = typer.Typer(
     epilog="Exit codes: "
     + "; ".join(f"{code} {meaning.split(':')[0]}" for code, meaning in CODES.items()),
 )
-for each in (fit, predict, explain, inspect, methods, demo):
+for each in (fit, predict, explain, inspect, methods, calibrate, demo):
     app.command()(each)
 
 

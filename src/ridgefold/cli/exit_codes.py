@@ -23,7 +23,7 @@ CODES = {
     2: "the command line is wrong: an unknown option, or a value that it does not take",
     3: "the data cannot be used: a file or column is missing, or values are not what is needed",
     4: "a model file is damaged, from a newer ridgefold, or no model file",
-    5: "nothing that could run fits the memory budget",
+    5: "nothing that could run fits the memory or time budget",
     6: "the numbers lost all their digits: scale the columns, or use a larger alpha",
     7: "a file is in the way (--force replaces it), or cannot be written",
     130: "interrupted",

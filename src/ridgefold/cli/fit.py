@@ -15,6 +15,11 @@ from ridgefold.cli.options import Kept, Missing, Task, messages, say
 from ridgefold.cli.training import choose_model, read_training_table, summary_of
 from ridgefold.errors import InvalidInputError
 
+_LONG = 60.0
+"""Predicted seconds that are worth a word."""
+_USUAL_WIDTHS = 7
+"""Kernel widths that a search tries where none is given."""
+
 
 @command
 def fit(
@@ -86,6 +91,7 @@ def fit(
         typer.Option(help="Compute there with torch, as cuda; the processor if not given."),
     ] = None,
     memory: Options.Memory = "auto",
+    time_limit: Options.Time = None,
     force: Options.Force = False,
     quiet: Options.Quiet = False,
     as_json: Options.Json = False,
@@ -120,8 +126,11 @@ def fit(
         partitions=_partitions(partitions),
         intervals=None if intervals is Kept.none else intervals.value,
         memory=memory,
+        time_limit=time_limit,
         verbose=talk,
     )
+    if talk:
+        _say_if_long(inner, len(order), len(table.frame.columns))
     model = TableModel(
         inner,
         standardise=standardise,
@@ -140,6 +149,26 @@ def fit(
     say(summary, quiet=quiet, as_json=as_json, title=f"{target} from {data.name}")
     if talk:
         messages().print(f"next: ridgefold predict {output} NEW.csv -o OUT.csv", markup=False)
+
+
+def _say_if_long(model: Any, n: int, d: int) -> None:
+    """Say before a long search how long it may take, and what would be faster."""
+    from ridgefold.estimators.cross_validated import CrossValidatedModel
+    from ridgefold.estimators.explain import explain
+    from ridgefold.planning.words import in_seconds
+
+    if not isinstance(model, CrossValidatedModel):
+        return
+    step = explain(model, n_samples=n, n_features=d).steps[0]
+    if step["method"] is None:
+        return  # the fit will say so
+    seconds = _USUAL_WIDTHS * step["predicted_seconds_at_most"]
+    if seconds > _LONG:
+        messages().print(
+            f"choosing kernel and alpha on {n:,} rows may take up to {in_seconds(seconds)}; "
+            "--partitions auto is faster",
+            markup=False,
+        )
 
 
 def folds_of_text(text: str) -> int | str:

@@ -45,6 +45,10 @@ class CommandOptions:
     Memory = Annotated[
         str, typer.Option(help="Most memory to use, as 4GB; auto is a share of what is free.")
     ]
+    Time = Annotated[
+        float | None,
+        typer.Option("--time", help="Seconds that one step may take at most, as predicted."),
+    ]
     Force = Annotated[bool, typer.Option("--force", "-f", help="Replace files that are there.")]
     Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
     Json = Annotated[

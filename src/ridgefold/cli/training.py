@@ -126,6 +126,7 @@ def choose_model(
     partitions: int | str | None,
     intervals: str | None,
     memory: str,
+    time_limit: float | None,
     verbose: bool,
 ) -> Any:
     """The estimator for a task: a search, or a plain fit where nothing is left to choose."""
@@ -154,6 +155,7 @@ def choose_model(
             "kernel": kernel,
             "kernel_params": parameters,
             "memory_budget": memory,
+            "time_budget": time_limit,
         }
         if classify:
             return LSSVMClassifier(alpha, probability=True, **shared)
@@ -166,6 +168,7 @@ def choose_model(
         "kernel_params": extra,
         "cv": cv,
         "memory_budget": memory,
+        "time_budget": time_limit,
         "verbose": int(verbose),
     }
     if classify:

@@ -1,0 +1,44 @@
+"""`ridgefold calibrate`: measure this machine, so that plans predict its own times."""
+
+from __future__ import annotations
+
+import time
+
+from ridgefold.cli.exit_codes import command
+from ridgefold.cli.options import CommandOptions as Options
+from ridgefold.cli.options import say
+
+_WORDS = {
+    "product": "matrix products",
+    "cholesky": "Cholesky factorisations",
+    "inverse": "inverses",
+    "eigendecomposition": "eigendecompositions",
+    "band_reduction": "reductions to a band",
+    "band_cholesky": "factorisations of a band",
+    "memory": "passes over memory (bytes)",
+    "exp": "exponentials",
+    "manhattan": "absolute differences",
+}
+
+
+@command
+def calibrate(quiet: Options.Quiet = False, as_json: Options.Json = False) -> None:
+    """Measure how fast this machine is, in some seconds, and remember it for later plans."""
+    from ridgefold.planning import calibrate as measure_machine
+
+    started = time.perf_counter()
+    rates = measure_machine()
+    # The last point is the largest size that was measured.
+    fastest = {kind: points[-1][1] for kind, points in rates.by_kind.items() if kind in _WORDS}
+    if as_json:
+        say({"operations_a_second": fastest}, quiet=quiet, as_json=True, title="")
+        return
+    say(
+        {
+            **{_WORDS[kind]: f"{rate:.2g} a second" for kind, rate in fastest.items()},
+            "seconds": round(time.perf_counter() - started, 1),
+        },
+        quiet=quiet,
+        as_json=False,
+        title="operations of this machine",
+    )
