@@ -316,6 +316,23 @@ def test_rows_are_cut_into_cells(plant):
     assert "probability of yes" in rows_of(out)[0]
 
 
+def test_length_scales_are_learned(tmp_path):
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(150, 4))
+    columns = {name: X[:, j] for j, name in enumerate("abcd")}
+    y = np.sin(2 * X[:, 1]) + 0.1 * generator.normal(size=150)
+    pa_csv.write_csv(pa.table({**columns, "y": y}), tmp_path / "t.csv")
+    options = ["fit", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "m", "--learn-scales"]
+    summary = json.loads(run(*options, "--json").stdout)
+    assert next(iter(summary["relevance"])) == "b"
+    assert float(summary["relevance"]["b"].rstrip("%")) > 50
+    run("predict", tmp_path / "m", tmp_path / "t.csv", "-o", tmp_path / "o.csv", "--coverage", 0.9)
+    result = run(*options, "--force", "--partitions", 2, code=3)
+    assert "does not go with --partitions" in result.stderr
+    shown = run(*options, "--force", "--kernel", "auto").stdout
+    assert "relevance" in shown
+
+
 def test_numpy_files_are_fitted(tmp_path):
     np.savez(tmp_path / "d.npz", X=DATA.X[:N], y=DATA.y[:N])
     run(

@@ -36,8 +36,10 @@ def explain(
     time_limit: Options.Time = None,
     as_json: Options.Json = False,
 ) -> None:
-    """Show which method would run for data of a given size, what it would cost, and why not the
-    others. No data are needed: the plan is made from shapes alone."""
+    """Show which method would run for data of a given size, its cost, and why not others.
+
+    No data are needed: the plan is made from shapes alone.
+    """
     if (model is None) == (rows is None or columns is None):
         raise InvalidInputError(
             "give either a model file, or both --rows and --columns: "

@@ -33,7 +33,7 @@ def fit(
         list[str] | None,
         typer.Option(
             help="rbf (the default), matern, laplacian, linear, polynomial, …; given twice, the "
-            "better one is chosen.",
+            "better one is chosen; auto: the family is chosen.",
         ),
     ] = None,
     alpha: Annotated[
@@ -47,6 +47,13 @@ def fit(
         float | None, typer.Option(help="Smoothness of the matern kernel: 0.5, 1.5 or 2.5.")
     ] = None,
     cv: Annotated[str, typer.Option(help="Number of folds, or loo for leave-one-out.")] = "5",
+    learn_scales: Annotated[
+        bool,
+        typer.Option(
+            "--learn-scales",
+            help="Learn one length scale a column: columns that do not matter lose their weight.",
+        ),
+    ] = False,
     partitions: Annotated[
         str | None,
         typer.Option(
@@ -123,6 +130,7 @@ def fit(
         length_scale=length_scale,
         nu=nu,
         cv=folds_of_text(cv),
+        learn_scales=learn_scales,
         partitions=_partitions(partitions),
         intervals=None if intervals is Kept.none else intervals.value,
         memory=memory,
@@ -157,8 +165,8 @@ def _say_if_long(model: Any, n: int, d: int) -> None:
     from ridgefold.estimators.explain import explain
     from ridgefold.planning.words import in_seconds
 
-    if not isinstance(model, CrossValidatedModel):
-        return
+    if not isinstance(model, CrossValidatedModel) or model.kernel == "auto" or model.learn_scales:
+        return  # how much there is to learn is found out on the way
     step = explain(model, n_samples=n, n_features=d).steps[0]
     if step["method"] is None:
         return  # the fit will say so

@@ -16,6 +16,8 @@ from ridgefold.errors import InvalidInputError, TableError
 from ridgefold.linalg import namespace_of
 from ridgefold.storage.tables import open_table
 
+_MOST_RELEVANT = 8
+
 
 @dataclass(frozen=True)
 class TrainingTable:
@@ -123,6 +125,7 @@ def choose_model(
     length_scale: float | None,
     nu: float | None,
     cv: int | str,
+    learn_scales: bool,
     partitions: int | str | None,
     intervals: str | None,
     memory: str,
@@ -137,6 +140,11 @@ def choose_model(
     extra = None if nu is None else {"nu": nu}
     kernel: Any = kernels[0] if len(kernels) == 1 else list(kernels)
     classify = task == "classification"
+    if learn_scales and partitions is not None:
+        raise InvalidInputError(
+            "--learn-scales does not go with --partitions: learn the scales on some of the rows, "
+            "or leave one of them out"
+        )
     if partitions is not None:
         return _partitioned(
             classify,
@@ -149,7 +157,7 @@ def choose_model(
             memory_budget=memory,
             verbose=int(verbose),
         )
-    if alpha is not None and length_scale is not None and isinstance(kernel, str):
+    if alpha is not None and length_scale is not None and not learn_scales and len(kernels) == 1:
         parameters = {**(extra or {}), "length_scale": length_scale}
         shared: dict[str, Any] = {
             "kernel": kernel,
@@ -167,6 +175,7 @@ def choose_model(
         "length_scale": length_scale,
         "kernel_params": extra,
         "cv": cv,
+        "learn_scales": learn_scales,
         "memory_budget": memory,
         "time_budget": time_limit,
         "verbose": int(verbose),
@@ -213,6 +222,7 @@ def summary_of(model: Any, y: np.ndarray, target: str, task: str) -> dict[str, A
             if spread > 0:
                 summary["held_out_r2"] = 1.0 - summary["held_out_rmse"] ** 2 / spread**2
         summary["intervals"] = intervals_of(inner)
+    summary["relevance"] = relevance_of(inner, model.columns_.feature_names)
     if hasattr(inner, "cv_plan_"):
         summary["cross_validation"] = inner.cv_plan_.method
         summary["pairs_tried"] = len(inner.cv_results_["params"])
@@ -234,6 +244,15 @@ def kernel_summary(inner: Any) -> dict[str, Any]:
         "kernel": " and ".join(shown),
         "alpha": f"{inner.alpha_.min():.3g} to {inner.alpha_.max():.3g}",
     }
+
+
+def relevance_of(inner: Any, names: Sequence[str]) -> dict[str, str] | None:
+    """The share of the most relevant columns in distances, where scales were learned."""
+    shares = getattr(inner, "feature_relevance_", None)
+    if shares is None:
+        return None
+    order = np.argsort(-np.asarray(shares), kind="stable")[:_MOST_RELEVANT]
+    return {names[j]: f"{100 * shares[j]:.1f}%" for j in order if shares[j] > 0}
 
 
 def intervals_of(inner: Any) -> str:
