@@ -255,6 +255,32 @@ def test_classes_categories_and_missing_values(tmp_path):
     assert HOSTILE in shown
 
 
+def test_true_and_false_are_numbers(tmp_path):
+    lines = ["on,x,y", *(f"{'true' if i % 2 else 'false'},{i},{i % 2}.5" for i in range(40))]
+    (tmp_path / "t.csv").write_text("\n".join([*lines, "true,3,1.6"]) + "\n")
+    run("fit", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "m")
+    run("predict", tmp_path / "m", tmp_path / "t.csv", "-o", tmp_path / "out.csv")
+    found = np.array([float(row["prediction"]) for row in rows_of(tmp_path / "out.csv")])[:40]
+    assert np.max(np.abs(found - (np.arange(40) % 2 + 0.5))) < 0.3
+
+
+def test_codes_are_read_as_they_are_written(tmp_path):
+    lines = ["code,weight,y"]
+    lines += [f"0{i % 3},{i % 7}.50,{(i % 3) ** 2 + 0.01 * i}" for i in range(60)]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    options = ["fit", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "m"]
+    run(*options, "--categorical", "code", "--categorical", "weight")
+    columns = ridgefold.load(tmp_path / "m").columns_.columns
+    assert columns[0].levels == ("00", "01", "02")
+    assert columns[1].levels[0] == "0.50"
+    result = run("predict", tmp_path / "m", tmp_path / "t.csv", "-o", tmp_path / "out.csv")
+    assert "note" not in result.stderr
+    found = np.array([float(row["prediction"]) for row in rows_of(tmp_path / "out.csv")])
+    expected = np.array([(i % 3) ** 2 + 0.01 * i for i in range(60)])
+    assert np.max(np.abs(found - expected)) < 0.5
+    run(*options, "--force", "--categorical", "colour", code=3)
+
+
 def test_two_values_are_classes_unless_said_otherwise(tmp_path):
     x = np.linspace(-1, 1, 40)
     pa_csv.write_csv(pa.table({"x": x, "y": (x > 0).astype(int)}), tmp_path / "t.csv")

@@ -114,9 +114,10 @@ def fit(
         data,
         target,
         ignore=ignore or [],
+        categorical=categorical or [],
         missing=missing.value,
         task=task.value,
-        quiet=quiet or as_json,
+        quiet=not talk,
     )
     order = np.arange(len(table.y))
     if shuffle:
@@ -142,7 +143,7 @@ def fit(
     model = TableModel(
         inner,
         standardise=standardise,
-        categorical=categorical or (),
+        categorical=[name for name in categorical or () if name in table.frame.columns],
         missing=missing.value,
         device=device,
     ).fit(table.frame[order], table.y[order])

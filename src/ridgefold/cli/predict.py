@@ -158,10 +158,13 @@ class _Predictor:
 
         if self._columns is None:
             return {}
-        return {
-            column.name: pa.float64() if isinstance(column, NumberColumn) else pa.string()
-            for column in self._columns.columns
-        }
+        types = {}
+        for column in self._columns.columns:
+            if not isinstance(column, NumberColumn):
+                types[column.name] = pa.string()
+            else:
+                types[column.name] = pa.bool_() if column.boolean else pa.float64()
+        return types
 
     def __call__(self, table: Any) -> list[tuple[str, Any]]:
         import pyarrow as pa

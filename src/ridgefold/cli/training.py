@@ -45,17 +45,27 @@ def find_columns(wanted: Collection[str], names: Sequence[str], option: str) -> 
 
 
 def read_training_table(
-    path: Path, target: str, *, ignore: Collection[str], missing: str, task: str, quiet: bool
+    path: Path,
+    target: str,
+    *,
+    ignore: Collection[str],
+    categorical: Collection[str],
+    missing: str,
+    task: str,
+    quiet: bool,
 ) -> TrainingTable:
     """Read a table, and separate the target from the columns to learn from."""
     file = open_table(path)
     names = file.names()
     find_columns([target], names, "--target")
     find_columns(ignore, names, "--ignore")
+    find_columns(categorical, names, "--categorical")
     used = [name for name in names if name not in ignore and name != target]
     if not used:
         raise TableError("no column is left to learn from: --ignore names all but the target")
-    frame = nw.from_native(file.read([*used, target]), eager_only=True)
+    # Codes such as 01 are names: as predictions read them, not as numbers.
+    texts = [name for name in categorical if name in used]
+    frame = nw.from_native(file.read([*used, target], texts), eager_only=True)
     y = frame[target]
     known = ~np.asarray(y.is_null().to_numpy(), dtype=bool)
     if not known.all():

@@ -14,6 +14,8 @@ class NumberColumn:
     scale: float = 1.0
     fill: float | None = None
     """None where a missing value is an error."""
+    boolean: bool = False
+    """True if the values are true and false, taken as 1 and 0."""
 
 
 @dataclass(frozen=True)

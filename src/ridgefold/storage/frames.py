@@ -202,13 +202,14 @@ def _learn_number(series: nw.Series[Any], standardise: bool, missing: str) -> Nu
     if len(known) == 0:
         raise InvalidInputError(f"column {series.name!r} is empty: leave it out")
     fill = float(known.mean()) if missing == "fill" else None
+    boolean = isinstance(series.dtype, nw.Boolean)
     if not standardise:
-        return NumberColumn(series.name, fill=fill)
+        return NumberColumn(series.name, fill=fill, boolean=boolean)
     filled = np.where(np.isnan(values), known.mean(), values)
     mean, scale = float(filled.mean()), float(filled.std())
     # As scikit-learn does: a spread that is rounding error is none.
     rounding = 10 * np.finfo(np.float64).eps * abs(mean)
-    return NumberColumn(series.name, mean, scale if scale > rounding else 1.0, fill)
+    return NumberColumn(series.name, mean, scale if scale > rounding else 1.0, fill, boolean)
 
 
 def _texts(series: nw.Series[Any]) -> nw.Series[Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +39,8 @@ class TableFile(ABC):
         """Names of the columns, in order."""
 
     @abstractmethod
-    def read(self, columns: Sequence[str]) -> pa.Table:
-        """The whole table, or some of its columns."""
+    def read(self, columns: Sequence[str], texts: Collection[str] = ()) -> pa.Table:
+        """The whole table, or some of its columns; those in `texts` as they are written."""
 
     @abstractmethod
     def batches(
@@ -77,13 +77,14 @@ class CsvFile(TableFile):
             raise self.error(f"two columns are called {sorted(twice)[0]!r}")
         return names
 
-    def read(self, columns: Sequence[str]) -> pa.Table:
+    def read(self, columns: Sequence[str], texts: Collection[str] = ()) -> pa.Table:
+        types = {name: pa.string() for name in texts}
         with self._readable():
             return pa_csv.read_csv(
                 self.path,
                 read_options=pa_csv.ReadOptions(block_size=_BLOCK_BYTES),
                 parse_options=self._parse,
-                convert_options=self._convert(columns),
+                convert_options=self._convert(columns, types),
             )
 
     def batches(
@@ -127,7 +128,7 @@ class ParquetFile(TableFile):
         with self._open() as file:
             return list(file.schema_arrow.names)
 
-    def read(self, columns: Sequence[str]) -> pa.Table:
+    def read(self, columns: Sequence[str], texts: Collection[str] = ()) -> pa.Table:
         with self._open() as file:
             return file.read(columns=list(columns)).select(list(columns))
 
@@ -194,7 +195,7 @@ class NumpyFile(TableFile):
             arrays[name] = pa.array(np.ascontiguousarray(values))
         return pa.table(arrays)
 
-    def read(self, columns: Sequence[str]) -> pa.Table:
+    def read(self, columns: Sequence[str], texts: Collection[str] = ()) -> pa.Table:
         return self._rows(columns, slice(None))
 
     def batches(
