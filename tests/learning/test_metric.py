@@ -113,6 +113,15 @@ def test_repeating_rows_does_what_weights_do():
     np.testing.assert_allclose(a.length_scales, b.length_scales, rtol=0.02)
 
 
+def test_the_unit_of_the_targets_does_not_matter():
+    X, y = interactions(80, 4)
+    metric = learn_metric(X, y, "rbf")
+    for unit in (1e-150, 1e6, 1e200):
+        other = learn_metric(X, y * unit, "rbf")
+        np.testing.assert_allclose(other.length_scales[:3], metric.length_scales[:3], rtol=0.5)
+    assert learn_metric(X, y * 4.0, "rbf").outside_error < 1.0
+
+
 def test_constant_targets_are_no_error():
     X, _ = interactions(60, 3)
     assert learn_metric(X, np.full(60, 2.0), "rbf").isotropic

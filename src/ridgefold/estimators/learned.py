@@ -23,10 +23,11 @@ AUTO = "auto"
 _MANY_ROWS = 3000
 """Beyond so many rows the final search keeps to the learned scales and tries fewer ridges: what
 one more kernel costs grows with the third power of the rows, what it gains does not."""
-_FACTORS = tuple(2.0**step for step in (-0.5, 0.0, 0.5))
-_ISOTROPIC_FACTORS = tuple(2.0**step for step in (-1.0, -0.5, 0.0, 0.5, 1.0))
-_FEW_ALPHAS = 10.0 ** np.arange(-1.0, 1.01, 0.5)
-_ALPHAS = 10.0 ** np.linspace(-2.0, 1.0, 10)
+# Ties go to the first in the grid, so what was learned stands first, and what is near it next.
+_FACTORS = tuple(2.0**step for step in (0.0, -0.5, 0.5))
+_ISOTROPIC_FACTORS = tuple(2.0**step for step in (0.0, -0.5, 0.5, -1.0, 1.0))
+_FEW_ALPHAS = 10.0 ** np.asarray([0.0, -0.5, 0.5, -1.0, 1.0])
+_ALPHAS = 10.0 ** (np.asarray([0, -1, 1, -2, 2, -3, 3, -4, -5, -6]) / 3.0)
 
 
 @dataclass(frozen=True)

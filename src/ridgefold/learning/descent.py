@@ -31,8 +31,8 @@ ALPHA_BOUNDS = (1e-3, 1e3)
 smaller ℓ, keeps matrices well-conditioned at no loss."""
 _SINGULAR = 1e3
 """Value given to parameters without a Cholesky factor: the line search turns back."""
-_NO_ERROR = 1e-13
-"""Errors below this share of the largest target are rounding: nothing is left to gain."""
+_NO_ERROR = 1e-26
+"""Errors below this, with the largest target one, are rounding: nothing is left to gain."""
 _PROGRESS = 1e-4
 """A step is better if it lowers the error by this share."""
 
@@ -150,13 +150,12 @@ def descend(
         weights=sample.weights,
         score_weights=sample.weights,
     )
-    size = float(sample.namespace.xp.max(sample.namespace.xp.abs(sample.y)))
     objective = _Objective(
         criterion,
         family,
         spread,
         rows=sample.distinct,
-        floor=(_NO_ERROR * size) ** 2 + 1e-300,
+        floor=_NO_ERROR,
         tied=tied,
     )
     steps: list[LearningStep] = []

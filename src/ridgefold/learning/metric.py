@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -166,6 +167,10 @@ def _as_metric(
     # Three digits: no more mean anything, and runs that differ by rounding give the same.
     scales = np.asarray([float(f"{scale:.2e}") for scale in np.asarray(best.kernel.length_scale)])
     kernel = with_scales(best.kernel, scales)
+
+    def in_units(error: float) -> float:
+        return error * sample.unit * sample.unit
+
     return LearnedMetric(
         kernel=kernel if transforms is None else Warped(kernel, transforms.warps),
         alpha=float(f"{best.alpha:.2e}"),
@@ -174,12 +179,20 @@ def _as_metric(
         relevance=_relevance(winner, scales),
         transforms=None if transforms is None else transforms.names,
         isotropic=best is winner.isotropic,
-        error=best.error,
-        outside_error=best.outside_error,
-        isotropic_error=winner.isotropic.outside_error,
-        families={each.name: each.leading.pooled_error for each in contestants},
+        error=in_units(best.error),
+        outside_error=in_units(best.outside_error),
+        isotropic_error=in_units(winner.isotropic.outside_error),
+        families={each.name: in_units(each.leading.pooled_error) for each in contestants},
         rows=len(sample),
-        history=tuple(step for each in contestants for step in each.history),
+        history=tuple(
+            replace(
+                step,
+                error=in_units(step.error),
+                outside_error=in_units(step.outside_error),
+            )
+            for each in contestants
+            for step in each.history
+        ),
     )
 
 

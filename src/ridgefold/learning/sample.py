@@ -13,6 +13,8 @@ FEWEST_ROWS = 40
 """With fewer different rows no scales are learned: there is nothing left to check them on."""
 OUTSIDE_SHARE = 0.2
 MOST_OUTSIDE = 2000
+_ORDERING_COLUMNS = 8
+"""Columns by which rows are put in order before they are drawn."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class Sample:
     """Different rows inside."""
     bias: bool
     """Whether the models have one."""
+    unit: float
+    """What the targets were divided by: their largest size."""
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -97,6 +101,8 @@ def draw_sample(
     counts = np.ones(n) if weights is None else np.asarray(namespace.to_numpy(weights))
     usable = np.flatnonzero(counts > 0)
     groups = _groups(namespace.to_numpy(X)[usable], namespace.to_numpy(y)[usable])
+    unit = float(np.max(np.abs(namespace.to_numpy(y)[usable]))) or 1.0
+    y = y / unit
     distinct = int(groups.max()) + 1
     place = random.permutation(distinct)[groups]
     outside = 0
@@ -126,17 +132,23 @@ def draw_sample(
         place[rest],
         len(np.unique(place[inside])),
         bias,
+        unit,
     )
 
 
 def _groups(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Numbers from zero, the same for rows that are the same, whatever their order.
+    """Numbers from zero, the same for rows that are the same, in the order of their values.
 
-    Rows are compared by a sum of their bits modulo 2⁶⁴ with fixed odd factors.
+    So neither the order of the rows nor the units of the columns matter. Rows are compared by a
+    sum of their bits modulo 2⁶⁴ with fixed odd factors.
     """
-    columns = np.column_stack([X, y]) + 0.0  # −0 and 0 are the same
-    factors = np.random.default_rng(0).integers(1, 2**63, columns.shape[1], dtype=np.uint64)
+    columns = np.column_stack([y, X]) + 0.0  # −0 and 0 are the same
+    factors = np.random.default_rng(0).integers(1, 2**62, columns.shape[1], dtype=np.uint64)
     bits = np.ascontiguousarray(columns, dtype=np.float64).view(np.uint64)
-    bits ^= bits >> np.uint64(29)
+    bits = bits ^ (bits >> np.uint64(29))
     code = (bits * (factors * np.uint64(2) + np.uint64(1))).sum(axis=1, dtype=np.uint64)
-    return np.asarray(np.unique(code, return_inverse=True)[1].ravel())
+    order = np.lexsort((code, *columns[:, :_ORDERING_COLUMNS].T[::-1]))
+    new = np.concatenate([[0], code[order][1:] != code[order][:-1]])
+    groups = np.empty(len(code), dtype=np.int64)
+    groups[order] = np.cumsum(new)
+    return groups
