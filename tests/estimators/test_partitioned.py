@@ -22,7 +22,7 @@ PAIRS = [
     for combine in COMBINERS
     if PARTITIONERS[partition].in_space or not COMBINERS[combine].needs_space
 ]
-FIXED = {"alpha": 0.1, "length_scale": 1.0}
+FIXED = {"alpha": 0.1, "length_scale": 1.0, "clip": False}
 
 
 def data(n=240, d=2, targets=1, seed=0):

@@ -77,20 +77,18 @@ def search(scores_of: Callable[[int], np.ndarray], grid: Grid) -> Choice:
     return winner
 
 
-LARGEST_SPECTRUM = 1024
-"""Rows up to which a cell's pair is searched by eigendecompositions."""
-LARGEST_SEARCHED = 3072
-"""Rows above which a cell takes the pair that smaller ones chose: one inverse would take
-longer than the fit."""
+LARGEST_SEARCHED = 1536
+"""Rows above which a cell takes the shared pair: one inverse takes longer than its fit."""
+_PAIRS_A_CELL = 8
 
 
 def search_cell(system: CellSystem, grid: Grid) -> Choice:
-    """The best pair for one cell."""
+    """The best pair for one cell: of all, or near the start if kernels are in order."""
     if not grid.is_choice or not FEWEST_ROWS <= system.n_rows <= LARGEST_SEARCHED:
         return Choice(grid.start, grid.start_alpha, np.nan)
-    if system.n_rows <= LARGEST_SPECTRUM:
-        return search(lambda kernel: system.scores(kernel, grid.alphas), grid)
-    return search_near(lambda k, j: system.score(k, float(grid.alphas[j])), grid)
+    if grid.ordered:
+        return search_near(lambda k, j: system.score(k, float(grid.alphas[j])), grid, _PAIRS_A_CELL)
+    return search(lambda kernel: system.scores(kernel, grid.alphas), grid)
 
 
 def search_shared(systems: Sequence[CellSystem], grid: Grid, *, near: bool = False) -> Choice:
@@ -110,20 +108,21 @@ def search_shared(systems: Sequence[CellSystem], grid: Grid, *, near: bool = Fal
         return float(sizes @ scores / sizes.sum())
 
     if near:
-        return search_near(pooled_pair, grid)
+        return search_near(pooled_pair, grid, _PAIRS_A_CELL)
     return search(pooled, grid)
 
 
-_COARSE_MOVES = ((0, 2), (0, -2), (1, 0), (-1, 0))
-_FINE_MOVES = ((0, 1), (0, -1))
+_MOVES = ((0, 1), (0, -1), (1, -1), (-1, 1), (1, 0), (-1, 0))
+"""Steps in width and ridge; wider kernels want smaller ridges, so the valley runs aslant."""
+_WORTH_MOVING = 0.995
+"""A pair of a cell's own must lower the error by this factor: smaller gains are noise."""
 
 
-def search_near(score_of: Callable[[int, int], float], grid: Grid, most: int = 12) -> Choice:
-    """A better pair near the grid's start, one pair at a time.
+def search_near(score_of: Callable[[int, int], float], grid: Grid, most: int) -> Choice:
+    """A better pair near the grid's start, one pair at a time, scoring at most `most`.
 
-    For cells in which an inverse a pair (n³ operations) is cheaper than an eigendecomposition
-    a width. Walks to the best neighbour, in steps of one width or two ridge values, then one,
-    until none is better or `most` pairs have been scored.
+    For when one eigendecomposition a width, as dear as six inverses, is too much: the start is
+    good already. Moves to the first neighbour that is better and goes on in that direction.
     """
     known: dict[tuple[int, int], float] = {}
 
@@ -137,16 +136,15 @@ def search_near(score_of: Callable[[int, int], float], grid: Grid, most: int = 1
 
     at = (grid.start, grid.start_alpha)
     look(at)
-    for moves in (_COARSE_MOVES, _FINE_MOVES):
-        moved = True
-        while moved:
-            moved = False
-            for width, ridge in moves:
-                if width and not grid.ordered:
-                    continue
-                while look((at[0] + width, at[1] + ridge)) < known[at]:
-                    at = (at[0] + width, at[1] + ridge)
-                    moved = True
+    moved = True
+    while moved:
+        moved = False
+        for width, ridge in _MOVES:
+            if width and not grid.ordered:
+                continue
+            while look((at[0] + width, at[1] + ridge)) < _WORTH_MOVING * known[at]:
+                at = (at[0] + width, at[1] + ridge)
+                moved = True
     return Choice(*at, known[at])
 
 

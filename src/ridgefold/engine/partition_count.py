@@ -10,7 +10,7 @@ a constant share of the one before.
 
 On large data this happens in a few regions, the rows nearest to a random row: sizes are
 compared on the same rows, so that a few thousand residuals tell errors apart that differ by a
-percent.
+percent. Above 300,000 rows no cells of more than 512 rows are tried.
 
 For averages over random cells, Zhang, Duchi and Wainwright (JMLR 16, 2015) say that the loss is
 negligible while m ≲ N/γ², γ = tr K(K + αI)⁻¹ the effective dimension: that is the first guess.
@@ -28,7 +28,7 @@ from ridgefold.engine.local_search import Grid, starting_at
 from ridgefold.engine.partitioned import (
     FitSettings,
     Training,
-    choose_on_pilots,
+    choose_pair,
     combined_residuals,
     number_of,
     run_cells,
@@ -43,9 +43,11 @@ LARGEST_MEASURED = 2048
 """Rows of the largest cells whose error is measured."""
 LARGEST_CELL = 8192
 """Rows of the largest cells that are ever chosen here."""
+MANY_ROWS = 300_000
+LARGEST_OF_MANY = 512
+"""Rows of the largest cells where there are many rows: the time is that of n·(n/m)²."""
 _REGION_ROWS = 4096
 _REGIONS = 2
-_PILOTS = 2
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,8 @@ def choose_count(
     trials: list[CellTrial] = []
     grids: list[Grid] = []
     size = SMALLEST_CELL
-    while size <= LARGEST_MEASURED and (size < 2 * smallest or not trials):
+    largest = LARGEST_MEASURED if n <= MANY_ROWS else LARGEST_OF_MANY
+    while size <= largest and (size < 2 * smallest or not trials):
         grid, error = _measure(
             parts, partitioner, overlap, grid, executor, size=size, rng=rng, bias=bias
         )
@@ -101,7 +104,8 @@ def choose_count(
             break
         size *= 2
     else:
-        trials += _extrapolated(trials, min(n, LARGEST_CELL), loss)
+        if n <= MANY_ROWS:
+            trials += _extrapolated(trials, min(n, LARGEST_CELL), loss)
     best = min(trial.error for trial in trials)
     chosen = next(i for i, trial in enumerate(trials) if trial.error <= (1.0 + loss) * best)
     n_cells = max(1, round(n / trials[chosen].cell_rows))
@@ -136,25 +140,30 @@ def _measure(
     squares, count = 0.0, 0
     for part, cells in zip(parts, cut, strict=True):
         m = number_of(cells)
-        pilots = np.unique(np.linspace(0, m - 1, min(m, _PILOTS)).astype(np.intp))
-        choice = choose_on_pilots(
-            part, cells, pilots, grid, executor, bias=bias, near=size > SMALLEST_CELL
-        )
-        grid = starting_at(grid, choice)
+        grid = starting_at(grid, choose_pair(part, cells, grid, executor, bias=bias))
         settings = FitSettings(
             grid=grid,
             choose=False,
             bias=bias,
             held_out=True,
+            clip=False,
             fallback=np.zeros(part.targets.shape[1], dtype=part.targets.dtype),
         )
         residuals = run_cells(part, cells, settings, np.ones(m), executor)[1]
         assert residuals is not None
-        combined = combined_residuals(cells, residuals, part.X.shape[0])
+        combined = _clipped(part, combined_residuals(cells, residuals, part.X.shape[0]))
         finite = np.isfinite(combined)
         squares += float(np.sum(combined[finite] ** 2))
         count += int(finite.sum())
     return grid, math.sqrt(squares / max(count, 1))
+
+
+def _clipped(part: Training, residuals: np.ndarray) -> np.ndarray:
+    """Residuals of predictions kept within the range of the targets: a few wild ones, which
+    the models clip, would decide between sizes otherwise."""
+    predictions = part.targets - residuals
+    lowest, highest = part.targets.min(axis=0), part.targets.max(axis=0)
+    return np.asarray(part.targets - np.clip(predictions, lowest, highest))
 
 
 def _extrapolated(trials: list[CellTrial], largest: int, loss: float) -> list[CellTrial]:

@@ -10,7 +10,14 @@ import numpy as np
 from ridgefold.combiners import Assignment
 from ridgefold.crossval import Progress, no_progress
 from ridgefold.engine.local_fit import CellData, CellFit, CellSystem
-from ridgefold.engine.local_search import Choice, Grid, search_cell, search_shared
+from ridgefold.engine.local_search import (
+    LARGEST_SEARCHED,
+    Choice,
+    Grid,
+    search_cell,
+    search_shared,
+    starting_at,
+)
 from ridgefold.errors import NumericalError
 from ridgefold.executors import Executor
 from ridgefold.kernels import KernelGram
@@ -50,6 +57,8 @@ class FitSettings:
     bias: bool
     held_out: bool
     """True if leave-one-out residuals are wanted."""
+    clip: bool
+    """True if a cell shall predict nothing beyond the range of its own targets."""
     fallback: np.ndarray
     """The constant that a cell without any row of positive weight predicts, shape (t,)."""
 
@@ -144,6 +153,8 @@ def run_cells(
     intercept = np.empty((m, t), dtype=dtype)
     alpha, kernel_of_cell = np.empty(m), np.empty(m, dtype=np.intp)
     residuals = np.empty((len(cells.rows), t), dtype=dtype) if settings.held_out else None
+    lowest = np.empty((m, t), dtype=dtype) if settings.clip else None
+    highest = np.empty((m, t), dtype=dtype) if settings.clip else None
     cell = 0
     for done, fits in enumerate(executor.map(_fit_batch, items)):
         for fit in fits:
@@ -152,11 +163,26 @@ def run_cells(
             alpha[cell], kernel_of_cell[cell] = fit.alpha, fit.kernel
             if residuals is not None:
                 residuals[some] = fit.residuals
+            if lowest is not None and highest is not None:
+                lowest[cell], highest[cell] = _range(training, cells.rows[some], settings)
             cell += 1
         progress((done + 1) / len(items))
     used, kernel_of_cell = np.unique(kernel_of_cell, return_inverse=True)
     kernels = tuple(settings.grid.kernels[k] for k in used)
-    return LocalModels(dual, intercept, alpha, kernels, kernel_of_cell), residuals
+    models = LocalModels(dual, intercept, alpha, kernels, kernel_of_cell, lowest, highest)
+    return models, residuals
+
+
+def _range(
+    training: Training, rows: np.ndarray, settings: FitSettings
+) -> tuple[np.ndarray, np.ndarray]:
+    """Least and greatest targets of a cell's rows of positive weight."""
+    targets = training.targets[rows]
+    if training.weights is not None:
+        targets = targets[training.weights[rows] > 0]
+    if len(targets) == 0:
+        return settings.fallback, settings.fallback
+    return targets.min(axis=0), targets.max(axis=0)
 
 
 @dataclass(frozen=True)
@@ -177,19 +203,41 @@ def _search_pilot(pilot: _Pilot) -> Choice:
     return search_shared(systems, pilot.grid, near=pilot.near)
 
 
-def choose_on_pilots(
-    training: Training,
-    cells: Cells,
-    pilots: np.ndarray,
-    grid: Grid,
-    executor: Executor,
-    *,
-    bias: bool,
-    near: bool = False,
+PILOTS = 4
+"""Cells on which a shared pair is chosen."""
+_PILOT_ROWS = 640
+"""Rows of each of them, evenly spaced, that are searched by eigendecompositions."""
+_NEAR_PILOTS = 2
+
+
+def choose_pair(
+    training: Training, cells: Cells, grid: Grid, executor: Executor, *, bias: bool
 ) -> Choice:
-    """One pair for all cells, from the leave-one-out error pooled over some of them."""
-    parts = tuple((rows_of(cells, int(c)), shares_of(cells, int(c))) for c in pilots)
-    return next(iter(executor.map(_search_pilot, [_Pilot(training, grid, bias, near, parts)])))
+    """One pair for all cells, by the leave-one-out error pooled over some of them.
+
+    First on some rows of each of a few cells, by eigendecompositions; then, where cells are
+    larger than that, from there on whole cells, by inverses.
+    """
+    if not grid.is_choice:
+        return Choice(grid.start, grid.start_alpha, float("nan"))
+    m = number_of(cells)
+    pilots = np.unique(np.linspace(0, m - 1, min(m, PILOTS)).astype(np.intp)).tolist()
+    parts = []
+    for cell in pilots:
+        rows, shares = rows_of(cells, cell), shares_of(cells, cell)
+        few = min(len(rows), _PILOT_ROWS)
+        some = np.linspace(0, len(rows) - 1, few).astype(np.intp)
+        parts.append((rows[some], None if shares is None else shares[some]))
+    pilot = _Pilot(training, grid, bias, False, tuple(parts))
+    choice = next(iter(executor.map(_search_pilot, [pilot])))
+    sizes = np.diff(cells.offsets)
+    whole = [c for c in pilots if 1.25 * _PILOT_ROWS < sizes[c] <= LARGEST_SEARCHED]
+    if whole and grid.ordered:
+        ends = whole if len(whole) <= _NEAR_PILOTS else [whole[0], whole[-1]]
+        pairs = tuple((rows_of(cells, c), shares_of(cells, c)) for c in ends)
+        pilot = _Pilot(training, starting_at(grid, choice), bias, True, pairs)
+        choice = next(iter(executor.map(_search_pilot, [pilot])))
+    return choice
 
 
 def combined_residuals(cells: Cells, residuals: np.ndarray, n_rows: int) -> np.ndarray:
@@ -230,6 +278,8 @@ def _predict_batch(task: _Predictions) -> list[np.ndarray]:
         for part in row_blocks(len(new), per_row, _BLOCK_BYTES):
             values[part] = gram.against(new[part]).block() @ dual
         values += task.models.intercept[cell][None, :]
+        if task.models.lowest is not None and task.models.highest is not None:
+            np.clip(values, task.models.lowest[cell], task.models.highest[cell], out=values)
         out.append(values * (weights[:, None] if isinstance(weights, np.ndarray) else weights))
     return out
 

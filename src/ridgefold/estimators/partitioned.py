@@ -58,8 +58,12 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         As in :class:`KernelRidgeCV`; without a width it is chosen.
     fit_intercept : bool, default=True
         An unpenalised bias in every cell.
-    overlap : float, default=0.1
+    overlap : float, default=0.25
         Thickness of the band that two cells share, as a share of their own; for "blend".
+    clip : bool, default=True
+        Let no cell predict beyond the range of its targets: small cells extrapolate wildly
+        where rows are few. Not for "average" and not after refining, where what is sought is
+        one linear model.
     tuning : {"auto", "cell", "shared"}, default="auto"
         Kernel and ridge by cell, or one pair for all, chosen on a few cells; "auto" shares them
         above 300,000 rows and where they must be shared.
@@ -124,7 +128,8 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         coef0: Any = 1,
         kernel_params: dict[str, Any] | None = None,
         fit_intercept: bool = True,
-        overlap: float = 0.1,
+        overlap: float = 0.25,
+        clip: bool = True,
         tuning: str = "auto",
         weighted_scores: bool = False,
         loss: float = 0.02,
@@ -148,6 +153,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         self.kernel_params = kernel_params
         self.fit_intercept = fit_intercept
         self.overlap = overlap
+        self.clip = clip
         self.tuning = tuning
         self.weighted_scores = weighted_scores
         self.loss = loss
@@ -255,7 +261,7 @@ class PartitionedLSSVMClassifier(ClassifierMixin, PartitionedModel):
     Parameters
     ----------
     partition, n_partitions, combine, refine, alpha, kernel, gamma, length_scale, degree, coef0, \
-kernel_params, fit_intercept, overlap, tuning, weighted_scores, loss, n_jobs, executor, \
+kernel_params, fit_intercept, overlap, clip, tuning, weighted_scores, loss, n_jobs, executor, \
 random_state, memory_budget, verbose
         As in :class:`PartitionedKernelRidge`; errors are those of the labels ±1.
     class_weight : dict, "balanced" or None
@@ -300,7 +306,8 @@ held_out_residuals_, certificate_, n_steps_
         kernel_params: dict[str, Any] | None = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
-        overlap: float = 0.1,
+        overlap: float = 0.25,
+        clip: bool = True,
         tuning: str = "auto",
         weighted_scores: bool = False,
         loss: float = 0.02,
@@ -325,6 +332,7 @@ held_out_residuals_, certificate_, n_steps_
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.overlap = overlap
+        self.clip = clip
         self.tuning = tuning
         self.weighted_scores = weighted_scores
         self.loss = loss

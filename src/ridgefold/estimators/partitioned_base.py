@@ -12,8 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.combiners import COMBINERS, Assignment
 from ridgefold.engine.average_search import search_average
-from ridgefold.engine.local_search import LARGEST_SPECTRUM, Grid, starting_at
+from ridgefold.engine.local_search import Grid, starting_at
 from ridgefold.engine.partition_count import (
+    MANY_ROWS,
     choose_count,
     choose_count_of_average,
     effective_dimension,
@@ -21,7 +22,7 @@ from ridgefold.engine.partition_count import (
 from ridgefold.engine.partitioned import (
     FitSettings,
     Training,
-    choose_on_pilots,
+    choose_pair,
     combined_residuals,
     number_of,
     predict_cells,
@@ -54,10 +55,6 @@ from ridgefold.planning import available_resources
 from ridgefold.records import Cells, CellTrial, LocalModels
 from ridgefold.storage.annotations import check_fields
 
-_PILOTS = 4
-"""Cells on which a shared pair is chosen."""
-_MOST_ROWS_CHOOSING_PER_CELL = 300_000
-"""Above, cells share one pair unless told otherwise: choosing takes ten times the fits."""
 _SAMPLE_ROWS = 512
 _DIMENSION_ROWS = 1000
 
@@ -88,6 +85,7 @@ class PartitionedModel(Storable):
     kernel_params: dict[str, Any] | None
     fit_intercept: bool
     overlap: float
+    clip: bool
     tuning: str
     weighted_scores: bool
     loss: float
@@ -127,13 +125,14 @@ class PartitionedModel(Storable):
         cells, n = search.cells, data.X.shape[0]
         shared = options.shared
         if shared is None:
-            shared = n > _MOST_ROWS_CHOOSING_PER_CELL
+            shared = n > MANY_ROWS
         choose = search.grid.is_choice and not shared
         settings = FitSettings(
             grid=search.grid,
             choose=choose,
             bias=options.bias,
             held_out=choose or self._needs_held_out(),
+            clip=bool(self.clip) and not options.combiner.scales_alpha,
             fallback=_fallback(training, bias=options.bias),
         )
         sizes = np.diff(cells.offsets)
@@ -198,23 +197,11 @@ class PartitionedModel(Storable):
             )
             m, trials, grid = count.n_cells, count.trials, count.grid
         cells = options.partitioner.fit(data.X, min(m, n), options.overlap, rng)
-        held = number_of(cells)
         if grid is None:
-            rows = rows_of(cells, held // 2)
+            rows = rows_of(cells, number_of(cells) // 2)
             grid = self._grid(data, rows, len(rows))
-        if grid.is_choice:
-            pilots = np.unique(np.linspace(0, held - 1, min(held, _PILOTS)).astype(np.intp))
-            largest = int(np.max(np.diff(cells.offsets)[pilots]))
-            choice = choose_on_pilots(
-                training,
-                cells,
-                pilots,
-                grid,
-                options.executor,
-                bias=options.bias,
-                near=largest > LARGEST_SPECTRUM,
-            )
-            grid = starting_at(grid, choice)
+        choice = choose_pair(training, cells, grid, options.executor, bias=options.bias)
+        grid = starting_at(grid, choice)
         return _Search(cells, grid, trials)
 
     def _search_average(

@@ -55,6 +55,11 @@ def require_consistent(state: Mapping[str, Any], partition: Any) -> None:
         and (cells.weights is None or len(cells.weights) == len(cells.rows))
         and models.intercept.shape == (m, models.dual_coef.shape[1])
         and models.alpha.shape == models.kernel_of_cell.shape == (m,)
+        and all(
+            bound is None
+            or (_floats(bound, rows.dtype, 2) and bound.shape == models.intercept.shape)
+            for bound in (models.lowest, models.highest)
+        )
         and all(isinstance(kernel, Kernel) for kernel in models.kernels)
         and bool(np.all(models.kernel_of_cell >= 0))
         and bool(np.all(models.kernel_of_cell < len(models.kernels)))

@@ -7,10 +7,12 @@ one cell: cells are balanced, compact, and found by O(log m) projections of a ro
 
 Overlap. A cut gets a band in which rows belong to both sides, the weight of each falling
 linearly to zero at the band's far edge; a row's weight in a cell is the product along its
-path, so that weights sum to 1 and predictions have no seams. Bands are as wide as the *cells*
-are thick in that direction (√12 times the mean spread of the rows within them, the thickness
-of a uniform slab), not as the part that is cut: a share of a large part would be many cells
-wide.
+path, so that weights sum to 1 and predictions have no seams. A band is `overlap` times as wide
+as the *cells* below the cut are thick in its direction (√12 times the median spread of their
+rows, the thickness of a uniform slab): a share of a large part would be many cells wide. Nor
+does it hold more than that share of the part's rows: where rows are dense and cells thin, what
+is thin elsewhere would be many cells wide again; and in deep trees less, so that cells together
+hold no more than about twice the rows.
 """
 
 from __future__ import annotations
@@ -39,6 +41,8 @@ _SPREAD_ROWS = 64
 """Rows of a cell from which its thickness is estimated."""
 _SLAB = 12.0**0.5
 """Thickness of a uniform slab, in standard deviations."""
+_MOST_REPEATS = 2.0
+"""Cells together hold at most about so many times the rows."""
 _ROUNDING = 64.0
 """Projections that differ by fewer units in the last place count as equal."""
 
@@ -49,6 +53,8 @@ class _Growing:
 
     directions: list[np.ndarray]
     cuts: list[float]
+    reaches: list[float]
+    """How far from each cut its band may reach."""
     children: list[list[int]]
     ancestors: list[list[int]]
     """For every cell, the nodes above it."""
@@ -62,15 +68,20 @@ class Tree:
 
     def fit(self, X: np.ndarray, n_cells: int, overlap: float, rng: np.random.Generator) -> Cells:
         n = X.shape[0]
-        grown = _Growing([], [], [], [])
+        grown = _Growing([], [], [], [], [])
         labels = np.zeros(n, dtype=np.int64)
         spreads: list[np.ndarray] = []
-        _grow(X, min(n_cells, n), grown, labels, spreads=spreads, rng=rng)
+        depth = max(1.0, np.log2(max(1, min(n_cells, n))))
+        # Every level multiplies the rows by 1 + share.
+        share = min(overlap, _MOST_REPEATS ** (1.0 / depth) - 1.0)
+        _grow(X, min(n_cells, n), grown, labels, spreads=spreads, share=share, rng=rng)
         m = len(grown.ancestors)
         router = {
             "directions": np.array(grown.directions, dtype=X.dtype).reshape(-1, X.shape[1]),
             "cuts": np.array(grown.cuts, dtype=np.float64),
-            "half_widths": 0.5 * overlap * _thicknesses(grown, spreads),
+            "half_widths": np.minimum(
+                0.5 * overlap * _thicknesses(grown, spreads), np.array(grown.reaches)
+            ),
             "children": np.array(grown.children, dtype=np.int64).reshape(-1, 2),
         }
         if overlap > 0 and m > 1:
@@ -156,6 +167,7 @@ def _grow(
     labels: np.ndarray,
     *,
     spreads: list[np.ndarray],
+    share: float,
     rng: np.random.Generator,
 ) -> None:
     """Cut until every part is one cell; fills `grown`, `labels` and `spreads`.
@@ -173,22 +185,21 @@ def _grow(
         path = paths.pop()
         if part is None and len(rows) * X.shape[1] * X.itemsize <= _GATHERED_BYTES:
             part = np.asarray(X[rows])
-        cut = None if m == 1 else _cut(X, rows, part, m // 2 / m, rng)
+        cut = None if m == 1 else _cut(X, rows, part, rng, place=m // 2 / m, share=share)
         if cut is None:
             name = -1 - len(grown.ancestors)
             labels[rows] = len(grown.ancestors)
             grown.ancestors.append(path)
             spreads.append(_spread(X, rows, part, [grown.directions[node] for node in path]))
         else:
-            direction, value, right = cut
+            direction, value, reach, right = cut
             name = len(grown.cuts)
             grown.directions.append(direction)
             grown.cuts.append(value)
+            grown.reaches.append(reach)
             grown.children.append([0, 0])
-            for there, share, which in ((right, m - m // 2, 1), (~right, m // 2, 0)):
-                stack.append(
-                    (rows[there], None if part is None else part[there], share, name, which)
-                )
+            for there, due, which in ((right, m - m // 2, 1), (~right, m // 2, 0)):
+                stack.append((rows[there], None if part is None else part[there], due, name, which))
                 paths.append([*path, name])
         if parent >= 0:
             grown.children[parent][side] = name
@@ -198,13 +209,16 @@ def _cut(
     X: np.ndarray,
     rows: np.ndarray,
     part: np.ndarray | None,
-    share: float,
     rng: np.random.Generator,
-) -> tuple[np.ndarray, float, np.ndarray] | None:
-    """Direction, threshold, and which rows lie beyond it; None if the rows cannot be told apart.
+    *,
+    place: float,
+    share: float,
+) -> tuple[np.ndarray, float, float, np.ndarray] | None:
+    """Direction, threshold, reach, and which rows lie beyond; None if all rows are the same.
 
-    The threshold lies in the middle of the gap nearest to the quantile `share`, so that equal
-    rows stay together and rounding cannot move a row across.
+    The threshold lies in the middle of the gap nearest to the quantile `place`, so that equal
+    rows stay together and rounding cannot move a row across. Within the reach on both sides
+    lies about the given share of the rows.
     """
     sample = sample_of(X, rows, rng) if part is None else sample_of(part, None, rng)
     direction = first_direction(sample).astype(X.dtype)
@@ -214,9 +228,12 @@ def _cut(
         position = np.empty(len(rows), dtype=X.dtype)
         for some in row_blocks(len(rows), X.shape[1] * X.itemsize, _GATHERED_BYTES / 2):
             position[some] = X[rows[some]] @ direction
-    rank = min(max(1, round(share * len(rows))), len(rows) - 1)
+    n = len(rows)
+    rank = min(max(1, round(place * n)), n - 1)
     blur = _ROUNDING * np.finfo(X.dtype).eps * float(np.max(np.abs(position)))
-    below, above = np.partition(position, [rank - 1, rank])[[rank - 1, rank]]
+    ends = [max(0, rank - 1 - round(share * n / 2)), min(n - 1, rank + round(share * n / 2))]
+    wanted = [ends[0], rank - 1, rank, ends[1]]
+    first, below, above, last = np.partition(position, wanted)[wanted]
     if not above - below > blur:
         ordered = np.sort(position)
         gaps = np.flatnonzero(np.diff(ordered) > blur)
@@ -225,7 +242,8 @@ def _cut(
         nearest = gaps[np.argmin(np.abs(gaps + 1 - rank))]
         below, above = ordered[nearest], ordered[nearest + 1]
     value = float(below) + (float(above) - float(below)) / 2
-    return direction, value, position > value
+    reach = max(value - float(first), float(last) - value)
+    return direction, value, reach, position > value
 
 
 def _spread(
@@ -240,9 +258,9 @@ def _spread(
 
 
 def _thicknesses(grown: _Growing, spreads: list[np.ndarray]) -> np.ndarray:
-    """For every cut, how thick the cells below it are on average in its direction."""
-    totals, counts = np.zeros(len(grown.cuts)), np.zeros(len(grown.cuts))
+    """For every cut, the median thickness, in its direction, of the cells below it."""
+    below: list[list[float]] = [[] for _ in grown.cuts]
     for path, spread in zip(grown.ancestors, spreads, strict=True):
-        totals[path] += spread
-        counts[path] += 1
-    return _SLAB * totals / np.maximum(counts, 1)
+        for node, value in zip(path, spread, strict=True):
+            below[node].append(float(value))
+    return _SLAB * np.array([np.median(values) for values in below])

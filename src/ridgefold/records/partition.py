@@ -62,3 +62,7 @@ class LocalModels:
     """The distinct kernels."""
     kernel_of_cell: np.ndarray
     """Which of `kernels` each cell uses, shape (n_cells,)."""
+    lowest: np.ndarray | None = None
+    """The least that each cell may predict, shape (n_cells, n_targets); None if anything."""
+    highest: np.ndarray | None = None
+    """The most that each cell may predict."""
