@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import ridgefold
 from ridgefold import (
     KernelRidge,
     LSSVMClassifier,
@@ -12,6 +13,7 @@ from ridgefold import (
     PartitionedLSSVMClassifier,
 )
 from ridgefold.combiners import COMBINERS
+from ridgefold.engine.scaled_rows import ScaledRows
 from ridgefold.errors import InvalidInputError, UnsupportedInputError
 from ridgefold.kernels import RBF
 from ridgefold.partitioners import PARTITIONERS, KMeansCells
@@ -321,6 +323,35 @@ def test_averages_report_the_effective_dimension():
     )
 
 
+# -- a learned metric -----------------------------------------------------------------------
+
+
+def test_learned_scales_find_the_columns_that_matter(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (900, 8)) * [1, 1, 1, 1, 1, 1, 1, 50]
+    y = np.sin(4 * X[:, 0]) + X[:, 1] + 0.05 * rng.standard_normal(900)
+    plain = PartitionedKernelRidge(n_partitions=3).fit(X[:600], y[:600])
+    learned = PartitionedKernelRidge(n_partitions=3, learn_scales=True).fit(X[:600], y[:600])
+    assert np.argsort(learned.length_scales_)[:2].tolist() == [0, 1]
+    errors = [np.mean((m.predict(X[600:]) - y[600:]) ** 2) for m in (plain, learned)]
+    assert errors[1] < 0.5 * errors[0]
+    # Cells of the scaled rows are those of a model that is given the scaled rows.
+    scaled = PartitionedKernelRidge(n_partitions=3, **FIXED).fit(X / learned.length_scales_, y)
+    same = PartitionedKernelRidge(n_partitions=3, **FIXED).fit(
+        ScaledRows(X, learned.length_scales_)[:], y
+    )
+    assert np.array_equal(scaled.predict(X[:5]), same.predict(X[:5]))
+    learned.save(tmp_path / "model.ridgefold")
+    again = ridgefold.load(tmp_path / "model.ridgefold")
+    assert np.array_equal(again.predict(X), learned.predict(X))
+
+
+def test_scales_of_a_kernel_without_distances_cannot_be_learned():
+    X, y = data(60)
+    with pytest.raises(InvalidInputError, match="learn_scales"):
+        PartitionedKernelRidge(kernel="polynomial", learn_scales=True).fit(X, y)
+
+
 # -- classification -------------------------------------------------------------------------
 
 
@@ -388,6 +419,16 @@ def test_sparse_rows_and_torch_tensors_are_refused():
     torch = pytest.importorskip("torch")
     with pytest.raises(UnsupportedInputError, match="NumPy"):
         PartitionedKernelRidge().fit(torch.asarray(X), torch.asarray(y))
+
+
+def test_no_cell_predicts_beyond_the_range_of_its_targets():
+    X, y = data(200)
+    far = 3.0 * data(200, seed=1)[0]
+    model = PartitionedKernelRidge("tree", 6, kernel="polynomial", alpha=1e-3).fit(X, y)
+    assert model.predict(far).max() <= y.max()
+    assert model.predict(far).min() >= y.min()
+    free = PartitionedKernelRidge("tree", 6, kernel="polynomial", alpha=1e-3, clip=False)
+    assert np.abs(free.fit(X, y).predict(far)).max() > np.abs(y).max()
 
 
 def test_a_failed_fit_leaves_the_model_as_it_was():

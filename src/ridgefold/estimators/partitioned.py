@@ -26,7 +26,7 @@ from ridgefold.estimators.ls_svm import (
 )
 from ridgefold.estimators.partitioned_base import PartitionedModel
 from ridgefold.estimators.regressor import check_coverage
-from ridgefold.estimators.validation import check_new_rows, unchanged_on_error
+from ridgefold.estimators.validation import unchanged_on_error
 
 
 class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel):
@@ -58,6 +58,9 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         As in :class:`KernelRidgeCV`; without a width it is chosen.
     fit_intercept : bool, default=True
         An unpenalised bias in every cell.
+    learn_scales : bool, default=False
+        Learn one length scale a column from the gradient of the exact held-out error on a sample
+        of the rows; cells are cut, and widths chosen, in that metric.
     overlap : float, default=0.25
         Thickness of the band that two cells share, as a share of their own; for "blend".
     clip : bool, default=True
@@ -96,6 +99,8 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
     held_out_residuals_ : array of shape (n_rows, n_targets) or None
         Leave-one-out residuals of the combined model, where cells chose their own ridge or
         `intervals` asks for them.
+    length_scales_ : array of shape (n_columns,) or None
+        The learned scales; the kernels' widths are in their units.
     certificate_ : array of shape (n_targets,) or None
         ‖y − (K + alpha·I)a − b‖ of a refined model.
     n_steps_ : int
@@ -128,6 +133,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         coef0: Any = 1,
         kernel_params: dict[str, Any] | None = None,
         fit_intercept: bool = True,
+        learn_scales: bool = False,
         overlap: float = 0.25,
         clip: bool = True,
         tuning: str = "auto",
@@ -152,6 +158,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         self.coef0 = coef0
         self.kernel_params = kernel_params
         self.fit_intercept = fit_intercept
+        self.learn_scales = learn_scales
         self.overlap = overlap
         self.clip = clip
         self.tuning = tuning
@@ -227,10 +234,10 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         coverage = check_coverage(coverage)
         if not COMBINERS[self._combine].needs_space or self.held_out_residuals_ is None:
             raise InvalidInputError(self._why_no_intervals())
-        X = check_new_rows(self, X, self.X_fit_)
+        X = self._new_rows(X)
         assignment = self._assignment(X)
         kept = CellIntervals(
-            self.X_fit_,
+            self._training_rows(),
             self._weights,
             self._cells,
             self._models,
@@ -261,8 +268,8 @@ class PartitionedLSSVMClassifier(ClassifierMixin, PartitionedModel):
     Parameters
     ----------
     partition, n_partitions, combine, refine, alpha, kernel, gamma, length_scale, degree, coef0, \
-kernel_params, fit_intercept, overlap, clip, tuning, weighted_scores, loss, n_jobs, executor, \
-random_state, memory_budget, verbose
+kernel_params, fit_intercept, learn_scales, overlap, clip, tuning, weighted_scores, loss, \
+n_jobs, executor, random_state, memory_budget, verbose
         As in :class:`PartitionedKernelRidge`; errors are those of the labels ±1.
     class_weight : dict, "balanced" or None
         Weights of the classes in all rows, multiplied with `sample_weight`.
@@ -275,7 +282,7 @@ random_state, memory_budget, verbose
     calibration_ : array of shape (n_columns, 2)
         Slope and offset of the curve from decision values to probabilities, if asked for.
     n_partitions_, partition_sizes_, alpha_, kernels_, trials_, effective_dimension_, \
-held_out_residuals_, certificate_, n_steps_
+held_out_residuals_, length_scales_, certificate_, n_steps_
         As in :class:`PartitionedKernelRidge`.
 
     Examples
@@ -306,6 +313,7 @@ held_out_residuals_, certificate_, n_steps_
         kernel_params: dict[str, Any] | None = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
+        learn_scales: bool = False,
         overlap: float = 0.25,
         clip: bool = True,
         tuning: str = "auto",
@@ -331,6 +339,7 @@ held_out_residuals_, certificate_, n_steps_
         self.kernel_params = kernel_params
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
+        self.learn_scales = learn_scales
         self.overlap = overlap
         self.clip = clip
         self.tuning = tuning

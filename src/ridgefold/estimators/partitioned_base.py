@@ -30,6 +30,7 @@ from ridgefold.engine.partitioned import (
     run_cells,
 )
 from ridgefold.engine.refine import refine
+from ridgefold.engine.scaled_rows import ScaledRows
 from ridgefold.errors import InvalidInputError, UnsupportedInputError
 from ridgefold.estimators.cell_grid import cell_grid
 from ridgefold.estimators.partitioned_options import (
@@ -49,6 +50,8 @@ from ridgefold.estimators.validation import (
     check_training_data,
 )
 from ridgefold.kernels import PRECOMPUTED, KernelGram, takes_sparse_and_negative
+from ridgefold.kernels.distances import DistanceKernel
+from ridgefold.learning import learn_metric
 from ridgefold.linalg.namespace import is_foreign_array
 from ridgefold.partitioners import PARTITIONERS
 from ridgefold.planning import available_resources
@@ -57,6 +60,7 @@ from ridgefold.storage.annotations import check_fields
 
 _SAMPLE_ROWS = 512
 _DIMENSION_ROWS = 1000
+_LEARNING_ROWS = 6000
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,7 @@ class PartitionedModel(Storable):
     coef0: Any
     kernel_params: dict[str, Any] | None
     fit_intercept: bool
+    learn_scales: bool
     overlap: float
     clip: bool
     tuning: str
@@ -116,6 +121,13 @@ class PartitionedModel(Storable):
         options = options_of(self)
         with as_ridgefold_errors("random_state must be None, a whole number or a RandomState"):
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        rows = data.X
+        self.length_scales_ = (
+            self._learned_scales(data, targets, rng) if self.learn_scales else None
+        )
+        if self.length_scales_ is not None:
+            # Cells are cut, and distances measured, in the learned metric.
+            data = replace(data, X=ScaledRows(data.X, self.length_scales_))
         training = Training(data.X, targets, data.weights, bool(self.weighted_scores))
         search = (
             self._search_average(data, training, options, rng)
@@ -141,7 +153,7 @@ class PartitionedModel(Storable):
             models, residuals = run_cells(
                 training, cells, settings, factors, options.executor, progress=progress
             )
-        self.X_fit_ = data.X
+        self.X_fit_ = rows
         self.certificate_: np.ndarray | None = None
         self.n_partitions_ = number_of(cells)
         self.partition_sizes_ = sizes
@@ -156,6 +168,28 @@ class PartitionedModel(Storable):
         if options.refine is not None:
             self._refine(training, options, search.grid)
         self._copy_choices()
+
+    def _learned_scales(
+        self, data: TrainingData, targets: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        """One scale a column, learned on a sample of the rows."""
+        n = data.X.shape[0]
+        some = np.sort(rng.choice(n, min(n, _LEARNING_ROWS), replace=False))
+        family = self._grid(data, some[:_SAMPLE_ROWS], n).kernels[0]
+        if not isinstance(family, DistanceKernel):
+            raise InvalidInputError(
+                "learn_scales=True needs one kernel of distances (rbf, matern, laplacian, "
+                f"rational_quadratic), got kernel={self.kernel!r}"
+            )
+        learned = learn_metric(
+            np.ascontiguousarray(data.X[some]),
+            targets[some],
+            family,
+            weights=None if data.weights is None else data.weights[some],
+            bias=bool(self.fit_intercept),
+            random_state=int(rng.integers(2**31 - 1)),
+        )
+        return np.asarray(learned.kernel.length_scale, dtype=np.float64)
 
     def _grid(self, data: TrainingData, rows: np.ndarray, n_rows: int) -> Grid:
         """Kernels and alphas for cells like the given rows; `n_rows` is what alphas count."""
@@ -280,8 +314,15 @@ class PartitionedModel(Storable):
     def _decision(self, X: Any) -> np.ndarray:
         """The combined f(x) of every row and target, shape (n, t)."""
         check_is_fitted(self, "X_fit_")
-        X = check_new_rows(self, X, self.X_fit_)
+        X = self._new_rows(X)
         return self._combined(X, self._assignment(X))
+
+    def _new_rows(self, X: Any) -> np.ndarray:
+        """Checked rows, in the metric in which the cells were cut."""
+        X = check_new_rows(self, X, self.X_fit_)
+        if self.length_scales_ is not None:
+            X = X / self.length_scales_.astype(X.dtype)
+        return np.asarray(X)
 
     def _assignment(self, X: np.ndarray) -> Assignment:
         """Which cells predict which of some checked rows."""
@@ -292,8 +333,19 @@ class PartitionedModel(Storable):
     def _combined(self, X: np.ndarray, assignment: Assignment) -> np.ndarray:
         executor = executor_of(self.executor, self.n_jobs)
         return predict_cells(
-            self.X_fit_, self._cells, self._models, assignment, new=X, executor=executor
+            self._training_rows(),
+            self._cells,
+            self._models,
+            assignment,
+            new=X,
+            executor=executor,
         )
+
+    def _training_rows(self) -> Any:
+        """The rows of the fit, in the metric in which the cells were cut."""
+        if self.length_scales_ is None:
+            return self.X_fit_
+        return ScaledRows(self.X_fit_, self.length_scales_)
 
     # -- model files ---------------------------------------------------------------------
 
@@ -319,6 +371,7 @@ class PartitionedModel(Storable):
             "weights": self._weights,
             "certificate": self.certificate_,
             "steps": self.n_steps_,
+            "length_scales": self.length_scales_,
             "column_names": None if names is None else [str(name) for name in names],
         }
 
@@ -333,6 +386,7 @@ class PartitionedModel(Storable):
         self.effective_dimension_ = state["effective_dimension"]
         self.held_out_residuals_, self.certificate_ = state["held_out"], state["certificate"]
         self.n_steps_, self._weights = state["steps"], state["weights"]
+        self.length_scales_ = state["length_scales"]
         self.n_features_in_ = int(self.X_fit_.shape[1])
         if state["column_names"] is not None:
             self.feature_names_in_ = np.asarray(state["column_names"], dtype=object)

@@ -25,6 +25,7 @@ STATE: Mapping[str, Any] = {
     "weights": np.ndarray | None,
     "certificate": np.ndarray | None,
     "steps": int,
+    "length_scales": np.ndarray | None,
     "column_names": list[str] | None,
 }
 """Entries of the state, with their types."""
@@ -63,6 +64,14 @@ def require_consistent(state: Mapping[str, Any], partition: Any) -> None:
         and all(isinstance(kernel, Kernel) for kernel in models.kernels)
         and bool(np.all(models.kernel_of_cell >= 0))
         and bool(np.all(models.kernel_of_cell < len(models.kernels)))
+        and (
+            state["length_scales"] is None
+            or (
+                _floats(state["length_scales"], np.dtype(np.float64), 1)
+                and len(state["length_scales"]) == rows.shape[1]
+                and bool(np.all(state["length_scales"] > 0))
+            )
+        )
         and (state["column_names"] is None or len(state["column_names"]) == rows.shape[1])
     )
     held_out, weights = state["held_out"], state["weights"]
