@@ -70,8 +70,13 @@ class CsvFile(TableFile):
         )
 
     def names(self) -> list[str]:
-        with self._readable(), self.path.open("rb") as file:
-            names = list(self._stream(file, pa_csv.ConvertOptions()).schema.names)
+        with self._stream(pa_csv.ConvertOptions()) as (reader, _):
+            names = list(reader.schema.names)
+        if len(names) == 1 and ";" in names[0]:
+            raise self.error(
+                f"its columns seem to be separated by semicolons ({names[0][:60]!r}): write them "
+                "with commas, or with tabs to a file that ends in .tsv"
+            )
         twice = {name for name in names if names.count(name) > 1}
         if twice:
             raise self.error(f"two columns are called {sorted(twice)[0]!r}")
@@ -91,19 +96,24 @@ class CsvFile(TableFile):
         self, columns: Sequence[str], types: Mapping[str, pa.DataType], share: Share
     ) -> Iterator[pa.Table]:
         size = max(self.path.stat().st_size, 1)
-        with self._readable(), self.path.open("rb") as file:
-            for batch in self._stream(file, self._convert(columns, types)):
+        with self._stream(self._convert(columns, types)) as (reader, file):
+            for batch in reader:
                 yield pa.Table.from_batches([batch])
                 share(min(1.0, file.tell() / size))
 
-    def _stream(self, file: Any, convert: pa_csv.ConvertOptions) -> Any:
+    @contextlib.contextmanager
+    def _stream(self, convert: pa_csv.ConvertOptions) -> Iterator[tuple[Any, Any]]:
+        """A reader of batches, and the file that it reads; both closed in this order."""
         compression = _COMPRESSED.get(self.path.suffix.lower())
-        return pa_csv.open_csv(
-            file if compression is None else pa.CompressedInputStream(file, compression),
-            read_options=pa_csv.ReadOptions(block_size=_BLOCK_BYTES, use_threads=False),
-            parse_options=self._parse,
-            convert_options=convert,
-        )
+        with self._readable(), self.path.open("rb") as file:
+            reader = pa_csv.open_csv(
+                file if compression is None else pa.CompressedInputStream(file, compression),
+                read_options=pa_csv.ReadOptions(block_size=_BLOCK_BYTES, use_threads=False),
+                parse_options=self._parse,
+                convert_options=convert,
+            )
+            with contextlib.closing(reader):
+                yield reader, file
 
     @contextlib.contextmanager
     def _readable(self) -> Iterator[None]:
