@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import fcntl
+import importlib.metadata
 import json
 import sys
 import warnings
@@ -86,6 +87,7 @@ def store() -> Iterator[dict[str, Any]]:
         before = json.dumps(record)
         yield record
         if json.dumps(record) != before:
+            file.seek(0)
             file.truncate(0)
             file.write(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
@@ -136,6 +138,10 @@ def mean_of(runs: dict[str, Any], name: str, model: str, what: str) -> float:
     return float(np.mean([runs[f"{name}/{s}/{model}"][what] for s in splits]))
 
 
+def _error(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+
+
 def table(runs: dict[str, Any]) -> str:
     """Mean test error (and processor seconds) of every model, the best in bold."""
     lines = [
@@ -149,7 +155,7 @@ def table(runs: dict[str, Any]) -> str:
         errors = {model: mean_of(runs, name, model, "rmse") for model in MODELS}
         best = min(errors.values())
         cells = [
-            f"{'**' if e == best else ''}{e:.4g}{'**' if e == best else ''} "
+            f"{'**' if e == best else ''}{_error(e)}{'**' if e == best else ''} "
             f"({mean_of(runs, name, model, 'seconds'):.0f} s)"
             for model, e in errors.items()
         ]
@@ -168,7 +174,7 @@ def figures_of(runs: dict[str, Any]) -> list[Figure]:
         Figure(
             f"{name}: mean test RMSE, learned scales / HistGradientBoosting",
             ours[name] / theirs[name]["HistGradientBoosting"],
-            f"({len(complete_splits(runs, name))} splits)",
+            f"(splits: {len(complete_splits(runs, name))})",
             at_most=1.0,
         )
         for name in known
@@ -195,13 +201,18 @@ def figures_of(runs: dict[str, Any]) -> list[Figure]:
 def report() -> bool:
     """results/boosting.md and the table in the documentation, from what was measured."""
     with store() as record:
-        runs = record["runs"]
-    figures = figures_of(runs)
-    page = table(runs)
-    measure.write_results(
-        "boosting", "Learned scales and gradient boosting", NOTES, figures, more=page,
-        data={"runs": dict(sorted(runs.items()))},
-    )  # fmt: skip
+        runs = dict(sorted(record["runs"].items()))
+        figures, page = figures_of(runs), table(runs)
+        counts = {m: sum(key.endswith(f"/{m}") for key in runs) for m in MODELS}
+        versions = [f"{p} {importlib.metadata.version(p)}" for p in ("lightgbm", "catboost")]
+        notes = (
+            f"{NOTES}\nMeasured so far, of {SPLITS * len(TRAINING_ROWS)} runs each: "
+            f"{', '.join(f'{m} {count}' for m, count in counts.items())}. {', '.join(versions)}."
+        )
+        measure.write_results(
+            "boosting", "Learned scales and gradient boosting", notes, figures, more=page,
+            data={"runs": runs},
+        )  # fmt: skip
     measure.update_section(PAGE, "boosting", page)
     print(page)
     return all(f.held is not False for f in figures)
