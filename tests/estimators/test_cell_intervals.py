@@ -19,10 +19,17 @@ TWO = np.stack([Y, X[:, 0] ** 2 - Y], axis=1)
 WEIGHTS = GENERATOR.uniform(0.2, 3, 90) * (np.arange(90) % 11 > 0)
 
 
-def without(model, y, weights, row):
-    """The combined function on X and X_NEW when a row is taken out of every cell."""
+def in_metric(model, rows):
+    """Rows in the metric in which the cells were cut."""
+    return rows if model.length_scales_ is None else rows / model.length_scales_
+
+
+def without(model, y, weights, row, new):
+    """The combined function on X and new rows when a row is taken out of every cell."""
     cells, local = model._cells, model._models
-    both = np.concatenate([X, X_NEW])
+    both = np.concatenate([X, new]) / (
+        1.0 if model.length_scales_ is None else model.length_scales_
+    )
     partitioner = PARTITIONERS[model.partition]
     assignment = COMBINERS[model.combine].assign(
         partitioner, cells.router, len(cells.offsets) - 1, both
@@ -35,25 +42,34 @@ def without(model, y, weights, row):
             local.alpha[c],
             kernel=local.kernels[local.kernel_of_cell[c]],
             fit_intercept=model.fit_intercept,
-        ).fit(X[members], y[members], None if weights is None else weights[members])
+        ).fit(both[members], y[members], None if weights is None else weights[members])
         rows, shares = assignment.of_cell(c)
         if len(rows):
             values = part.predict(both[rows])
+            if local.lowest is not None:  # new rows only: leave-one-out residuals are as they are
+                low, high = (
+                    r[c] if y.ndim == 2 else r[c, 0] for r in (local.lowest, local.highest)
+                )
+                is_new = np.asarray(rows) >= len(X)
+                values[is_new] = np.clip(values[is_new], low, high)
             out[rows] += values * shares.reshape(-1, *[1] * (y.ndim - 1))
     return out
 
 
-def by_definition(model, y, weights, coverage):
+def by_definition(model, y, weights, new, coverage):
     """Jackknife+ over the rows of the cell that weighs most for each new row."""
     cells = model._cells
     assignment = COMBINERS[model.combine].assign(
-        PARTITIONERS[model.partition], cells.router, len(cells.offsets) - 1, X_NEW
+        PARTITIONERS[model.partition],
+        cells.router,
+        len(cells.offsets) - 1,
+        in_metric(model, new),
     )
     weight = np.zeros((len(cells.offsets) - 1, len(X_NEW)))
     for c in range(len(weight)):
         rows, shares = assignment.of_cell(c)
         weight[c, rows] = shares
-    functions = [without(model, y, weights, i) for i in range(90)]
+    functions = [without(model, y, weights, i, new) for i in range(90)]
     ends = []
     for x in range(len(X_NEW)):
         c = int(np.argmax(weight[:, x]))
@@ -78,6 +94,13 @@ CASES = {
     "planes": ({"partition": "hyperplanes", "n_partitions": 3, "overlap": 0.3}, Y, None),
     "weights": ({"n_partitions": 4, "overlap": 0.3}, Y, WEIGHTS),
     "two targets": ({"n_partitions": 4, "overlap": 0.3}, TWO, None),
+    "far away": ({"n_partitions": 4, "overlap": 0.3, "scale_new": 3.0}, Y, None),
+    "far away, without limits": (
+        {"n_partitions": 4, "overlap": 0.3, "scale_new": 3.0, "clip": False},
+        Y,
+        None,
+    ),
+    "learned scales": ({"n_partitions": 3, "learn_scales": True, "gamma": None}, Y, None),
     "no bias": ({"n_partitions": 4, "overlap": 0.3, "fit_intercept": False}, Y, None),
     "one ridge for all": (
         {"n_partitions": 4, "overlap": 0.3, "alpha": 0.1, "gamma": 0.5, "intervals": "jackknife+"},
@@ -90,10 +113,11 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_intervals_are_those_of_refits_with_the_same_cells(name):
     options, y, weights = CASES[name]
-    model = PartitionedKernelRidge(**{"alpha": [0.1, 1.0], "gamma": [0.2, 1.0], **options})
-    model.fit(X, y, weights)
-    expected = by_definition(model, y, weights, 0.8)
-    for ours, theirs in zip(model.predict_interval(X_NEW, 0.8), expected, strict=True):
+    options = {"alpha": [0.1, 1.0], "gamma": [0.2, 1.0], **options}
+    new = X_NEW * options.pop("scale_new", 1.0)
+    model = PartitionedKernelRidge(**options).fit(X, y, weights)
+    expected = by_definition(model, y, weights, new, 0.8)
+    for ours, theirs in zip(model.predict_interval(new, 0.8), expected, strict=True):
         assert ours.shape == model.predict(X_NEW).shape
         np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-8)
 

@@ -150,16 +150,12 @@ def choose_model(
     extra = None if nu is None else {"nu": nu}
     kernel: Any = kernels[0] if len(kernels) == 1 else list(kernels)
     classify = task == "classification"
-    if learn_scales and partitions is not None:
-        raise InvalidInputError(
-            "--learn-scales does not go with --partitions: learn the scales on some of the rows, "
-            "or leave one of them out"
-        )
     if partitions is not None:
         return _partitioned(
             classify,
             intervals,
             n_partitions=partitions,
+            learn_scales=learn_scales,
             kernel=kernel,
             alpha=alpha,
             length_scale=length_scale,

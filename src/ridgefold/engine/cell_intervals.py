@@ -6,7 +6,8 @@ cell c and g_ic of `engine.leave_one_out`,
 
     f₋ᵢ(x) = f(x) − Σ_c w_c(x) r_ic g_ic(x),    r_ic = a_ic/D_ii,
 
-over the cells that hold i and reach x. A new row's interval is made from the rows of the cell
+over the cells that hold i and reach x; where a cell's predictions are kept to the range of its
+targets, before and after. A new row's interval is made from the rows of the cell
 that weighs most for it: where the model is far off, intervals are wide.
 """
 
@@ -89,13 +90,22 @@ class CellIntervals:
                 continue
             places = np.searchsorted(some, membership.rows[here])
             values = gram.against(new[membership.rows[here]]).block()[:, found.rows]
-            change = values @ found.matrix[:, theirs] + found.offset[theirs][None, :]
-            change *= membership.weights[here][:, None]
-            start = int(self.cells.offsets[other])
-            dual = self.models.dual_coef[start + found.rows[theirs]]
-            residuals = dual / np.diagonal(found.matrix)[theirs][:, None]
-            shift[np.ix_(places, mine)] += change[:, :, None] * residuals[None, :, :]
+            slopes = values @ found.matrix[:, theirs] + found.offset[theirs][None, :]
+            dual = self.models.dual_coef[int(self.cells.offsets[other]) + found.rows]
+            residuals = dual[theirs] / np.diagonal(found.matrix)[theirs][:, None]
+            change = slopes[:, :, None] * residuals[None, :, :]
+            whole = values @ dual + self.models.intercept[other][None, :]
+            change = self._within_range(int(other), whole, change)
+            shift[np.ix_(places, mine)] += membership.weights[here][:, None, None] * change
         return shift, self.residuals[rows]
+
+    def _within_range(self, cell: int, whole: np.ndarray, change: np.ndarray) -> np.ndarray:
+        """What `change` is of predictions that are kept to the range of the cell's targets."""
+        if self.models.lowest is None or self.models.highest is None:
+            return change
+        low, high = self.models.lowest[cell], self.models.highest[cell]
+        whole = whole[:, None, :]
+        return np.asarray(np.clip(whole, low, high) - np.clip(whole - change, low, high))
 
     def _rows(self, cell: int) -> np.ndarray:
         return self.cells.rows[self.cells.offsets[cell] : self.cells.offsets[cell + 1]]
