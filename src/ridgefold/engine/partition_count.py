@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from ridgefold.engine.partitioned import (
 from ridgefold.executors import Executor
 from ridgefold.linalg.blocks import row_blocks
 from ridgefold.partitioners import Partitioner
-from ridgefold.records import Cells, CellTrial
+from ridgefold.records import Cells, CellTrial, LocalModels
 
 SMALLEST_CELL = 256
 LARGEST_MEASURED = 2048
@@ -51,12 +51,24 @@ _REGIONS = 2
 
 
 @dataclass(frozen=True)
+class Fitted:
+    """Cells of all rows, fitted."""
+
+    cells: Cells
+    models: LocalModels
+    residuals: np.ndarray
+    """Leave-one-out residuals, aligned with ``cells.rows``."""
+
+
+@dataclass(frozen=True)
 class Count:
     """How many cells, why, and a good pair to begin with."""
 
     n_cells: int
     trials: tuple[CellTrial, ...]
     grid: Grid
+    fitted: Fitted | None
+    """The chosen cells with their models, if they were tried on all rows."""
 
 
 def regions(X: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
@@ -84,20 +96,31 @@ def choose_count(
     *,
     loss: float,
     rng: np.random.Generator,
-    bias: bool,
+    settings: FitSettings,
 ) -> Count:
-    """The number of cells for `route` and `blend`."""
+    """The number of cells for `route` and `blend`, fitted as `settings` say.
+
+    Where all rows were tried, the models of the chosen size come back with it.
+    """
     n = training.X.shape[0]
     parts = [_part(training, rows) for rows in regions(training.X, rng)]
     smallest = min(part.X.shape[0] for part in parts)
     trials: list[CellTrial] = []
     grids: list[Grid] = []
+    fits: list[Fitted | None] = []
     size = SMALLEST_CELL
     largest = LARGEST_MEASURED if n <= MANY_ROWS else LARGEST_OF_MANY
     while size <= largest and (size < 2 * smallest or not trials):
-        grid, error = _measure(
-            parts, partitioner, overlap, grid, executor, size=size, rng=rng, bias=bias
+        grid, error, fitted = _measure(
+            parts,
+            partitioner,
+            overlap,
+            replace(settings, grid=grid),
+            executor,
+            size=size,
+            rng=rng,
         )
+        fits.append(fitted if smallest == n else None)
         trials.append(CellTrial(size, error, measured=True))
         grids.append(grid)
         if len(trials) > 1 and error > trials[-2].error * (1.0 - loss / 2):
@@ -109,7 +132,8 @@ def choose_count(
     best = min(trial.error for trial in trials)
     chosen = next(i for i, trial in enumerate(trials) if trial.error <= (1.0 + loss) * best)
     n_cells = max(1, round(n / trials[chosen].cell_rows))
-    return Count(n_cells, tuple(trials), grids[min(chosen, len(grids) - 1)])
+    known = fits[chosen] if chosen < len(fits) else None
+    return Count(n_cells, tuple(trials), grids[min(chosen, len(grids) - 1)], known)
 
 
 def _part(training: Training, rows: np.ndarray) -> Training:
@@ -125,37 +149,30 @@ def _measure(
     parts: list[Training],
     partitioner: Partitioner,
     overlap: float,
-    grid: Grid,
+    settings: FitSettings,
     executor: Executor,
     *,
     size: int,
     rng: np.random.Generator,
-    bias: bool,
-) -> tuple[Grid, float]:
-    """The error of cells of `size` rows, with a pair chosen for that size on some of them."""
+) -> tuple[Grid, float, Fitted]:
+    """The error of cells of `size` rows, a good pair for them, and the last region's models."""
     cut: list[Cells] = [
         partitioner.fit(part.X, max(1, round(part.X.shape[0] / size)), overlap, rng)
         for part in parts
     ]
-    squares, count = 0.0, 0
+    squares, count, grid = 0.0, 0, settings.grid
     for part, cells in zip(parts, cut, strict=True):
         m = number_of(cells)
-        grid = starting_at(grid, choose_pair(part, cells, grid, executor, bias=bias))
-        settings = FitSettings(
-            grid=grid,
-            choose=False,
-            bias=bias,
-            held_out=True,
-            clip=False,
-            fallback=np.zeros(part.targets.shape[1], dtype=part.targets.dtype),
-        )
-        residuals = run_cells(part, cells, settings, np.ones(m), executor)[1]
+        grid = starting_at(grid, choose_pair(part, cells, grid, executor, bias=settings.bias))
+        tried = replace(settings, grid=grid, held_out=True)
+        models, residuals = run_cells(part, cells, tried, np.ones(m), executor)
         assert residuals is not None
         combined = _clipped(part, combined_residuals(cells, residuals, part.X.shape[0]))
         finite = np.isfinite(combined)
         squares += float(np.sum(combined[finite] ** 2))
         count += int(finite.sum())
-    return grid, math.sqrt(squares / max(count, 1))
+    assert residuals is not None
+    return grid, math.sqrt(squares / max(count, 1)), Fitted(cells, models, residuals)
 
 
 def _clipped(part: Training, residuals: np.ndarray) -> np.ndarray:

@@ -15,6 +15,7 @@ from ridgefold.engine.average_search import search_average
 from ridgefold.engine.local_search import Grid, starting_at
 from ridgefold.engine.partition_count import (
     MANY_ROWS,
+    Fitted,
     choose_count,
     choose_count_of_average,
     effective_dimension,
@@ -59,7 +60,7 @@ from ridgefold.records import Cells, CellTrial, LocalModels
 from ridgefold.storage.annotations import check_fields
 
 _SAMPLE_ROWS = 512
-_DIMENSION_ROWS = 1000
+_DIMENSION_ROWS = 500
 _LEARNING_ROWS = 6000
 
 
@@ -71,6 +72,8 @@ class _Search:
     grid: Grid
     trials: tuple[CellTrial, ...]
     dimension: float | None = None
+    fitted: Fitted | None = None
+    """The models, if they were made on the way."""
 
 
 class PartitionedModel(Storable):
@@ -129,30 +132,25 @@ class PartitionedModel(Storable):
             # Cells are cut, and distances measured, in the learned metric.
             data = replace(data, X=ScaledRows(data.X, self.length_scales_))
         training = Training(data.X, targets, data.weights, bool(self.weighted_scores))
+        n = data.X.shape[0]
+        shared = n > MANY_ROWS if options.shared is None else options.shared
         search = (
             self._search_average(data, training, options, rng)
             if options.combiner.scales_alpha
-            else self._search_in_space(data, training, options, rng)
+            else self._search_in_space(data, training, options, rng, shared=shared)
         )
-        cells, n = search.cells, data.X.shape[0]
-        shared = options.shared
-        if shared is None:
-            shared = n > MANY_ROWS
-        choose = search.grid.is_choice and not shared
-        settings = FitSettings(
-            grid=search.grid,
-            choose=choose,
-            bias=options.bias,
-            held_out=choose or self._needs_held_out(),
-            clip=bool(self.clip) and not options.combiner.scales_alpha,
-            fallback=_fallback(training, bias=options.bias),
-        )
+        cells = search.cells
+        settings = self._settings(search.grid, training, options, shared=shared)
         sizes = np.diff(cells.offsets)
         factors = np.array([options.combiner.cell_alpha(1.0, int(s), n) for s in sizes])
-        with progress_bar(self.verbose, "fitting cells") as progress:
-            models, residuals = run_cells(
-                training, cells, settings, factors, options.executor, progress=progress
-            )
+        residuals: np.ndarray | None
+        if search.fitted is not None:
+            models, residuals = search.fitted.models, search.fitted.residuals
+        else:
+            with progress_bar(self.verbose, "fitting cells") as progress:
+                models, residuals = run_cells(
+                    training, cells, settings, factors, options.executor, progress=progress
+                )
         self.X_fit_ = rows
         self.certificate_: np.ndarray | None = None
         self.n_partitions_ = number_of(cells)
@@ -168,6 +166,19 @@ class PartitionedModel(Storable):
         if options.refine is not None:
             self._refine(training, options, search.grid)
         self._copy_choices()
+
+    def _settings(
+        self, grid: Grid, training: Training, options: Options, *, shared: bool
+    ) -> FitSettings:
+        choose = grid.is_choice and not shared
+        return FitSettings(
+            grid=grid,
+            choose=choose,
+            bias=options.bias,
+            held_out=choose or self._needs_held_out(),
+            clip=bool(self.clip) and not options.combiner.scales_alpha,
+            fallback=_fallback(training, bias=options.bias),
+        )
 
     def _learned_scales(
         self, data: TrainingData, targets: np.ndarray, rng: np.random.Generator
@@ -212,6 +223,8 @@ class PartitionedModel(Storable):
         training: Training,
         options: Options,
         rng: np.random.Generator,
+        *,
+        shared: bool,
     ) -> _Search:
         n = data.X.shape[0]
         trials: tuple[CellTrial, ...] = ()
@@ -227,9 +240,11 @@ class PartitionedModel(Storable):
                 options.executor,
                 loss=options.loss,
                 rng=rng,
-                bias=options.bias,
+                settings=self._settings(grid, training, options, shared=shared),
             )
             m, trials, grid = count.n_cells, count.trials, count.grid
+            if count.fitted is not None:
+                return _Search(count.fitted.cells, grid, trials, fitted=count.fitted)
         cells = options.partitioner.fit(data.X, min(m, n), options.overlap, rng)
         if grid is None:
             rows = rows_of(cells, number_of(cells) // 2)
