@@ -110,7 +110,12 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+SLOW = {"planes", "no bias", "two targets", "one ridge for all", "far away, without limits"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.full) if n in SLOW else n for n in CASES]
+)
 def test_intervals_are_those_of_refits_with_the_same_cells(name):
     options, y, weights = CASES[name]
     options = {"alpha": [0.1, 1.0], "gamma": [0.2, 1.0], **options}
