@@ -1,7 +1,8 @@
-"""Learn which columns matter, and draw it. Run: python examples/learned_scales.py"""
+"""Learn which columns matter, and draw it. Run: python examples/learned_scales.py [picture.svg]"""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -24,22 +25,19 @@ def main() -> None:
         NAMES, model.length_scales_, model.feature_relevance_, strict=True
     ):
         print(f"{name:12} length scale {scale:10.4g}   relevance {share:.2f}")
-    draw(model)
+    if len(sys.argv) > 1:
+        draw(model, Path(sys.argv[1]))
 
 
-def draw(model: LSSVMRegressorCV, path: Path | None = None) -> None:
-    """A bar a column, if matplotlib is there."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        print("no plot: matplotlib is not installed")
-        return
+def draw(model: LSSVMRegressorCV, path: Path) -> None:
+    """A bar a column (needs matplotlib)."""
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(5, 2.5), layout="constrained")
     axes = figure.add_subplot()
     axes.barh(NAMES, model.feature_relevance_)
     axes.set_xlabel("share in the distance between rows")
-    if path is not None:
-        figure.savefig(path)
+    figure.savefig(path)
 
 
 if __name__ == "__main__":
