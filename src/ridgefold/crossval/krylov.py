@@ -38,7 +38,7 @@ from ridgefold.errors import MethodGaveUpError
 from ridgefold.kernels import Gram
 from ridgefold.kernels.gram import ALL
 from ridgefold.linalg import Array
-from ridgefold.linalg.blocks import WORKSPACE_BYTES
+from ridgefold.linalg.blocks import CACHE_BYTES, WORKSPACE_BYTES, row_blocks
 from ridgefold.linalg.partial_cholesky import PartialCholesky
 from ridgefold.records import Cost, Problem
 
@@ -49,6 +49,8 @@ _CHECK_EVERY = 10
 _HELD_BYTES = 4e9
 """A Gram matrix up to this size is computed once and held."""
 _BLOCK_BYTES = float(1 << 22)
+_BLOCKED_BYTES = 64e6
+"""Up to this size, products with few columns are twice as fast block by block."""
 _NOMINAL_STEPS = 200
 _NOMINAL_PRECONDITIONED_STEPS = 60
 
@@ -360,8 +362,19 @@ def _multiplier(gram: Gram) -> Callable[[Array], Array]:
     """v ↦ Kv for rows v, with K held if it is not too large."""
     if gram.shape[0] ** 2 * gram.itemsize > _HELD_BYTES:
         return lambda rows: gram.matmat(rows.T).T
-    held = gram.full()
-    return lambda rows: rows @ held  # K is symmetric; few rows from the left are faster
+    held, namespace = gram.full(), gram.namespace
+    n = int(held.shape[0])
+    if n * n * gram.itemsize > _BLOCKED_BYTES:
+        return lambda rows: rows @ held  # K is symmetric; few rows from the left are faster
+
+    def by_blocks(rows: Array) -> Array:
+        columns = namespace.copy(rows.T)
+        out = namespace.empty((n, columns.shape[1]), rows)
+        for block in row_blocks(n, n * gram.itemsize, CACHE_BYTES):
+            out[block, :] = held[block, :] @ columns
+        return out.T
+
+    return by_blocks
 
 
 def _hopeless(excess: list[tuple[int, float]], most: int) -> bool:

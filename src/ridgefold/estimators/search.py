@@ -32,7 +32,7 @@ from ridgefold.records import Problem, Step
 _MOST_EXTENSIONS = 4
 _FEWEST_RACED = 1000
 """With fewer rows, "auto" scores every pair: it costs little."""
-_SAMPLE, _SAMPLE_FOLDS, _SAMPLE_ALPHAS = 256, 4, 8
+_SAMPLE, _SAMPLE_FOLDS, _SAMPLE_ALPHAS = 160, 4, 6
 """Rows, folds and ridge values that tell which kernels to try first."""
 _SAMPLE_METHOD = "eigendecomposition"
 
