@@ -12,7 +12,7 @@ import numpy as np
 import data
 import measure
 from measure import Figure
-from ridgefold import LSSVMRegressor, LSSVMRegressorCV, PartitionedKernelRidge
+from ridgefold import LSSVMRegressor, LSSVMRegressorCV
 
 COVERAGE = 0.9
 SPLITS = 10
@@ -20,15 +20,12 @@ NOTES = """
 Share of new targets inside the intervals of `predict_interval(X, 0.9)`, averaged over 10 random
 splits; kernel width and ridge are chosen by 5-fold cross-validation on each split's training rows,
 and 2,000 (california: 4,000) rows that were not used are predicted. CV+ comes from the folds of the
-search, jackknife+ from one inverse, "by cell" from the leave-one-out residuals of
-`PartitionedKernelRidge` with about 500 rows a cell. Widths are relative to the standard deviation
-of the target. Seconds are processor time on one thread, for all splits together:
-`predict_interval`, and for jackknife+ the fit that keeps the matrix.
+search, jackknife+ from one inverse. Widths are relative to the standard deviation of the target.
+Seconds are processor time on one thread, for all splits together: `predict_interval`, and for
+jackknife+ the fit that keeps the matrix.
 """
 SETS = {"ccpp": 1500, "cpusmall": 1500, "kin8nm": 1500, "california": 2000}
 TEST_ROWS = {"california": 4000}
-CELLS = {"ccpp": 5000, "cpusmall": 5000, "kin8nm": 5000, "california": 8000}
-ROWS_A_CELL = 500
 
 
 def shuffled_cv(n: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -59,37 +56,17 @@ def one_split(name: str, n: int, seed: int) -> dict[str, dict[str, float]] | Non
     return results
 
 
-def by_cells(name: str, n: int, seed: int) -> dict[str, dict[str, float]] | None:
-    """One split of a partitioned model."""
-    rows = data.standardised(name, n, seed)
-    if rows is None:
-        return None
-    X, y, X_new, y_new = rows
-    X_new, y_new = X_new[: TEST_ROWS.get(name, 2000)], y_new[: TEST_ROWS.get(name, 2000)]
-    model = PartitionedKernelRidge(n_partitions=max(1, n // ROWS_A_CELL)).fit(X, y)
-    started = measure.processor_seconds()
-    lower, upper = model.predict_interval(X_new, COVERAGE)
-    return {
-        "by cell": {
-            "coverage": float(np.mean((lower <= y_new) & (y_new <= upper))),
-            "width": float(np.mean(upper - lower) / np.std(y_new)),
-            "seconds": measure.processor_seconds() - started,
-        }
-    }
-
-
 def main(quick: bool) -> bool:
     figures: list[Figure] = []
-    jobs = [(name, n, one_split) for name, n in SETS.items()]
-    jobs += [(name, n, by_cells) for name, n in CELLS.items()]
-    for name, full, one in jobs:
-        n = min(full, 300) if quick else full
-        splits = [one(name, n, seed) for seed in range(2 if quick else SPLITS)]
+    for name, n in SETS.items():
+        splits = [
+            one_split(name, 300 if quick else n, seed) for seed in range(2 if quick else SPLITS)
+        ]
         found = [split for split in splits if split is not None]
         if not found:
             figures.append(Figure(f"{name}: coverage", None, "data set not at hand"))
             continue
-        for method in found[0]:
+        for method in ("cv+", "jackknife+"):
             each = {key: [s[method][key] for s in found] for key in found[0][method]}
             coverage = float(np.mean(each["coverage"]))
             figures.append(

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 import data
-import measure  # first: it sets the number of threads
+import measure
 from measure import Figure
 from ridgefold.cli import app
 from ridgefold.storage import load_bundled
