@@ -17,8 +17,17 @@ import data
 import measure
 from measure import Figure, number, one_thread, processor_seconds
 
-SETS = {"cpusmall": 6000, "ccpp": 7500, "california": 16000, "protein": 40000, "kin8nm": 6000}
-AGAINST_LIQUID = ("cpusmall", "ccpp", "california", "protein")
+SETS = {
+    "cpusmall": 6000,
+    "ccpp": 7500,
+    "california": 16000,
+    "protein": 40000,
+    "kin8nm": 6000,
+    "puma32h": 6500,
+}
+AGAINST_LIQUID = ("cpusmall", "ccpp", "california", "protein", "puma32h")
+SCALES_LEARNED = ("puma32h",)
+LEARNED = "rbf, learned scales"
 TEST_ROWS = 2000
 TUNING_ROWS = 4000
 MODELS: dict[str, dict[str, Any]] = {
@@ -101,7 +110,8 @@ def run_set(name: str, n: int, quick: bool) -> dict[str, Any] | None:
     with tempfile.TemporaryDirectory() as folder, one_thread():
         path = Path(folder) / "data.npz"
         np.savez(path, **parts)
-        for label, options in MODELS.items():
+        learned = {LEARNED: {"learn_scales": True}} if name in SCALES_LEARNED else {}
+        for label, options in {**MODELS, **learned}.items():
             found[label] = ours(parts, options)
             print(name, label, found[label], flush=True)
             if quick:
@@ -142,7 +152,16 @@ def figures_of(found: dict[str, dict[str, Any]]) -> list[Figure]:
             else []
         )
         peer = runs.get("liquidSVM, cells")
-        if name in AGAINST_LIQUID and peer:
+        if LEARNED in runs:
+            others = [run["rmse"] for label, run in runs.items() if run and label != LEARNED]
+            figures.append(
+                Figure(
+                    f"{name}: test error with learned scales / the best without",
+                    runs[LEARNED]["rmse"] / min(others),
+                    at_most=1,
+                )
+            )
+        elif peer:
             for label in MODELS:
                 figures += [
                     Figure(

@@ -124,8 +124,7 @@ def main(quick: bool) -> bool:
         print(n, found[n], flush=True)
     if quick:
         return True
-    report(found)
-    return True
+    return report(found)
 
 
 def report(found: dict[int, dict[str, Any]]) -> bool:

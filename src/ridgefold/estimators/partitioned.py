@@ -92,7 +92,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         Rows of each cell, those shared with others included.
     alpha_, kernels_ : array and list of length n_partitions_ (1 after refining)
         Ridge and kernel of each cell.
-    trials_ : tuple of Trial
+    trials_ : tuple of CellTrial
         What ``n_partitions="auto"`` tried: rows a cell, error, whether measured.
     effective_dimension_ : float or None
         tr K(K + alpha·I)⁻¹, with combine="average".
