@@ -215,7 +215,8 @@ def machine_facts() -> dict[str, str]:
         "python": platform.python_version(),
     }
     for package in ("numpy", "scipy", "scikit-learn", "ridgefold"):
-        facts[package] = importlib.metadata.version(package)
+        with suppress(importlib.metadata.PackageNotFoundError):
+            facts[package] = importlib.metadata.version(package)
     facts["blas"] = _blas()
     return facts
 

@@ -97,18 +97,19 @@ class Anchored:
         solves = _JUDGED_SOLVES if problem.judged else _NOMINAL_SOLVES
         width = float(solves * t)
         columns = max(problem.n_columns, 1)
+        by_fold = {
+            "cholesky": anchors * sum(f.count * f.train**3 for f in folds) / 3.0,
+            # A solve with one right-hand side moves the triangle through memory twice; K goes
+            # through it for every handful of vectors.
+            "memory": (solves + 2.0) * problem.itemsize * squares
+            + 10.0 * problem.n_folds * problem.itemsize * n**2,
+            "product": problem.n_folds * 2 * n**2 * width
+            + rows * (8 * width**2 + 6 * width * a * t),
+            "calls": problem.n_folds * (8.0 * solves + 60.0),
+        }
+        share = problem.likely_share
         return Cost(
-            flops={
-                "kernel": 0.5 * n**2,
-                "cholesky": anchors * sum(f.count * f.train**3 for f in folds) / 3.0,
-                # A solve with one right-hand side moves the factor through memory twice; K goes
-                # through it for every handful of vectors.
-                "memory": (2.0 * solves + 2.0) * problem.itemsize * squares
-                + 10.0 * problem.n_folds * problem.itemsize * n**2,
-                "product": problem.n_folds * 2 * n**2 * width
-                + rows * (8 * width**2 + 6 * width * a * t),
-                "calls": problem.n_folds * (8.0 * solves + 60.0),
-            },
+            flops={"kernel": 0.5 * n**2, **{k: share * work for k, work in by_fold.items()}},
             size=largest,
             peak_bytes=WORKSPACE_BYTES
             + problem.itemsize

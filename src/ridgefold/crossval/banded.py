@@ -117,6 +117,8 @@ class Banded:
         flops["calls"] = rounds * (10.0 + 8.0 * size / bandwidth_for(size) + 2.0 * a)
         if not folded:
             flops["calls"] += 4.0 * a * problem.n_folds * (largest > 1)
+        if folded:
+            flops = {kind: problem.likely_share * work for kind, work in flops.items()}
         peak = problem.itemsize * (numbers + problem.held_out_numbers)
         return Cost(flops, peak, size=size)
 

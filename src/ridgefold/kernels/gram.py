@@ -64,10 +64,11 @@ class Gram(ABC):
         """Write K[rows, columns] into `out`, tile by tile."""
         rows, columns = _definite(rows, self.shape[0]), _definite(columns, self.shape[1])
         m, n = out.shape
-        wide = min(n, max(256, CACHE_BYTES // (256 * self.itemsize)))
+        tile = self.namespace.tile_bytes(self.like)
+        wide = min(n, max(256, tile // (256 * self.itemsize)))
         for across in row_blocks(n, 1, wide):
             column_part = _part(columns, across)
-            for down in row_blocks(m, wide * self.itemsize, CACHE_BYTES):
+            for down in row_blocks(m, wide * self.itemsize, tile):
                 self._write_tile(_part(rows, down), column_part, out[down, across])
 
     def block(self, rows: Index = ALL, columns: Index = ALL) -> Array:
@@ -87,7 +88,8 @@ class Gram(ABC):
         """
         rows = _definite(rows, self.shape[0])
         n = out.shape[0]
-        for down in row_blocks(n, 1, 256):
+        tall = 256 * max(1, self.namespace.tile_bytes(self.like) // (32 * CACHE_BYTES))
+        for down in row_blocks(n, 1, tall):
             left = slice(0, down.stop)
             self.write_block(_part(rows, down), _part(rows, left), out[down, left])
 

@@ -20,6 +20,7 @@ import array_api_compat
 import numpy as np
 
 from ridgefold.errors import InvalidInputError
+from ridgefold.linalg.blocks import CACHE_BYTES
 
 Array: TypeAlias = Any
 """A NumPy array, torch tensor or other array: the libraries share no common type."""
@@ -65,6 +66,10 @@ class Namespace(ABC):
 
     def eps(self, a: Array) -> float:
         return float(self.xp.finfo(a.dtype).eps)
+
+    def tile_bytes(self, like: Array) -> int:
+        """How much is worked on at a time: what stays in a core's cache."""
+        return CACHE_BYTES
 
     def itemsize(self, a: Array) -> int:
         return int(self.xp.finfo(a.dtype).bits) // 8

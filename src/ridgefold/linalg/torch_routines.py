@@ -18,9 +18,16 @@ from ridgefold.linalg.namespace import Array, Namespace
 _PANEL = 2048
 
 
+_GPU_TILE_BYTES = 1 << 28
+
+
 class TorchNamespace(Namespace):
     name = "torch"
     xp = xp
+
+    def tile_bytes(self, like: Array) -> int:
+        # A GPU has no use for small tiles: each costs a few launches.
+        return _GPU_TILE_BYTES if like.device.type == "cuda" else super().tile_bytes(like)
 
     def to_numpy(self, a: Array) -> np.ndarray:
         return np.asarray(a.detach().cpu())

@@ -50,6 +50,11 @@ class Problem:
     """True if every fold is trained on all rows that it does not test."""
 
     @property
+    def likely_share(self) -> float:
+        """The share of the folds that a method going fold by fold will likely see."""
+        return 0.5 if self.judged else 1.0
+
+    @property
     def n_folds(self) -> int:
         return sum(fold.count for fold in self.folds)
 
