@@ -32,7 +32,7 @@ from ridgefold.records import Problem, Step
 _MOST_EXTENSIONS = 4
 _FEWEST_RACED = 1000
 """With fewer rows, "auto" scores every pair: it costs little."""
-_SAMPLE, _SAMPLE_FOLDS, _SAMPLE_ALPHAS = 160, 4, 6
+_LEAST_SAMPLED, _MOST_SAMPLED, _SAMPLE_FOLDS, _SAMPLE_ALPHAS = 160, 512, 4, 6
 """Rows, folds and ridge values that tell which kernels to try first."""
 _SAMPLE_METHOD = "eigendecomposition"
 
@@ -155,7 +155,9 @@ class GridSearch:
         self, candidates: list[Candidate], alphas: np.ndarray, progress: Progress
     ) -> list[list[Trial]]:
         def path(kernel: int, judge: Judge, part: Progress) -> tuple[np.ndarray, np.ndarray]:
-            result = self._held_out(candidates[kernel], alphas, part, judge)
+            # The first kernel has nothing to lose against: all its folds will be needed.
+            contested = kernel != order[0]
+            result = self._held_out(candidates[kernel], alphas, part, judge, contested=contested)
             kept = np.ones(len(alphas), dtype=bool) if result.kept is None else result.kept
             return self.data.namespace.to_numpy(result.predictions), kept
 
@@ -172,10 +174,11 @@ class GridSearch:
     def _by_promise(self, candidates: list[Candidate], alphas: np.ndarray) -> list[int]:
         """The kernels in the order of their least squared error on a sample of the rows."""
         n = self.folds.n_rows
-        if len(candidates) == 1 or n <= 4 * _SAMPLE:
+        sample = min(_MOST_SAMPLED, max(_LEAST_SAMPLED, n // 12))
+        if len(candidates) == 1 or n <= 4 * sample:
             return list(range(len(candidates)))
-        rows = np.sort(np.random.default_rng(0).permutation(n)[:_SAMPLE])
-        folds = Folds(_SAMPLE, tuple(np.array_split(np.arange(_SAMPLE), _SAMPLE_FOLDS)))
+        rows = np.sort(np.random.default_rng(0).permutation(n)[:sample])
+        folds = Folds(sample, tuple(np.array_split(np.arange(sample), _SAMPLE_FOLDS)))
         targets = self.data.namespace.take_rows(self.targets, rows)
         numbers = self.data.namespace.to_numpy(targets)
         some = alphas[:: max(1, len(alphas) // _SAMPLE_ALPHAS)]
@@ -183,7 +186,7 @@ class GridSearch:
         for candidate in candidates:
             gram = self.gram_of(candidate).restricted(rows)
             problem = Problem(
-                _SAMPLE, 1, targets.shape[1], len(some), itemsize=gram.itemsize, folds=folds.shapes
+                sample, 1, targets.shape[1], len(some), itemsize=gram.itemsize, folds=folds.shapes
             )
             plan = plan_cross_validation(
                 problem, available_resources(self.settings.memory_budget), _SAMPLE_METHOD
@@ -282,6 +285,8 @@ class GridSearch:
         alphas: np.ndarray,
         progress: Progress,
         judge: Judge | None = None,
+        *,
+        contested: bool = False,
     ) -> HeldOut:
         gram = self.gram_of(candidate)
         problem = describe(
@@ -291,7 +296,7 @@ class GridSearch:
             alphas,
             bias=self.settings.bias,
             folds=self.folds,
-            judged=judge is not None,
+            judged=contested,
         )
         with warnings.catch_warnings():
             # Tiny ridge values of the grid are ill-conditioned; the one that wins is checked

@@ -45,7 +45,7 @@ class Problem:
     """The largest eigenvalues of the kernel matrix, falling, as a small sample of the rows shows
     them; empty if nothing is known."""
     judged: bool = False
-    """True if a search drops ridge values as soon as they cannot win."""
+    """True if a search drops ridge values as soon as they cannot win, and has a good score."""
     complement_folds: bool = True
     """True if every fold is trained on all rows that it does not test."""
 
