@@ -83,6 +83,28 @@ def test_a_time_budget_rules_out_what_is_slower():
         plan_fit(problem(n_rows=50_000), Resources(1e15, seconds=1.0))
 
 
+def test_a_spectrum_that_falls_slowly_rules_methods_out_unless_they_are_asked_for():
+    slow = problem(
+        n_alphas=20, smallest_alpha=1e-4, folds=(FoldShape(1000, 4000, 5),), spectrum=(50.0,) * 256
+    )
+    plan = plan_cross_validation(slow, PLENTY)
+    reasons = {r.method: r.reason for r in plan.rejected}
+    assert "falls so slowly" in reasons["krylov"]
+    assert "rank of about 5000" in reasons["low_rank"]
+    assert plan_cross_validation(slow, PLENTY, "krylov").method == "krylov"
+    assert plan_cross_validation(slow, PLENTY, "low_rank").method == "low_rank"
+
+
+def test_a_spectrum_that_falls_fast_brings_them_in():
+    fast = problem(
+        n_alphas=20,
+        smallest_alpha=1e-2,
+        folds=(FoldShape(1000, 4000, 5),),
+        spectrum=tuple(5000.0 * 0.5 ** np.arange(96)),
+    )
+    assert plan_cross_validation(fast, PLENTY).method == "low_rank"
+
+
 def test_short_work_runs_on_one_thread():
     assert plan_fit(problem(n_rows=100), Resources(1e15, threads=8)).resources.threads == 1
     assert plan_fit(problem(n_rows=20_000), Resources(1e15, threads=8)).resources.threads == 8

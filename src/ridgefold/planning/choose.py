@@ -116,9 +116,11 @@ def _choose(question: _Question, problem: Problem, resources: Resources) -> Plan
 def _options(question: _Question, problem: Problem) -> tuple[list[_Option], list[Rejection]]:
     """Those that can run, best first, and the others with the reason."""
     rates, options, rejected = known_rates(), [], []
+    # What a look at the data makes unlikely is still done for those who ask for it.
+    asked = problem if question.requested == "auto" else replace(problem, spectrum=())
     for name in question.names():
         candidate = question.registry[name]
-        reason = candidate.can_run(problem)
+        reason = candidate.can_run(asked)
         if reason is not None:
             rejected.append(Rejection(name, reason))
             continue
