@@ -105,7 +105,7 @@ class Anchored:
             + 10.0 * problem.n_folds * problem.itemsize * n**2,
             "product": problem.n_folds * 2 * n**2 * width
             + rows * (8 * width**2 + 6 * width * a * t),
-            "calls": problem.n_folds * (8.0 * solves + 60.0),
+            "calls": problem.n_folds * (0.4 * solves + 5.0),
         }
         share = problem.likely_share
         return Cost(

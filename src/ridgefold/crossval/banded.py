@@ -114,7 +114,7 @@ class Banded:
             numbers += 4 * NARROW_BANDWIDTH * (size + min(_CHUNK, size))
             numbers += (largest > 1) * (2 * max(_CHUNK, largest) * size + 3 * largest**2)
         rounds = problem.n_folds if folded else 1
-        flops["calls"] = rounds * (10.0 + 8.0 * size / bandwidth_for(size) + 2.0 * a)
+        flops["calls"] = rounds * (4.0 + 2.0 * size / bandwidth_for(size) + 0.6 * a)
         if not folded:
             flops["calls"] += 4.0 * a * problem.n_folds * (largest > 1)
         if folded:

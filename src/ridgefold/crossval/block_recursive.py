@@ -60,7 +60,7 @@ class BlockRecursive:
                 work = sum(_flops_diagonal(j) for j in range(pivots)) + pivots / 3
             product += work * size**3
             kernel += 4.0**pivots * size**2
-            calls += 3.0**pivots * 6.0
+            calls += 3.0**pivots
             smallest = min(smallest, size)
             most = max(most, most_live_blocks(pivots, several) * size**2)
         return Cost(

@@ -84,7 +84,7 @@ class Krylov:
                 flops={
                     "kernel": steps * n**2,
                     "product": steps * (2 * n**2 * columns + 4 * n * rank * columns),
-                    "calls": steps * (10.0 + 2.0 * problem.n_folds),
+                    "calls": steps * (3.0 + 0.4 * problem.n_folds),
                 },
                 size=n,
                 peak_bytes=WORKSPACE_BYTES
@@ -99,7 +99,7 @@ class Krylov:
                 # A product of K with few columns moves K through memory once.
                 "memory": steps * n**2 * problem.itemsize if held else 0.0,
                 "product": steps * (2 * n**2 * columns + 4 * n * columns * steps),
-                "calls": steps * (10.0 + 2.0 * columns),
+                "calls": steps * (3.0 + 0.4 * columns),
             },
             size=n,
             peak_bytes=WORKSPACE_BYTES
@@ -127,7 +127,8 @@ class Krylov:
 def _likely_steps(problem: Problem) -> float:
     """A search that drops ridge values needs only to tell them apart."""
     tolerance = 1e-3 if problem.judged else _TOLERANCE
-    return lanczos_steps(problem, problem.smallest_alpha, tolerance) or _NOMINAL_STEPS
+    known = lanczos_steps(problem, problem.smallest_alpha, tolerance)
+    return min(_NOMINAL_STEPS, problem.n_rows / 4) if known is None else known
 
 
 def _wanted_residuals(state: MaskedFolds, targets: Array, alphas: np.ndarray) -> np.ndarray:
