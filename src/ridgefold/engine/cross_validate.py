@@ -46,6 +46,7 @@ def run_cross_validation(
         except MethodGaveUpError:
             if is_last:
                 raise
+    progress(1.0)  # methods that converge do not know beforehand when they are done
     finished = result.predictions
     if result.kept is not None:
         finished = gram.namespace.take_rows(finished, np.flatnonzero(result.kept))
