@@ -213,15 +213,14 @@ class _Fold:
         return self.project(values * self.roots[None, :])
 
     def copy_lower(self, out: Array) -> None:
-        """Write K̃ between training rows into `out`, on and below the diagonal."""
+        """Write K̃ between training rows into `out`, on and below the diagonal alone."""
         for into, source in self._runs:
             for across, column in self._runs:
                 if across.start <= into.start:
-                    out[into, across] = self.matrix[source, column]
-        if self._weighted:
-            roots = self.namespace.take_rows(self.roots, self.rows)
-            out *= roots[:, None]
-            out *= roots[None, :]
+                    block = self.matrix[source, column]
+                    if self._weighted:
+                        block = block * self.roots[source, None] * self.roots[None, column]
+                    out[into, across] = block
 
     def gather(self, vectors: Array) -> Array:
         parts = [vectors[:, source] for _, source in self._runs]

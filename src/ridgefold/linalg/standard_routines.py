@@ -21,14 +21,15 @@ class StandardNamespace(Namespace):
     def to_numpy(self, a: Array) -> np.ndarray:
         return np.from_dlpack(a)
 
-    def _diagonal_mask(self, a: Array) -> Array:
-        return self.xp.eye(a.shape[0], a.shape[1], dtype=self.xp.bool)
-
     def add_to_diagonal_in_place(self, a: Array, values: Array | float) -> None:
-        a += self.xp.where(self._diagonal_mask(a), self.ones(a.shape, a) * values, 0.0)
+        self.set_diagonal_in_place(a, self.xp.linalg.diagonal(a) + values)
 
     def set_diagonal_in_place(self, a: Array, values: Array | float) -> None:
-        a[...] = self.xp.where(self._diagonal_mask(a), self.ones(a.shape, a) * values, a)
+        # One at a time: the standard has no view of a diagonal, and the triangle above it
+        # may never have been written.
+        count = min(a.shape)
+        for i, value in enumerate(self.ones(count, a) * values):
+            a[i, i] = value
 
     def _lower(self, a: Array) -> Array:
         return self.xp.tril(a)
