@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ridgefold.combiners
-from ridgefold.combiners import COMBINERS
+from ridgefold.combiners import COMBINERS, cell_alpha
 from ridgefold.partitioners import PARTITIONERS
 
 FOLDER = Path(ridgefold.combiners.__file__).parent
@@ -20,9 +20,9 @@ def test_every_file_is_registered():
 
 
 def test_the_ridge_follows_the_papers_rules():
-    assert COMBINERS["average"].cell_alpha(8.0, 25, 100) == 2.0
-    assert COMBINERS["route"].cell_alpha(8.0, 25, 100) == 8.0
-    assert COMBINERS["blend"].cell_alpha(8.0, 25, 100) == 8.0
+    assert cell_alpha(COMBINERS["average"], 8.0, 25, 100) == 2.0
+    assert cell_alpha(COMBINERS["route"], 8.0, 25, 100) == 8.0
+    assert cell_alpha(COMBINERS["blend"], 8.0, 25, 100) == 8.0
 
 
 @pytest.mark.parametrize("combine", COMBINERS)

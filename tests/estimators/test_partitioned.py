@@ -12,7 +12,7 @@ from ridgefold import (
     PartitionedKernelRidge,
     PartitionedLSSVMClassifier,
 )
-from ridgefold.combiners import COMBINERS
+from ridgefold.combiners import COMBINERS, cell_alpha
 from ridgefold.engine.scaled_rows import ScaledRows
 from ridgefold.errors import InvalidInputError, UnsupportedInputError
 from ridgefold.kernels import RBF
@@ -45,7 +45,7 @@ def by_hand(model, X, y, new, weights=None):
     for cell in range(m):
         rows = cells.rows[cells.offsets[cell] : cells.offsets[cell + 1]]
         plain = KernelRidge(
-            combiner.cell_alpha(0.1, len(rows), len(X)),
+            cell_alpha(combiner, 0.1, len(rows), len(X)),
             kernel=RBF(1.0),
             fit_intercept=model.fit_intercept,
         ).fit(X[rows], y[rows], None if weights is None else weights[rows])

@@ -113,10 +113,10 @@ def test_short_work_runs_on_one_thread():
 def test_a_plan_is_made_in_no_time():
     small = problem(n_rows=300, n_alphas=25, folds=(FoldShape(60, 240, 5),))
     plan_cross_validation(small, PLENTY)
-    started = time.perf_counter()
+    started = time.process_time()
     for _ in range(20):
         plan_cross_validation(small, PLENTY)
-    assert (time.perf_counter() - started) / 20 < 5e-3  # about 0.3 ms on an idle machine
+    assert (time.process_time() - started) / 20 < 5e-3  # about 0.3 ms on an idle machine
 
 
 def test_a_requested_solver_is_obeyed_or_refused():

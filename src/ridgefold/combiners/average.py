@@ -21,9 +21,6 @@ class Average:
     overlaps = False
     scales_alpha = True
 
-    def cell_alpha(self, alpha: float, n_cell: int, n_rows: int) -> float:
-        return alpha * n_cell / n_rows
-
     def assign(
         self,
         placement: Placement,

@@ -46,10 +46,7 @@ class Combiner(Protocol):
     """True if it makes use of cells that share rows."""
 
     scales_alpha: bool
-    """True if `cell_alpha` depends on the size of the cell."""
-
-    def cell_alpha(self, alpha: float, n_cell: int, n_rows: int) -> float:
-        """The ridge of a cell of n_cell rows, given the one that suits all n_rows."""
+    """True if the ridge of a cell is its share of rows times the ridge that suits all of them."""
 
     def assign(
         self,
@@ -70,3 +67,8 @@ def grouped(membership: Membership, n_rows: int, n_cells: int) -> Assignment:
         membership.rows[order], membership.cells[order], membership.weights[order]
     )
     return Assignment(n_rows, n_cells, in_order, offsets)
+
+
+def cell_alpha(combiner: Combiner, alpha: float, n_cell: int, n_rows: int) -> float:
+    """The ridge of a cell of n_cell rows, given the one that suits all n_rows."""
+    return alpha * n_cell / n_rows if combiner.scales_alpha else alpha

@@ -20,9 +20,6 @@ class Blend:
     overlaps = True
     scales_alpha = False
 
-    def cell_alpha(self, alpha: float, n_cell: int, n_rows: int) -> float:
-        return alpha
-
     def assign(
         self,
         placement: Placement,

@@ -21,9 +21,6 @@ class Route:
     overlaps = False
     scales_alpha = False
 
-    def cell_alpha(self, alpha: float, n_cell: int, n_rows: int) -> float:
-        return alpha
-
     def assign(
         self,
         placement: Placement,

@@ -75,19 +75,9 @@ def refine(
     steps : int, optional
         Steps to take; None goes on until the certificate is reached.
     """
+    n_rows = len(training.X)
+    training, groups, start, kept = _weighing_rows(training, groups, start)
     weights = training.weights
-    if weights is not None and not np.all(weights > 0):
-        return _without_zero_weights(
-            training,
-            kernel,
-            alpha,
-            groups,
-            start,
-            bias=bias,
-            steps=steps,
-            memory_bytes=memory_bytes,
-            progress=progress,
-        )
     namespace = namespace_of(training.X)
     X = np.ascontiguousarray(training.X)
     n, t = training.targets.shape
@@ -141,46 +131,26 @@ def refine(
     if roots is not None:
         coefficients = coefficients * roots[:, None]
     certificate = np.sqrt(np.sum(left * left, axis=0))
-    return Refined(coefficients, np.asarray(intercept), certificate, solved.steps)
+    dual = np.zeros((n_rows, t), dtype=coefficients.dtype)
+    dual[kept] = coefficients
+    return Refined(dual, np.asarray(intercept), certificate, solved.steps)
 
 
-def _without_zero_weights(
-    training: Training,
-    kernel: Kernel,
-    alpha: float,
-    groups: list[np.ndarray],
-    start: np.ndarray,
-    *,
-    bias: bool,
-    steps: int | None,
-    memory_bytes: float,
-    progress: Callable[[float], None],
-) -> Refined:
-    """Rows of weight zero are no part of the system; their coefficients are zero."""
-    assert training.weights is not None
-    kept = np.flatnonzero(training.weights > 0)
-    place = np.full(len(training.weights), -1)
+def _weighing_rows(
+    training: Training, groups: list[np.ndarray], start: np.ndarray
+) -> tuple[Training, list[np.ndarray], np.ndarray, np.ndarray | slice]:
+    """The system without rows of weight zero, which are no part of it, and which rows stay."""
+    weights = training.weights
+    if weights is None or np.all(weights > 0):
+        return training, groups, start, slice(None)
+    kept = np.flatnonzero(weights > 0)
+    place = np.full(len(weights), -1)
     place[kept] = np.arange(len(kept))
     inside = [place[group][place[group] >= 0] for group in groups]
-    part = refine(
-        replace(
-            training,
-            X=training.X[kept],
-            targets=training.targets[kept],
-            weights=training.weights[kept],
-        ),
-        kernel,
-        alpha,
-        [group for group in inside if len(group)],
-        start[kept],
-        bias=bias,
-        steps=steps,
-        memory_bytes=memory_bytes,
-        progress=progress,
+    part = replace(
+        training, X=training.X[kept], targets=training.targets[kept], weights=weights[kept]
     )
-    dual = np.zeros_like(start)
-    dual[kept] = part.dual_coef
-    return Refined(dual, part.intercept, part.certificate, part.steps)
+    return part, [group for group in inside if len(group)], start[kept], kept
 
 
 def _target(

@@ -118,14 +118,15 @@ def cross_val_path(
     ----------
     X, y, sample_weight
         As for :meth:`KernelRidge.fit`.
-    kernel, gamma, degree, coef0, kernel_params, fit_intercept, memory_budget
+    kernel, gamma, degree, coef0, kernel_params, fit_intercept, memory_budget, time_budget
         As for :class:`KernelRidge`.
     alphas : sequence of float, optional
         Ridge values, each > 0; from the data if not given.
     cv : int, "loo", splitter or iterable of (train, test), default=5
     method : str, default="auto"
-        "refit", "inverse_blocks", "eigendecomposition", "block_recursive", or "auto" for the one
-        that is predicted to be fastest within the memory budget.
+        A name that ``ridgefold methods`` lists ("refit", "inverse_blocks", "eigendecomposition",
+        "block_recursive", "banded", "low_rank", "krylov", "anchored"), or "auto" for the one that
+        is predicted to be fastest within the memory budget.
     groups : array of shape (n_rows,), optional
         Passed to the splitter.
     verbose : int, default=0

@@ -36,7 +36,6 @@ def describe(
         feature_dimension=gram.feature_dimension,
         bias=bool(bias),
         weighted=data.weights is not None,
-        precomputed=isinstance(gram, PrecomputedGram),
         kernel=gram.kernel.evaluation if isinstance(gram, KernelGram) else "given",
         semidefinite=semidefinite,
         folds=() if folds is None else folds.shapes,

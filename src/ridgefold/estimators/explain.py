@@ -116,7 +116,6 @@ def _fit_problem(model: Any, rows: int, columns: int, targets: int, dtype: Any) 
         itemsize=np.dtype(dtype).itemsize,
         feature_dimension=None if resolved is None else resolved.feature_dimension(columns),
         bias=bool(model.fit_intercept),
-        precomputed=given,
         kernel="given" if resolved is None else resolved.evaluation,
         semidefinite=resolved is not None and resolved.semidefinite,
     )

@@ -13,8 +13,8 @@ from sklearn.utils.validation import column_or_1d
 
 from ridgefold.errors import InvalidInputError, ModelFileError
 from ridgefold.estimators.base import KernelModel
-from ridgefold.estimators.calibration import fit_curves, probabilities
 from ridgefold.estimators.held_out import held_out_predictions, shuffled_folds
+from ridgefold.estimators.probabilities import fit_curves, probabilities
 from ridgefold.estimators.regressor import KernelRegressor
 from ridgefold.estimators.validation import (
     TrainingData,

@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
-from ridgefold.estimators.calibration import fit_curves
 from ridgefold.estimators.cross_validated import CrossValidatedModel
 from ridgefold.estimators.ls_svm import (
     class_numbers,
@@ -21,6 +20,7 @@ from ridgefold.estimators.ls_svm import (
     require_curves,
     row_counts,
 )
+from ridgefold.estimators.probabilities import fit_curves
 from ridgefold.estimators.scoring import Truth
 from ridgefold.estimators.splits import folds_of
 from ridgefold.estimators.validation import check_training_data, unchanged_on_error
@@ -194,7 +194,7 @@ length_scales_, feature_relevance_, metric_
     def predict_proba(self, X: Any) -> Array:
         """Probability of every class, calibrated on the held-out decision values of the search.
 
-        Platt's curve, one a class against the others; see :mod:`ridgefold.estimators.calibration`.
+        Platt's curve, one a class against the others (:mod:`ridgefold.estimators.probabilities`).
         """
         return probabilities_of(self._decision(X), self.calibration_)
 

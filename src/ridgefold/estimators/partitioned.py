@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from ridgefold.combiners import COMBINERS
 from ridgefold.engine.cell_intervals import CellIntervals
 from ridgefold.errors import InvalidInputError, ModelFileError
-from ridgefold.estimators.calibration import fit_curves
 from ridgefold.estimators.ls_svm import (
     class_numbers,
     has_probability,
@@ -25,6 +24,7 @@ from ridgefold.estimators.ls_svm import (
     row_counts,
 )
 from ridgefold.estimators.partitioned_base import PartitionedModel
+from ridgefold.estimators.probabilities import fit_curves
 from ridgefold.estimators.regressor import check_coverage
 from ridgefold.estimators.validation import unchanged_on_error
 

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ridgefold.combiners import COMBINERS, Assignment
+from ridgefold.combiners import COMBINERS, Assignment, cell_alpha
 from ridgefold.engine.average_search import search_average
 from ridgefold.engine.local_search import Grid, starting_at
 from ridgefold.engine.partition_count import (
@@ -142,7 +142,7 @@ class PartitionedModel(Storable):
         cells = search.cells
         settings = self._settings(search.grid, training, options, shared=shared)
         sizes = np.diff(cells.offsets)
-        factors = np.array([options.combiner.cell_alpha(1.0, int(s), n) for s in sizes])
+        factors = np.array([cell_alpha(options.combiner, 1.0, int(s), n) for s in sizes])
         residuals: np.ndarray | None
         if search.fitted is not None:
             models, residuals = search.fitted.models, search.fitted.residuals

@@ -13,7 +13,6 @@ import hashlib
 import json
 import os
 import platform
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -27,6 +26,7 @@ from ridgefold.linalg import Array, numpy_namespace
 from ridgefold.linalg.banded import bandwidth_for, factorise_band, reduce_to_band
 from ridgefold.planning.rates import DEFAULT_RATES, Points, Rates
 from ridgefold.planning.resources import thread_count
+from ridgefold.storage.atomic import written_whole
 
 SIZES = (200, 1200)
 _COLUMNS = 8
@@ -179,16 +179,8 @@ def _cache_file() -> Path:
 
 def _write(path: Path, rates: Rates) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".part")
-    try:
-        with os.fdopen(handle, "w") as file:
-            json.dump(rates.by_kind, file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with written_whole(path) as file:
+        file.write(json.dumps(rates.by_kind, indent=1).encode())
 
 
 def read(path: Path) -> Rates | None:

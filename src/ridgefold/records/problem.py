@@ -33,7 +33,6 @@ class Problem:
     """Dimension of the kernel's feature space; None if infinite or unknown."""
     bias: bool = False
     weighted: bool = False
-    precomputed: bool = False
     kernel: str = "euclidean"
     """How a kernel value is computed: from "euclidean" or "manhattan" distances, "dot" products,
     "given" in a matrix, or in some "other" way."""

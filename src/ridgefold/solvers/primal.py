@@ -23,7 +23,7 @@ class Primal:
 
     def can_run(self, problem: Problem) -> str | None:
         width = problem.feature_dimension
-        if problem.precomputed:
+        if problem.kernel == "given":
             return "a precomputed kernel matrix has no features to solve for"
         if width is None:
             return "the kernel's feature space is infinite"
