@@ -46,7 +46,7 @@ def test_a_matrix_that_does_not_fit_is_never_stored():
 
 
 def test_every_solver_is_chosen_or_rejected_with_a_reason():
-    for settings in ({}, {"feature_dimension": 10}, {"smallest_alpha": 0.0}, {"precomputed": True}):
+    for settings in ({}, {"feature_dimension": 10}, {"smallest_alpha": 0.0}, {"kernel": "given"}):
         plan = plan_fit(problem(**settings), PLENTY)
         assert {plan.method, *(r.method for r in plan.rejected)} == set(SOLVERS)
         assert all(r.reason for r in plan.rejected)
