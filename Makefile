@@ -7,13 +7,14 @@ PYTEST := $(BIN)/python -m pytest -q -n auto
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test check lint types layers test-all test-oldest bench docs clean help
+.PHONY: demo test check lint types layers test-all test-oldest mutants bench docs clean help
 
 help:
 	@echo "make demo      choose, fit and predict on bundled data"
 	@echo "make test      the tests that need nothing but Python packages"
 	@echo "make check     lint, types, layers and the tests: what CI runs"
 	@echo "make test-all  the full matrices and the oldest supported libraries (slow)"
+	@echo "make mutants   break 30 lines one at a time and see that the tests notice (slow)"
 	@echo "make bench     benchmarks, written to benchmarks/results (slow)"
 	@echo "make docs      check that the documentation's examples run"
 
@@ -67,6 +68,10 @@ test-oldest:
 	  "pandas<3" "polars>=1,<2" "array-api-strict==2.2" "safetensors==0.4.5" \
 	  narwhals==1.40.0 pyarrow==17.0.0 -e .
 	.venv-oldest/bin/python -m pytest -q -n auto -m "not full"
+
+# One wrong line at a time: the tests must notice.
+mutants: $(VENV)/.test
+	$(BIN)/python tests/mutants.py
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py

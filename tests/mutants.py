@@ -1,0 +1,279 @@
+"""Break the library in one place at a time and see whether the tests notice.
+
+Every mutant is one line of `src` made wrong: a sign, an index off by one, the wrong fold, a
+forgotten weight. It is put into a copy of the project and the tests are run until one fails, those
+that mirror its folder first. `make mutants` runs all; names on the command line choose some.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+MAY_SURVIVE = 2
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One place to break."""
+
+    name: str
+    path: str
+    before: str
+    after: str
+
+
+MUTANTS = (
+    Mutant(
+        "bias of a centred system",
+        "linalg/centring.py",
+        "self.direction @ y - self.product @ coefficients",
+        "self.direction @ y + self.product @ coefficients",
+    ),
+    Mutant(
+        "half of the shift in centring",
+        "linalg/centring.py",
+        "0.5 * (float(u @ product) + shift)",
+        "0.5 * (float(u @ product) - shift)",
+    ),
+    Mutant(
+        "weight of a leave-one-out residual",
+        "crossval/shared/shortcut.py",
+        "d = d / layout.roots[:, None]",
+        "d = d * layout.roots[:, None]",
+    ),
+    Mutant(
+        "residual of a fold of weighted rows",
+        "crossval/shared/shortcut.py",
+        "residual = d / namespace.take_rows(layout.roots, position)[:, None]",
+        "residual = d",
+    ),
+    Mutant(
+        "bias of rows without weight",
+        "crossval/shared/shortcut.py",
+        "if not layout.bias:\n        return values\n",
+        "if layout.bias or True:\n        return values\n",
+    ),
+    Mutant(
+        "diagonal of the bordered inverse",
+        "linalg/leave_one_out.py",
+        "diagonal = diagonal - along * along / total\n",
+        "diagonal = diagonal + along * along / total\n",
+    ),
+    Mutant(
+        "intercept left in the solution",
+        "linalg/leave_one_out.py",
+        "coefficients = solved[:, :-1] - along[:, None] * intercept[None, :]",
+        "coefficients = solved[:, :-1]",
+    ),
+    Mutant(
+        "mask of training rows",
+        "crossval/shared/masked.py",
+        "mask[folds.training_rows(k), k] = 1.0",
+        "mask[folds.training_rows(max(k - 1, 0)), k] = 1.0",
+    ),
+    Mutant(
+        "rows of weight zero train",
+        "crossval/shared/masked.py",
+        "mask *= positive[:, None]",
+        "mask *= 1.0",
+    ),
+    Mutant(
+        "reach with a bias",
+        "crossval/shared/masked.py",
+        "return 2.0 * largest if self.bias else largest",
+        "return 0.1 * largest",
+    ),
+    Mutant(
+        "certificate of anchored",
+        "crossval/anchored.py",
+        "bound=reach * residuals / (2.0 * np.sqrt(alphas)[:, None, None])",
+        "bound=1e-12 * reach * residuals / (2.0 * np.sqrt(alphas)[:, None, None])",
+    ),
+    Mutant(
+        "projection of anchored",
+        "crossval/anchored.py",
+        "return vectors - (vectors @ self.direction)[:, None] * self.direction[None, :]",
+        "return vectors + (vectors @ self.direction)[:, None] * self.direction[None, :]",
+    ),
+    Mutant(
+        "sign in conjugate gradients",
+        "linalg/conjugate_gradients.py",
+        "r = r - length[None, :] * q",
+        "r = r + length[None, :] * q",
+    ),
+    Mutant(
+        "remainder of a partial Cholesky factor",
+        "linalg/partial_cholesky.py",
+        "self.remainder -= xp.sum(new * new, axis=0)",
+        "self.remainder -= 2.0 * xp.sum(new * new, axis=0)",
+    ),
+    Mutant(
+        "order statistic of an interval",
+        "engine/intervals.py",
+        "low - 1, axis=1)[:, low - 1]",
+        "low, axis=1)[:, low]",
+    ),
+    Mutant(
+        "weights of jackknife+", "engine/leave_one_out.py", "        offset = offset * roots\n", ""
+    ),
+    Mutant(
+        "the bias in jackknife+",
+        "engine/leave_one_out.py",
+        "offset = (u - inverse @ centring.product) / centring.scale",
+        "offset = (u + inverse @ centring.product) / centring.scale",
+    ),
+    Mutant(
+        "ridge of a cell",
+        "combiners/base.py",
+        "return alpha * n_cell / n_rows if combiner.scales_alpha else alpha",
+        "return alpha",
+    ),
+    Mutant(
+        "weights of a blend",
+        "partitioners/hyperplanes.py",
+        "np.concatenate([1.0 - above, above])",
+        "np.concatenate([above, 1.0 - above])",
+    ),
+    Mutant(
+        "side of a hyperplane",
+        "partitioners/hyperplanes.py",
+        "np.concatenate([cut, cut + 1])",
+        "np.concatenate([cut, cut])",
+    ),
+    Mutant(
+        "rows of a block",
+        "partitioners/base.py",
+        "Membership(part.rows + rows.start, part.cells, part.weights)",
+        "Membership(part.rows, part.cells, part.weights)",
+    ),
+    Mutant(
+        "Platt's target",
+        "estimators/probabilities.py",
+        "(n_in + 1.0) / (n_in + 2.0), 1.0 / (n_out + 2.0)",
+        "1.0, 0.0",
+    ),
+    Mutant(
+        "the share of a fold in a race",
+        "estimators/scoring.py",
+        "return np.asarray(totals / totals.sum())",
+        "return np.full(len(totals), 1.0 / len(totals))",
+    ),
+    Mutant(
+        "who is dropped from a race",
+        "estimators/race.py",
+        "upper @ self._shares < self._certain - slack",
+        "upper @ self._shares < 0.9 * self._certain - slack",
+    ),
+    Mutant(
+        "weights of scores",
+        "estimators/scoring.py",
+        "sums = np.add.reduceat(values * weights, starts, axis=1)",
+        "sums = np.add.reduceat(values, starts, axis=1)",
+    ),
+    Mutant(
+        "gradient by length scales",
+        "kernels/scale_gradient.py",
+        "return 2.0 * total",
+        "return total",
+    ),
+    Mutant(
+        "memory of the eigendecomposition",
+        "crossval/eigendecomposition.py",
+        "* (3.0 * n**2 + 2 * largest * n",
+        "* (0.5 * n**2 + 2 * largest * n",
+    ),
+    Mutant(
+        "what fits a budget",
+        "planning/choose.py",
+        "return in_time and option.cost.peak_bytes <= resources.memory_bytes",
+        "return in_time",
+    ),
+    Mutant(
+        "durable before it is renamed",
+        "storage/atomic.py",
+        "            os.fsync(file.fileno())\n        os.replace",
+        "        os.replace",
+    ),
+    Mutant(
+        "the sum over a model file",
+        "storage/container.py",
+        'if hashlib.sha256(text).hexdigest() != metadata["sha256"]:',
+        "if False:",
+    ),
+)
+
+
+def copy_of_project(folder: Path) -> None:
+    for name in ("src", "tests", "docs", "examples", "benchmarks"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile"):
+        shutil.copy(ROOT / name, folder / name)
+
+
+def is_caught(mutant: Mutant, folder: Path) -> bool:
+    """True if some test fails with the mutant in place."""
+    path = folder / "src" / "ridgefold" / mutant.path
+    whole = path.read_text()
+    if whole.count(mutant.before) != 1:
+        raise SystemExit(
+            f"{mutant.name}: {mutant.path} has {whole.count(mutant.before)} places that read "
+            f"{mutant.before!r}; it must have one"
+        )
+    path.write_text(whole.replace(mutant.before, mutant.after))
+    try:
+        near = "tests/" + mutant.path.split("/", maxsplit=1)[0]
+        return any(_fails(folder, tests) for tests in ([near], ["tests/contracts"], ["tests"]))
+    finally:
+        path.write_text(whole)
+
+
+def _fails(folder: Path, tests: list[str]) -> bool:
+    environment = {**os.environ, "PYTHONPATH": str(folder / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "2", "-p", "no:cacheprovider"]
+    done = subprocess.run(  # noqa: S603
+        [*command, "-m", "not full and not browser", *tests],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode not in (0, 1, 2):  # passed, failed, stopped at the first failure
+        raise SystemExit(done.stdout.decode()[-2000:] + done.stderr.decode()[-2000:])
+    return done.returncode != 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "names", nargs="*", help="run only mutants whose name contains one of these"
+    )
+    names = parser.parse_args().names
+    chosen = [m for m in MUTANTS if not names or any(name in m.name for name in names)]
+    survivors = []
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        copy_of_project(folder)
+        for mutant in chosen:
+            started = time.perf_counter()
+            caught = is_caught(mutant, folder)
+            survivors += [] if caught else [mutant.name]
+            print(
+                f"{'caught' if caught else 'SURVIVED':8} {time.perf_counter() - started:4.0f} s  "
+                f"{mutant.name} ({mutant.path})",
+                flush=True,
+            )
+    print(f"{len(chosen) - len(survivors)} of {len(chosen)} caught")
+    return 0 if len(survivors) <= MAY_SURVIVE * len(chosen) / len(MUTANTS) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
