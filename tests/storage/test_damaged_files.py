@@ -14,7 +14,7 @@ import pytest
 
 import ridgefold
 from cases import rows, targets
-from ridgefold import KernelRidge, KernelRidgeCV, LSSVMClassifier
+from ridgefold import KernelRidge, KernelRidgeCV, LSSVMClassifier, PartitionedKernelRidge
 from ridgefold.errors import ModelFileError, ModelFileVersionError
 from ridgefold.kernels import RBF
 from ridgefold.storage import strict_json
@@ -309,6 +309,28 @@ def test_numbers_that_do_not_fit_together_are_refused(tmp_path):
             ridgefold.load(tmp_path / "m")
     model.save(tmp_path / "m")
     assert ridgefold.load(tmp_path / "m").classes_.tolist() == [False, True]
+
+
+@pytest.mark.parametrize("make", [KernelRidge, LSSVMClassifier, PartitionedKernelRidge])
+def test_targets_that_do_not_fit_the_model_are_refused(make, tmp_path):
+    labels = X[:, 0] > 0 if make is LSSVMClassifier else X[:, 0]
+    good = make(alpha=0.1).fit(X, labels).y_fit_
+    wrong = [good[:-1], good[:, None], good.astype(str), np.array(1.0), good - 10 * (good + 1)]
+    wrong[-1] = wrong[-1] if make is LSSVMClassifier else good * np.inf
+    for stored in wrong:
+        broken = make(alpha=0.1).fit(X, labels)
+        broken.y_fit_ = stored
+        broken.save(tmp_path / "m")
+        with pytest.raises(ModelFileError, match="targets"):
+            ridgefold.load(tmp_path / "m")
+
+
+def test_held_out_decisions_of_another_shape_are_refused(tmp_path):
+    model = LSSVMClassifier(0.1, probability=True).fit(X, X[:, 0] > 0)
+    model.held_out_decisions_ = model.held_out_decisions_[:, None]
+    model.save(tmp_path / "m")
+    with pytest.raises(ModelFileError, match="held_out"):
+        ridgefold.load(tmp_path / "m")
 
 
 def test_what_is_no_file_is_refused(tmp_path):

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from ridgefold.engine import compress, predict_dual, predict_primal, run_fit
 from ridgefold.errors import InvalidInputError, ModelFileError
 from ridgefold.estimators.describe import TrainingGram, describe
+from ridgefold.estimators.kept_targets import require_targets
 from ridgefold.estimators.running import run_planned
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.validation import TrainingData, check_alpha, check_new_rows
@@ -143,8 +144,7 @@ class KernelModel(Storable):
     def explain(self) -> Explanation:
         """How the fit was computed: the methods chosen, those not and why, and the cost.
 
-        Prints as text; `to_json()` gives JSON, and notebooks show it as HTML. Of a model from a
-        file, only the predicted cost is known.
+        Prints as text; `to_json()` gives JSON, and notebooks show it as HTML.
         """
         check_is_fitted(self, "plan_")
         if hasattr(self, "run_record_"):
@@ -236,6 +236,12 @@ class KernelModel(Storable):
 
     _further_state: Mapping[str, Any] = {}
     """What subclasses store beside the values of every kernel model, with its types."""
+    _optional_state: Mapping[str, tuple[str, Any]] = {
+        "compression_bound": ("compression_bound_", float | np.ndarray),
+        "targets": ("y_fit_", np.ndarray),
+        "run_record": ("run_record_", RunRecord),
+    }
+    """What a file may lack, as older ones do: the attribute that it becomes, and its type."""
 
     def _state(self) -> dict[str, Any]:
         names = getattr(self, "feature_names_in_", None)
@@ -247,12 +253,13 @@ class KernelModel(Storable):
             "column_names": None if names is None else [str(name) for name in names],
             "plan": self.plan_,
         }
-        if hasattr(self, "compression_bound_"):
-            state["compression_bound"] = self.compression_bound_
+        for name, (attribute, _) in self._optional_state.items():
+            if hasattr(self, attribute):
+                state[name] = getattr(self, attribute)
         return state
 
     def _restore(self, state: Mapping[str, Any]) -> None:
-        optional = {"compression_bound": float | np.ndarray}
+        optional = {name: kind for name, (_, kind) in self._optional_state.items()}
         check_fields("model.state", state, {**_STATE, **self._further_state}, optional)
         self.kernel_, self.X_fit_, self._model = state["kernel"], state["rows"], state["model"]
         self.plan_ = state["plan"]
@@ -263,11 +270,16 @@ class KernelModel(Storable):
             if len(names) != self.n_features_in_:
                 raise ModelFileError("model.state.column_names must name every column")
             self.feature_names_in_ = np.asarray(names, dtype=object)
-        if "compression_bound" in state:
-            self.compression_bound_ = state["compression_bound"]
+        for name, (attribute, _) in self._optional_state.items():
+            if name in state:
+                setattr(self, attribute, state[name])
         if state["one_target"] and self._model.intercept.shape[0] != 1:
             raise ModelFileError("model.state.one_target is true of a model of several targets")
         self._set_coefficients(state["one_target"])
+        if "targets" in state:
+            compressed = "compression_bound" in state
+            n_rows = None if compressed else int(self.X_fit_.shape[0])
+            require_targets(state, n_rows, int(self._model.intercept.shape[0]))
 
     def _require_consistent(self) -> None:
         """Rows and coefficients are finite numbers of one type, and their shapes fit together."""

@@ -53,6 +53,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelRegressor):
         b; zero without ``fit_intercept``.
     X_fit_ : array of shape (n_rows, n_columns)
         The training rows (the kernel matrix if precomputed).
+    y_fit_ : array with the shape of y
+        The targets of the training rows.
     kernel_ : Kernel
         The kernel object that was used.
     intervals_ : Intervals or None

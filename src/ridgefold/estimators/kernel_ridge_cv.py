@@ -60,6 +60,7 @@ class _CrossValidatedRegressor(
             )
             self._set_coefficients(one_target)
             self._set_held_out(self.held_out_predictions_)
+            self.y_fit_ = data.y
         return self
 
     def _fit_choice(
@@ -186,6 +187,8 @@ class KernelRidgeCV(_CrossValidatedRegressor):
     held_out_predictions_ : array of shape (n_rows,) or (n_rows, n_targets)
         Prediction of every row by the model of the chosen parameters that did not see it. Rows
         that several folds test have the mean, rows that none tests NaN.
+    y_fit_ : array with the shape of y
+        The targets of the training rows.
     cv_plan_, plan_ : Plan
         How the cross-validation and the last fit were computed, and what else was possible.
     length_scales_, feature_relevance_ : array of shape (n_columns,)

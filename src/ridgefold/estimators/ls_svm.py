@@ -41,7 +41,7 @@ time_budget, intervals
 
     Attributes
     ----------
-    dual_coef_, intercept_, X_fit_, kernel_, intervals_, plan_
+    dual_coef_, intercept_, X_fit_, y_fit_, kernel_, intervals_, plan_
         As in :class:`KernelRidge`.
     """
 
@@ -118,6 +118,10 @@ time_budget
     classes_ : array of shape (n_classes,)
     calibration_ : array of shape (n_columns, 2)
         Slope and offset of the curve from decision values to probabilities, if asked for.
+    held_out_decisions_ : array of shape (n_rows,) or (n_rows, n_classes)
+        The decision values that the curve was fitted to, if asked for.
+    y_fit_ : array of shape (n_rows,)
+        The classes of the training rows, as positions in `classes_`.
     dual_coef_, intercept_, X_fit_, kernel_, plan_
         As in :class:`KernelRidge`; one column for two classes, else one a class.
     """
@@ -160,15 +164,17 @@ time_budget
             data, targets, classes = label_targets(self, data, self.class_weight)
             self._solve(data, targets)
             self.classes_ = classes
+            self.y_fit_ = class_numbers(data.namespace.to_numpy(targets))
             self._set_coefficients(one_target=targets.shape[1] == 1)
             self._calibrate(data, targets, sample_weight)
         return self
 
     def _calibrate(self, data: TrainingData, targets: Array, sample_weight: Any) -> None:
         self.__dict__.pop("calibration_", None)
+        self.__dict__.pop("held_out_decisions_", None)
         if not self.probability:
             return
-        codes = class_numbers(data.namespace.to_numpy(targets))
+        codes = self.y_fit_
         decisions = held_out_predictions(
             data,
             targets,
@@ -179,8 +185,13 @@ time_budget
             memory_budget=self.memory_budget,
         )
         self.calibration_ = fit_curves(decisions, codes, row_counts(sample_weight, len(codes)))
+        self.held_out_decisions_ = decisions[:, 0] if decisions.shape[1] == 1 else decisions
 
     _further_state: Mapping[str, Any] = {"classes": np.ndarray, "calibration": np.ndarray | None}
+    _optional_state: Mapping[str, Any] = {
+        **KernelModel._optional_state,
+        "held_out": ("held_out_decisions_", np.ndarray),
+    }
 
     def _state(self) -> dict[str, Any]:
         calibration = getattr(self, "calibration_", None)
@@ -188,10 +199,16 @@ time_budget
 
     def _restore(self, state: Mapping[str, Any]) -> None:
         super()._restore(state)
-        require_classes(state["classes"], self._model.intercept.shape[0])
+        n_targets = self._model.intercept.shape[0]
+        require_classes(state["classes"], n_targets)
         self.classes_ = state["classes"]
         if state["calibration"] is not None:
-            self.calibration_ = require_curves(state["calibration"], self._model.intercept.shape[0])
+            self.calibration_ = require_curves(state["calibration"], n_targets)
+        if "held_out" in state:
+            tail = () if n_targets == 1 else (n_targets,)
+            held_out = state["held_out"]
+            if held_out.ndim != 1 + len(tail) or held_out.shape[1:] != tail:
+                raise ModelFileError("model.state.held_out must have one column a target")
 
     @available_if(has_probability)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:

@@ -59,6 +59,8 @@ length_scales_, feature_relevance_, metric_
         The class of every row by the model that did not see it; None for rows in no test set.
     held_out_decisions_ : array of shape (n_rows,) or (n_rows, n_classes)
         The decision values behind them.
+    y_fit_ : array of shape (n_rows,)
+        The classes of the training rows, as positions in `classes_`.
     calibration_ : array of shape (n_columns, 2)
         Slope and offset of the curve from decision values to probabilities, if asked for.
 
@@ -139,7 +141,7 @@ length_scales_, feature_relevance_, metric_
                 np.asarray(classes),
             )
             self._choose_and_fit(data, targets, folds, truth)
-            self.classes_ = classes
+            self.classes_, self.y_fit_ = classes, codes
             self._set_coefficients(one_target=targets.shape[1] == 1)
             decisions = self.held_out_predictions_
             self._set_held_out(decisions)

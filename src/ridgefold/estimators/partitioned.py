@@ -99,6 +99,8 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
     held_out_residuals_ : array of shape (n_rows, n_targets) or None
         Leave-one-out residuals of the combined model, where cells chose their own ridge or
         `intervals` asks for them.
+    y_fit_ : array with the shape of y
+        The targets of the training rows.
     length_scales_ : array of shape (n_columns,) or None
         The learned scales; the kernels' widths are in their units.
     certificate_ : array of shape (n_targets,) or None
@@ -191,6 +193,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
             data = self._check(X, y, sample_weight, numeric_targets=True)
             self._one_target = data.y.ndim == 1
             self._fit_cells(data, data.y[:, None] if self._one_target else data.y)
+            self.y_fit_ = data.y
         return self
 
     _further_state: Mapping[str, Any] = {"one_target": bool}
@@ -279,6 +282,8 @@ n_jobs, executor, random_state, memory_budget, verbose
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
+    y_fit_ : array of shape (n_rows,)
+        The classes of the training rows, as positions in `classes_`.
     calibration_ : array of shape (n_columns, 2)
         Slope and offset of the curve from decision values to probabilities, if asked for.
     n_partitions_, partition_sizes_, alpha_, kernels_, trials_, effective_dimension_, \
@@ -358,7 +363,7 @@ held_out_residuals_, length_scales_, certificate_, n_steps_
             data = self._check(X, y, sample_weight, numeric_targets=False)
             data, targets, classes = label_targets(self, data, self.class_weight)
             self._fit_cells(data, targets)
-            self.classes_ = classes
+            self.classes_, self.y_fit_ = classes, class_numbers(np.asarray(targets))
             self._calibrate(np.asarray(targets), sample_weight)
         return self
 

@@ -34,6 +34,7 @@ from ridgefold.engine.refine import refine
 from ridgefold.engine.scaled_rows import ScaledRows
 from ridgefold.errors import InvalidInputError, UnsupportedInputError
 from ridgefold.estimators.cell_grid import cell_grid
+from ridgefold.estimators.kept_targets import require_targets
 from ridgefold.estimators.partitioned_options import (
     EXACT,
     Options,
@@ -41,7 +42,7 @@ from ridgefold.estimators.partitioned_options import (
     options_of,
     partitioner_of,
 )
-from ridgefold.estimators.partitioned_state import STATE, require_consistent
+from ridgefold.estimators.partitioned_state import OPTIONAL, STATE, require_consistent
 from ridgefold.estimators.progress import progress_bar
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.validation import (
@@ -374,7 +375,9 @@ class PartitionedModel(Storable):
                 f"{', '.join(PARTITIONERS)}"
             )
         names = getattr(self, "feature_names_in_", None)
+        optional = {"targets": self.y_fit_} if hasattr(self, "y_fit_") else {}
         return {
+            **optional,
             "rows": np.asarray(self.X_fit_),
             "cells": self._cells,
             "model": self._models,
@@ -391,8 +394,11 @@ class PartitionedModel(Storable):
         }
 
     def _restore(self, state: Mapping[str, Any]) -> None:
-        check_fields("model.state", state, {**STATE, **self._further_state}, {})
+        check_fields("model.state", state, {**STATE, **self._further_state}, OPTIONAL)
         require_consistent(state, self.partition)
+        if "targets" in state:
+            n_rows, n_targets = state["rows"].shape[0], state["model"].intercept.shape[1]
+            self.y_fit_ = require_targets(state, n_rows, n_targets)
         self.X_fit_, self._cells, self._models = state["rows"], state["cells"], state["model"]
         self._combine = state["combine"]
         self.partition_sizes_ = state["partition_sizes"]

@@ -29,6 +29,8 @@ STATE: Mapping[str, Any] = {
     "column_names": list[str] | None,
 }
 """Entries of the state, with their types."""
+OPTIONAL: Mapping[str, Any] = {"targets": np.ndarray}
+"""What a file may lack, as older ones do."""
 
 
 def require_consistent(state: Mapping[str, Any], partition: Any) -> None:

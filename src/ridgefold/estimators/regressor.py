@@ -51,6 +51,7 @@ class KernelRegressor(KernelModel):
             )
         self._solve_with_intervals(data, targets, gram, alphas, folds=folds, held_out=held_out)
         self._set_coefficients(one_target)
+        self.y_fit_ = data.y
 
     def _predict_numbers(self, X: Any) -> Array:
         values = self._decision(X)

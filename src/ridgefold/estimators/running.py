@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
 from ridgefold.engine import metered
-from ridgefold.errors import BudgetError
+from ridgefold.errors import BudgetError, RidgefoldWarning
 from ridgefold.planning.words import in_bytes
 from ridgefold.records import Plan, Problem, Resources, Step
 
@@ -27,16 +28,17 @@ def run_planned(
     """The result of the planned method, and the record of the step.
 
     A plan is checked against the budget before anything large is allocated. If an allocation fails
-    nevertheless (others use the memory too), a second plan gets half of the memory.
+    nevertheless (others use the memory too), a second plan gets half of the memory. Warnings are
+    kept in the record, and given as they would have been.
     """
     plan = make_plan(problem, resources, requested)
     try:
-        result, reading = metered(lambda: run(plan))
+        (result, messages), reading = metered(lambda: _with_warnings(run, plan))
     except MemoryError:
         smaller = replace(resources, memory_bytes=plan.cost.peak_bytes / 2)
         plan = make_plan(problem, smaller, requested)
         try:
-            result, reading = metered(lambda: run(plan))
+            (result, messages), reading = metered(lambda: _with_warnings(run, plan))
         except MemoryError:
             raise BudgetError(
                 f"{name}: the system gave no memory for {plan.method} "
@@ -44,4 +46,15 @@ def run_planned(
                 "or fit on fewer rows"
             ) from None
     method = getattr(result, "method", "") or plan.method
-    return result, Step(name, plan, method, reading.seconds, reading.peak_bytes)
+    return result, Step(name, plan, method, reading.seconds, reading.peak_bytes, messages)
+
+
+def _with_warnings(run: Callable[[Plan], Result], plan: Plan) -> tuple[Result, tuple[str, ...]]:
+    """What a plan gives, and what it warned of; the warnings are passed on."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", RidgefoldWarning)
+        result = run(plan)
+    for each in caught:
+        warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
+    ours = [str(each.message) for each in caught if issubclass(each.category, RidgefoldWarning)]
+    return result, tuple(dict.fromkeys(ours))

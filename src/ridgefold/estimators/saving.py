@@ -39,7 +39,7 @@ STORABLE: Mapping[str, str] = {
     "TableModel": "ridgefold.estimators.table_model",
 }
 """Every estimator that a model file may name, and where it is defined."""
-SINGLE = ("rows", "model", "held_out", "intervals")
+SINGLE = ("rows", "model", "held_out", "intervals", "targets")
 """Entries of a state that may be rounded to float32: those whose size grows with the data."""
 
 

@@ -19,6 +19,8 @@ class Step:
     seconds: float
     peak_bytes: float | None
     """Memory beyond what was held before; None where the system does not say."""
+    warnings: tuple[str, ...] = ()
+    """What was warned of on the way."""
 
 
 @dataclass(frozen=True)
