@@ -45,6 +45,26 @@ class ModelFileVersionError(ModelFileError):
     """A model file was written by a newer ridgefold than this one."""
 
 
+class RunDirectoryError(RidgefoldError, ValueError):
+    """A folder cannot be used to keep the steps of a fit; the message says why."""
+
+
+class RunDirectoryMismatchError(RunDirectoryError):
+    """A run directory belongs to other data or settings; the message says what differs."""
+
+
+class RunDirectoryLockedError(RunDirectoryError):
+    """Another process works in the run directory."""
+
+
+class ClusterError(RidgefoldError, RuntimeError):
+    """A cluster cannot be reached, or does not do what is needed."""
+
+
+class WorkerLostError(ClusterError):
+    """Cells whose workers died, again and again; the message names them."""
+
+
 class RidgefoldWarning(UserWarning):
     """Base of every warning issued by ridgefold."""
 

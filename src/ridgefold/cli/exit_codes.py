@@ -26,6 +26,8 @@ CODES = {
     5: "nothing that could run fits the memory or time budget",
     6: "the numbers lost all their digits: scale the columns, or use a larger alpha",
     7: "a file is in the way (--force replaces it), or cannot be written",
+    8: "the run directory is in use, or belongs to other data or settings",
+    9: "workers died, or the cluster cannot be reached",
     130: "interrupted",
 }
 """Every exit code and what it means."""
@@ -41,6 +43,8 @@ _BY_TYPE: tuple[tuple[type[BaseException], int], ...] = (
     (errors.BudgetError, 5),
     (errors.NumericalError, 6),
     (errors.MethodGaveUpError, 6),
+    (errors.RunDirectoryError, 8),
+    (errors.ClusterError, 9),
     (errors.RidgefoldError, 3),
     (OSError, 7),
 )
@@ -70,7 +74,9 @@ def command(function: Command) -> Command:
             say_error(error, as_json=bool(options.get("as_json")))
             raise typer.Exit(code) from None
         except KeyboardInterrupt:
-            messages().print("interrupted; nothing was written", markup=False)
+            kept = options.get("run_dir")
+            done = "nothing was written" if kept is None else f"what is done is kept in {kept}"
+            messages().print(f"interrupted; {done}", markup=False)
             raise typer.Exit(130) from None
 
     return run  # type: ignore[return-value]

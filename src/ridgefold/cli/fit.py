@@ -61,6 +61,13 @@ def fit(
             "small loss of accuracy. Each cell chooses its own width and ridge."
         ),
     ] = None,
+    run_dir: Annotated[
+        Path | None,
+        typer.Option(
+            help="A folder in which finished cells are kept: the same command goes on where it "
+            "was stopped. With --partitions."
+        ),
+    ] = None,
     ignore: Annotated[
         list[str] | None, typer.Option(help="A column to leave out; may be given again.")
     ] = None,
@@ -109,6 +116,8 @@ def fit(
     becomes categories inside the model file, so that raw tables can be predicted.
     """
     require_free(output, force)
+    if run_dir is not None and partitions is None:
+        raise InvalidInputError("--run-dir keeps finished cells, and needs --partitions")
     started, talk = time.perf_counter(), not (quiet or as_json)
     table = read_training_table(
         data,
@@ -133,6 +142,7 @@ def fit(
         cv=folds_of_text(cv),
         learn_scales=learn_scales,
         partitions=_partitions(partitions),
+        run_dir=None if run_dir is None else str(run_dir),
         intervals=None if intervals is Kept.none else intervals.value,
         memory=memory,
         time_limit=time_limit,

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ridgefold.engine.local_search import Choice, Grid, search
-from ridgefold.engine.partitioned import Training, number_of, rows_of
+from ridgefold.engine.cell_rows import Training, number_of, rows_of
+from ridgefold.engine.local_search import Choice, search
 from ridgefold.executors import Executor
 from ridgefold.kernels import Kernel, KernelGram
-from ridgefold.records import Cells
+from ridgefold.records import Cells, Grid
 
 SAMPLE_ROWS = 500
 

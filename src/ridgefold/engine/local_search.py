@@ -14,25 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ridgefold.engine.local_fit import CellSystem
-from ridgefold.kernels import Kernel
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Kernels and ridge values to choose from, and where to begin."""
-
-    kernels: tuple[Kernel, ...]
-    alphas: np.ndarray
-    start: int
-    """The kernel to begin with."""
-    start_alpha: int
-    """The ridge that is taken where there are too few rows to choose."""
-    ordered: bool
-    """True if neighbours in `kernels` are neighbours in width; else all are tried."""
-
-    @property
-    def is_choice(self) -> bool:
-        return len(self.kernels) > 1 or len(self.alphas) > 1
+from ridgefold.records import Grid
 
 
 @dataclass(frozen=True)

@@ -24,19 +24,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ridgefold.engine.local_search import Grid, starting_at
+from ridgefold.engine.cell_rows import Training, number_of
+from ridgefold.engine.local_search import starting_at
 from ridgefold.engine.partitioned import (
     FitSettings,
-    Training,
     choose_pair,
     combined_residuals,
-    number_of,
     run_cells,
 )
 from ridgefold.executors import Executor
 from ridgefold.linalg.blocks import row_blocks
 from ridgefold.partitioners import Partitioner
-from ridgefold.records import Cells, CellTrial, LocalModels
+from ridgefold.records import Cells, CellTrial, Grid, LocalModels
 
 SMALLEST_CELL = 256
 LARGEST_MEASURED = 2048

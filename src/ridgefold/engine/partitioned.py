@@ -1,50 +1,30 @@
-"""Fit one model a cell, and predict with all of them; cells run wherever the executor says."""
+"""Fit one model a cell; cells run wherever the executor says."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ridgefold.combiners import Assignment
 from ridgefold.crossval import Progress, no_progress
+from ridgefold.engine.cell_rows import Batch, CellRows, batches_of, number_of
 from ridgefold.engine.local_fit import CellData, CellFit, CellSystem
 from ridgefold.engine.local_search import (
     LARGEST_SEARCHED,
     Choice,
-    Grid,
     search_cell,
     search_shared,
     starting_at,
 )
-from ridgefold.errors import NumericalError
 from ridgefold.executors import Executor
-from ridgefold.kernels import KernelGram
-from ridgefold.linalg.blocks import CACHE_BYTES, row_blocks
-from ridgefold.records import Cells, LocalModels
+from ridgefold.records import Cells, FittedBatch, Grid, LocalModels
+from ridgefold.storage.mapped import release
+from ridgefold.storage.run_directory import NoRunDirectory, Piece, Run, RunDirectory
 
-_ROWS_A_BATCH = 4096
-"""Cells are handed out in batches of about so many rows: the same for any number of workers."""
-_BLOCK_BYTES = 16 * CACHE_BYTES
-
-
-@dataclass(frozen=True)
-class Training:
-    """All rows; X may be memory-mapped and is only read cell by cell."""
-
-    X: np.ndarray
-    targets: np.ndarray
-    """Shape (n, t)."""
-    weights: np.ndarray | None
-    weighted_scores: bool = False
-    """True if rows count in scores by their weights."""
-
-    def cell(self, rows: np.ndarray, shares: np.ndarray | None) -> CellData:
-        weights = None if self.weights is None else self.weights[rows]
-        if self.weighted_scores and weights is not None and np.any(weights > 0):
-            shares = weights if shares is None else shares * weights
-        return CellData(np.ascontiguousarray(self.X[rows]), self.targets[rows], weights, shares)
+_RELEASED_BYTES = 1 << 25
+"""Pages of files are let go whenever about so many bytes were written."""
 
 
 @dataclass(frozen=True)
@@ -64,35 +44,42 @@ class FitSettings:
 
 
 @dataclass(frozen=True)
-class _Batch:
-    training: Training
+class _Task:
+    """Some cells to fit, and where to keep their models (None: they are sent back)."""
+
+    batch: Batch
     settings: FitSettings
-    cells: tuple[tuple[np.ndarray, np.ndarray | None, float], ...]
-    """Rows, shares and the factor on the ridge, for every cell."""
+    factors: tuple[float, ...]
+    """On the ridge, for every cell."""
+    piece: Piece | None = None
 
 
-def rows_of(cells: Cells, cell: int) -> np.ndarray:
-    return cells.rows[cells.offsets[cell] : cells.offsets[cell + 1]]
+def _fit_batch(task: _Task) -> FittedBatch:
+    data = [task.batch.data(position) for position in range(len(task.batch))]
+    fits = [_fit_cell(task.settings, d, f) for d, f in zip(data, task.factors, strict=True)]
+    ranges = [_range(d, task.settings) for d in data]
+    residuals = [fit.residuals for fit in fits if fit.residuals is not None]
+    return FittedBatch(
+        dual_coef=np.concatenate([fit.dual_coef for fit in fits]),
+        intercept=np.stack([fit.intercept for fit in fits]),
+        alpha=np.array([fit.alpha for fit in fits]),
+        kernel=np.array([fit.kernel for fit in fits], dtype=np.int64),
+        residuals=np.concatenate(residuals) if residuals else None,
+        lowest=np.stack([lowest for lowest, _ in ranges]),
+        highest=np.stack([highest for _, highest in ranges]),
+    )
 
 
-def shares_of(cells: Cells, cell: int) -> np.ndarray | None:
-    if cells.weights is None:
-        return None
-    return cells.weights[cells.offsets[cell] : cells.offsets[cell + 1]]
-
-
-def number_of(cells: Cells) -> int:
-    return len(cells.offsets) - 1
-
-
-def _fit_batch(batch: _Batch) -> list[CellFit]:
-    return [_fit_cell(batch, *cell) for cell in batch.cells]
+def _fit_and_keep(task: _Task) -> str:
+    """Fit, and write the models where the run keeps them; returns the SHA-256 of the file."""
+    assert task.piece is not None
+    with task.piece.tried():
+        return task.piece.write(_fit_batch(task))
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
-def _fit_cell(batch: _Batch, rows: np.ndarray, shares: np.ndarray | None, factor: float) -> CellFit:
-    settings, grid = batch.settings, batch.settings.grid
-    data = batch.training.cell(rows, shares)
+def _fit_cell(settings: FitSettings, data: CellData, factor: float) -> CellFit:
+    grid = settings.grid
     kernels = grid.kernels if settings.choose else (grid.kernels[grid.start],)
     system = CellSystem(data, kernels, bias=settings.bias)
     if system.n_rows == 0:
@@ -109,96 +96,109 @@ def _fit_cell(batch: _Batch, rows: np.ndarray, shares: np.ndarray | None, factor
     return system.fit(choice.kernel, float(grid.alphas[choice.alpha]), held_out=settings.held_out)
 
 
-def _batches(sizes: Sequence[int]) -> Iterator[slice]:
-    """Runs of cells of about `_ROWS_A_BATCH` rows together."""
-    start, held = 0, 0
-    for cell, size in enumerate(sizes):
-        held += size
-        if held >= _ROWS_A_BATCH:
-            yield slice(start, cell + 1)
-            start, held = cell + 1, 0
-    if start < len(sizes):
-        yield slice(start, len(sizes))
+def _range(data: CellData, settings: FitSettings) -> tuple[np.ndarray, np.ndarray]:
+    """Least and greatest targets of a cell's rows of positive weight."""
+    targets = data.targets if data.weights is None else data.targets[data.weights > 0]
+    if len(targets) == 0:
+        return settings.fallback, settings.fallback
+    return targets.min(axis=0), targets.max(axis=0)
+
+
+NewArray = Callable[[str, tuple[int, ...], Any], np.ndarray]
+"""Makes the arrays of a model, by name, shape and type: in memory, or in files."""
+
+
+def in_memory(name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    return np.empty(shape, dtype=dtype)
 
 
 def run_cells(
-    training: Training,
+    training: CellRows,
     cells: Cells,
     settings: FitSettings,
     alpha_factors: np.ndarray,
     executor: Executor,
     *,
     progress: Progress = no_progress,
+    run: Run | None = None,
+    new_array: NewArray = in_memory,
 ) -> tuple[LocalModels, np.ndarray | None]:
     """Fit all cells; returns the models, and leave-one-out residuals if they were wanted.
 
-    Residuals are aligned with ``cells.rows``.
+    Residuals are aligned with ``cells.rows``. Where there is a run directory, every task keeps
+    its models there, and those that are there already are not fitted again.
     """
-    m, t = number_of(cells), training.targets.shape[1]
-    sizes = np.diff(cells.offsets)
-    batches = list(_batches(sizes.tolist()))
-    items = [
-        _Batch(
-            training,
-            settings,
-            tuple(
-                (rows_of(cells, c), shares_of(cells, c), float(alpha_factors[c]))
-                for c in range(some.start, some.stop)
-            ),
-        )
+    m, t, entries = number_of(cells), training.n_targets, int(cells.offsets[-1])
+    batches = batches_of(np.diff(cells.offsets).tolist())
+    tasks = [
+        _Task(training.batch(cells, some), settings, tuple(alpha_factors[some].tolist()))
         for some in batches
     ]
-    dtype = training.targets.dtype
-    dual = np.empty((len(cells.rows), t), dtype=dtype)
-    intercept = np.empty((m, t), dtype=dtype)
+    dual = new_array("dual_coef", (entries, t), training.dtype)
+    residuals = new_array("residuals", (entries, t), training.dtype) if settings.held_out else None
+    intercept, lowest, highest = (np.empty((m, t), dtype=training.dtype) for _ in range(3))
     alpha, kernel_of_cell = np.empty(m), np.empty(m, dtype=np.intp)
-    residuals = np.empty((len(cells.rows), t), dtype=dtype) if settings.held_out else None
-    lowest = np.empty((m, t), dtype=dtype) if settings.clip else None
-    highest = np.empty((m, t), dtype=dtype) if settings.clip else None
-    cell = 0
-    for done, fits in enumerate(executor.map(_fit_batch, items)):
-        for fit in fits:
-            some = slice(cells.offsets[cell], cells.offsets[cell + 1])
-            dual[some], intercept[cell] = fit.dual_coef, fit.intercept
-            alpha[cell], kernel_of_cell[cell] = fit.alpha, fit.kernel
-            if residuals is not None:
-                residuals[some] = fit.residuals
-            if lowest is not None and highest is not None:
-                lowest[cell], highest[cell] = _range(training, cells.rows[some], settings)
-            cell += 1
-        progress((done + 1) / len(items))
+    written = 0
+    for done, fitted in enumerate(_results(tasks, executor, run)):
+        some = batches[done]
+        rows = slice(int(cells.offsets[some.start]), int(cells.offsets[some.stop]))
+        dual[rows], intercept[some] = fitted.dual_coef, fitted.intercept
+        alpha[some], kernel_of_cell[some] = fitted.alpha, fitted.kernel
+        lowest[some], highest[some] = fitted.lowest, fitted.highest
+        if residuals is not None:
+            residuals[rows] = fitted.residuals
+        written += fitted.dual_coef.nbytes
+        if written > _RELEASED_BYTES:
+            release(dual)
+            release(residuals)
+            written = 0
+        progress((done + 1) / len(tasks))
     used, kernel_of_cell = np.unique(kernel_of_cell, return_inverse=True)
     kernels = tuple(settings.grid.kernels[k] for k in used)
-    models = LocalModels(dual, intercept, alpha, kernels, kernel_of_cell, lowest, highest)
-    return models, residuals
+    limits = (lowest, highest) if settings.clip else (None, None)
+    return LocalModels(dual, intercept, alpha, kernels, kernel_of_cell, *limits), residuals
 
 
-def _range(
-    training: Training, rows: np.ndarray, settings: FitSettings
-) -> tuple[np.ndarray, np.ndarray]:
-    """Least and greatest targets of a cell's rows of positive weight."""
-    targets = training.targets[rows]
-    if training.weights is not None:
-        targets = targets[training.weights[rows] > 0]
-    if len(targets) == 0:
-        return settings.fallback, settings.fallback
-    return targets.min(axis=0), targets.max(axis=0)
+def _results(tasks: list[_Task], executor: Executor, run: Run | None) -> Iterator[FittedBatch]:
+    """The models of every task, in order: computed, or as they were kept."""
+    if run is None or isinstance(run, NoRunDirectory):
+        yield from executor.map(_fit_batch, tasks)
+        return
+    names = [f"cells/{number:07d}" for number in range(len(tasks))]
+    missing = [number for number, name in enumerate(names) if not run.is_whole(name)]
+    todo = [
+        _Task(tasks[k].batch, tasks[k].settings, tasks[k].factors, run.piece(names[k]))
+        for k in missing
+    ]
+    made = executor.map(_fit_and_keep, todo, [run.key(names[k]) for k in missing])
+    waiting = set(missing)
+    for number, name in enumerate(names):
+        if number in waiting:
+            run.record(name, next(made))
+        else:
+            run.reused.append(name)
+        yield _read(run, name)
+
+
+def _read(run: RunDirectory, name: str) -> FittedBatch:
+    fitted = run.piece(name).read()
+    assert isinstance(fitted, FittedBatch)
+    return fitted
 
 
 @dataclass(frozen=True)
 class _Pilot:
-    training: Training
+    batch: Batch
     grid: Grid
     bias: bool
     near: bool
-    cells: tuple[tuple[np.ndarray, np.ndarray | None], ...]
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def _search_pilot(pilot: _Pilot) -> Choice:
     systems = [
-        CellSystem(pilot.training.cell(rows, shares), pilot.grid.kernels, bias=pilot.bias)
-        for rows, shares in pilot.cells
+        CellSystem(pilot.batch.data(k), pilot.grid.kernels, bias=pilot.bias)
+        for k in range(len(pilot.batch))
     ]
     return search_shared(systems, pilot.grid, near=pilot.near)
 
@@ -211,7 +211,7 @@ _NEAR_PILOTS = 2
 
 
 def choose_pair(
-    training: Training, cells: Cells, grid: Grid, executor: Executor, *, bias: bool
+    training: CellRows, cells: Cells, grid: Grid, executor: Executor, *, bias: bool
 ) -> Choice:
     """One pair for all cells, by the leave-one-out error pooled over some of them.
 
@@ -222,20 +222,14 @@ def choose_pair(
         return Choice(grid.start, grid.start_alpha, float("nan"))
     m = number_of(cells)
     pilots = np.unique(np.linspace(0, m - 1, min(m, PILOTS)).astype(np.intp)).tolist()
-    parts = []
-    for cell in pilots:
-        rows, shares = rows_of(cells, cell), shares_of(cells, cell)
-        few = min(len(rows), _PILOT_ROWS)
-        some = np.linspace(0, len(rows) - 1, few).astype(np.intp)
-        parts.append((rows[some], None if shares is None else shares[some]))
-    pilot = _Pilot(training, grid, bias, False, tuple(parts))
+    pilot = _Pilot(training.pilot(cells, pilots, _PILOT_ROWS), grid, bias, False)
     choice = next(iter(executor.map(_search_pilot, [pilot])))
     sizes = np.diff(cells.offsets)
     whole = [c for c in pilots if 1.25 * _PILOT_ROWS < sizes[c] <= LARGEST_SEARCHED]
     if whole and grid.ordered:
         ends = whole if len(whole) <= _NEAR_PILOTS else [whole[0], whole[-1]]
-        pairs = tuple((rows_of(cells, c), shares_of(cells, c)) for c in ends)
-        pilot = _Pilot(training, starting_at(grid, choice), bias, True, pairs)
+        near = training.pilot(cells, ends, None)
+        pilot = _Pilot(near, starting_at(grid, choice), bias, True)
         choice = next(iter(executor.map(_search_pilot, [pilot])))
     return choice
 
@@ -246,78 +240,4 @@ def combined_residuals(cells: Cells, residuals: np.ndarray, n_rows: int) -> np.n
     out = np.empty((n_rows, residuals.shape[1]), dtype=residuals.dtype)
     for j in range(residuals.shape[1]):
         out[:, j] = np.bincount(cells.rows, weights=shares * residuals[:, j], minlength=n_rows)
-    return out
-
-
-@dataclass(frozen=True)
-class _Predictions:
-    X: np.ndarray
-    """The training rows of all cells."""
-    new: np.ndarray
-    models: LocalModels
-    cells: Cells
-    numbers: tuple[int, ...]
-    """Which cells."""
-    rows: tuple[np.ndarray | slice, ...]
-    """The new rows that each of them predicts."""
-    weights: tuple[np.ndarray | float, ...]
-
-
-@np.errstate(over="ignore", invalid="ignore", divide="ignore")
-def _predict_batch(task: _Predictions) -> list[np.ndarray]:
-    """Weighted predictions of some cells."""
-    out = []
-    for cell, rows, weights in zip(task.numbers, task.rows, task.weights, strict=True):
-        some = slice(task.cells.offsets[cell], task.cells.offsets[cell + 1])
-        kernel = task.models.kernels[task.models.kernel_of_cell[cell]]
-        gram = KernelGram(kernel, np.ascontiguousarray(task.X[task.cells.rows[some]]))
-        new = np.asarray(task.new[rows])
-        dual = task.models.dual_coef[some]
-        values = np.empty((len(new), dual.shape[1]), dtype=dual.dtype)
-        per_row = gram.itemsize * (gram.shape[1] + 3 * new.shape[1])
-        for part in row_blocks(len(new), per_row, _BLOCK_BYTES):
-            values[part] = gram.against(new[part]).block() @ dual
-        values += task.models.intercept[cell][None, :]
-        if task.models.lowest is not None and task.models.highest is not None:
-            np.clip(values, task.models.lowest[cell], task.models.highest[cell], out=values)
-        out.append(values * (weights[:, None] if isinstance(weights, np.ndarray) else weights))
-    return out
-
-
-def predict_cells(
-    X: np.ndarray,
-    cells: Cells,
-    models: LocalModels,
-    assignment: Assignment,
-    *,
-    new: np.ndarray,
-    executor: Executor,
-) -> np.ndarray:
-    """The combined prediction of every new row, shape (rows, t)."""
-    out = np.zeros((new.shape[0], models.intercept.shape[1]), dtype=models.dual_coef.dtype)
-    sizes = np.diff(cells.offsets)
-    pairs = [assignment.of_cell(c) for c in range(assignment.n_cells)]
-    busy = [c for c, (rows, _) in enumerate(pairs) if isinstance(rows, slice) or len(rows)]
-    tasks = []
-    for some in _batches([int(sizes[c]) for c in busy]):
-        numbers = tuple(busy[some])
-        tasks.append(
-            _Predictions(
-                X,
-                new,
-                models,
-                cells,
-                numbers,
-                tuple(pairs[c][0] for c in numbers),
-                tuple(pairs[c][1] for c in numbers),
-            )
-        )
-    for task, results in zip(tasks, executor.map(_predict_batch, tasks), strict=True):
-        for rows, values in zip(task.rows, results, strict=True):
-            out[rows] += values
-    if not np.all(np.isfinite(out)):
-        raise NumericalError(
-            "some predictions are NaN or infinite: the kernel's values overflow, or are not "
-            "defined, at rows of X far from those of the fit; scale the columns of X"
-        )
     return out

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ridgefold.engine.partitioned import Training
+from ridgefold.engine.cell_rows import Training
 from ridgefold.errors import ConvergenceWarning
 from ridgefold.kernels import Gram, Kernel, KernelGram, WeightedGram
 from ridgefold.linalg import Array, namespace_of

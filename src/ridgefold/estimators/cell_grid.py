@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ridgefold.engine.local_search import Grid
 from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.grids import (
     WIDTH_STEP,
@@ -18,6 +17,7 @@ from ridgefold.estimators.grids import (
 )
 from ridgefold.estimators.validation import TrainingData
 from ridgefold.kernels import Kernel
+from ridgefold.records import Grid
 
 _MORE_WIDTHS = 4
 """Steps beyond each end of the ordinary grid that a search may walk."""

@@ -84,6 +84,10 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
     intervals : {"auto", "jackknife+", None}, default="auto"
         Whether to keep leave-one-out residuals, one number a row and target, which
         :meth:`predict_interval` needs: "auto" where cells choose their own ridge by them anyway.
+    run_dir : path, optional
+        A folder in which finished steps and cells are kept. The same fit on the same folder
+        goes on where it was stopped, and gives the same model bit for bit; other data or
+        settings are refused.
 
     Attributes
     ----------
@@ -147,6 +151,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         memory_budget: Any = "auto",
         verbose: int = 0,
         intervals: str | None = "auto",
+        run_dir: Any = None,
     ) -> None:
         self.partition = partition
         self.n_partitions = n_partitions
@@ -172,6 +177,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         self.memory_budget = memory_budget
         self.verbose = verbose
         self.intervals = intervals
+        self.run_dir = run_dir
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Cut the rows into cells and fit each.
@@ -272,7 +278,7 @@ class PartitionedLSSVMClassifier(ClassifierMixin, PartitionedModel):
     ----------
     partition, n_partitions, combine, refine, alpha, kernel, gamma, length_scale, degree, coef0, \
 kernel_params, fit_intercept, learn_scales, overlap, clip, tuning, weighted_scores, loss, \
-n_jobs, executor, random_state, memory_budget, verbose
+n_jobs, executor, random_state, memory_budget, verbose, run_dir
         As in :class:`PartitionedKernelRidge`; errors are those of the labels ±1.
     class_weight : dict, "balanced" or None
         Weights of the classes in all rows, multiplied with `sample_weight`.
@@ -330,6 +336,7 @@ held_out_residuals_, length_scales_, certificate_, n_steps_
         memory_budget: Any = "auto",
         verbose: int = 0,
         probability: bool = False,
+        run_dir: Any = None,
     ) -> None:
         self.partition = partition
         self.n_partitions = n_partitions
@@ -356,6 +363,7 @@ held_out_residuals_, length_scales_, certificate_, n_steps_
         self.memory_budget = memory_budget
         self.verbose = verbose
         self.probability = probability
+        self.run_dir = run_dir
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Cut the rows into cells and fit each; y holds labels (numbers or strings)."""

@@ -52,6 +52,8 @@ class Storable(BaseEstimator):
 
     _interval_entries: tuple[str, ...] = ("intervals",)
     """Entries of the state that only `predict_interval` needs."""
+    _of_this_machine: tuple[str, ...] = ()
+    """Arguments that mean nothing elsewhere: never stored."""
 
     def _state(self) -> dict[str, Any]:
         """Fitted values that cannot be computed from the others."""
@@ -114,8 +116,8 @@ def pack_estimator(
         )
     parameters, left_out = {}, {}
     for key, value in model.get_params(deep=False).items():
-        if isinstance(value, Storable):
-            continue  # the fitted one is part of the state
+        if isinstance(value, Storable) or key in model._of_this_machine:
+            continue  # the fitted one is part of the state; folders are no part of a model
         try:
             Packer().pack(value, f"{name}.{key}")
             parameters[key] = value

@@ -22,5 +22,14 @@ class Executor(ABC):
         self.n_workers = n_workers
 
     @abstractmethod
-    def map(self, task: Callable[[Any], Result], items: Sequence[Any]) -> Iterator[Result]:
-        """task(item) for every item, in order."""
+    def map(
+        self,
+        task: Callable[[Any], Result],
+        items: Sequence[Any],
+        keys: Sequence[str] | None = None,
+    ) -> Iterator[Result]:
+        """task(item) for every item, in order.
+
+        `keys` name the tasks, the same ones for the same work; where tasks run elsewhere, they
+        are known there by them.
+        """

@@ -11,7 +11,12 @@ from ridgefold.executors.base import Executor, Result
 class Processes(Executor):
     """joblib's loky processes, each with one BLAS thread."""
 
-    def map(self, task: Callable[[Any], Result], items: Sequence[Any]) -> Iterator[Result]:
+    def map(
+        self,
+        task: Callable[[Any], Result],
+        items: Sequence[Any],
+        keys: Sequence[str] | None = None,
+    ) -> Iterator[Result]:
         from joblib import Parallel, delayed, parallel_config
 
         with parallel_config("loky", n_jobs=self.n_workers, inner_max_num_threads=1):

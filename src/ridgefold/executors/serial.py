@@ -11,7 +11,12 @@ from ridgefold.executors.base import Executor, Result
 class Serial(Executor):
     """No workers."""
 
-    def map(self, task: Callable[[Any], Result], items: Sequence[Any]) -> Iterator[Result]:
+    def map(
+        self,
+        task: Callable[[Any], Result],
+        items: Sequence[Any],
+        keys: Sequence[str] | None = None,
+    ) -> Iterator[Result]:
         from threadpoolctl import threadpool_limits
 
         for item in items:

@@ -11,7 +11,12 @@ from ridgefold.executors.base import Executor, Result
 class Threads(Executor):
     """joblib's threads, with BLAS held to one thread each."""
 
-    def map(self, task: Callable[[Any], Result], items: Sequence[Any]) -> Iterator[Result]:
+    def map(
+        self,
+        task: Callable[[Any], Result],
+        items: Sequence[Any],
+        keys: Sequence[str] | None = None,
+    ) -> Iterator[Result]:
         from joblib import Parallel, delayed
         from threadpoolctl import threadpool_limits
 

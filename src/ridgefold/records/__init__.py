@@ -5,7 +5,14 @@ from ridgefold.records.cost import Cost
 from ridgefold.records.intervals import Intervals
 from ridgefold.records.metric import LearnedMetric, LearningStep
 from ridgefold.records.model import FittedModel
-from ridgefold.records.partition import Cells, CellTrial, LocalModels, Membership
+from ridgefold.records.partition import (
+    Cells,
+    CellTrial,
+    FittedBatch,
+    Grid,
+    LocalModels,
+    Membership,
+)
 from ridgefold.records.plan import Plan, Rejection
 from ridgefold.records.problem import FoldShape, Problem
 from ridgefold.records.resources import Resources
@@ -17,8 +24,10 @@ __all__ = [
     "CellTrial",
     "Cells",
     "Cost",
+    "FittedBatch",
     "FittedModel",
     "FoldShape",
+    "Grid",
     "Intervals",
     "LearnedMetric",
     "LearningStep",

@@ -29,6 +29,24 @@ class Cells:
 
 
 @dataclass(frozen=True)
+class Grid:
+    """Kernels and ridge values that cells choose from, and where to begin."""
+
+    kernels: tuple[Any, ...]
+    alphas: np.ndarray
+    start: int
+    """The kernel to begin with."""
+    start_alpha: int
+    """The ridge that is taken where there are too few rows to choose."""
+    ordered: bool
+    """True if neighbours in `kernels` are neighbours in width; else all are tried."""
+
+    @property
+    def is_choice(self) -> bool:
+        return len(self.kernels) > 1 or len(self.alphas) > 1
+
+
+@dataclass(frozen=True)
 class CellTrial:
     """One size of cells that was tried."""
 
@@ -66,3 +84,21 @@ class LocalModels:
     """The least that each cell may predict, shape (n_cells, n_targets); None if anything."""
     highest: np.ndarray | None = None
     """The most that each cell may predict."""
+
+
+@dataclass(frozen=True)
+class FittedBatch:
+    """The models of some cells, one after the other, as they come from a task."""
+
+    dual_coef: np.ndarray
+    """Of all their rows, shape (rows, n_targets)."""
+    intercept: np.ndarray
+    """Shape (n_cells, n_targets), as are `lowest` and `highest`."""
+    alpha: np.ndarray
+    kernel: np.ndarray
+    """Which kernel of the grid each cell uses."""
+    residuals: np.ndarray | None
+    """Leave-one-out residuals of all rows, if they were wanted."""
+    lowest: np.ndarray
+    """Least targets of the cells' rows of positive weight."""
+    highest: np.ndarray

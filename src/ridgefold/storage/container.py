@@ -24,6 +24,7 @@ import numpy as np
 from ridgefold.errors import ModelFileError, ModelFileVersionError
 from ridgefold.storage import strict_json
 from ridgefold.storage.atomic import written_whole
+from ridgefold.storage.mapped import release
 
 FORMAT = "ridgefold-model"
 VERSION = 1
@@ -42,6 +43,7 @@ _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _MOST_HEADER_BYTES = 16_000_000
 _LEAST_DOCUMENT_BYTES = 1_000_000
 _CHUNK = 1 << 20
+_PIECE = 1 << 24
 
 
 def storable(dtype: np.dtype) -> bool:
@@ -75,9 +77,16 @@ class Opened:
 
 
 def write_container(
-    path: Path, document: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-) -> None:
-    """Write a file whole or not at all; `document` gets the entry "arrays" with the digests."""
+    path: Path,
+    document: Mapping[str, Any],
+    arrays: Mapping[str, np.ndarray],
+    *,
+    kind: str = FORMAT,
+) -> str:
+    """Write a file whole or not at all; `document` gets the entry "arrays" with the digests.
+
+    Returns the SHA-256 of the file.
+    """
     stored = {name: _little_endian(array) for name, array in arrays.items()}
     order = sorted(stored, key=lambda name: (-stored[name].itemsize, name))
     text = strict_json.dumps(
@@ -85,7 +94,7 @@ def write_container(
     )
     header: dict[str, Any] = {
         "__metadata__": {
-            "format": FORMAT,
+            "format": kind,
             "version": str(VERSION),
             "sha256": hashlib.sha256(text).hexdigest(),
         }
@@ -97,12 +106,18 @@ def write_container(
         position += array.nbytes
     header[DOCUMENT] = _header_entry("U8", (len(text),), position, len(text))
     head = _padded(strict_json.dumps(header))
+    digest = hashlib.sha256()
     with written_whole(path) as file:
-        file.write(len(head).to_bytes(8, "little"))
-        file.write(head)
+        for piece in (len(head).to_bytes(8, "little"), head):
+            file.write(piece)
+            digest.update(piece)
         for name in order:
-            file.write(_bytes_of(stored[name]))
+            for part in _pieces_of(stored[name]):
+                file.write(part)
+                digest.update(part)
         file.write(text)
+        digest.update(text)
+    return digest.hexdigest()
 
 
 def _little_endian(array: np.ndarray) -> np.ndarray:
@@ -113,11 +128,22 @@ def _bytes_of(array: np.ndarray) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
+def _pieces_of(array: np.ndarray) -> Iterator[memoryview]:
+    """The bytes of an array, some megabytes at a time; pages of a mapped file are let go."""
+    view = _bytes_of(array)
+    for start in range(0, len(view), _PIECE):
+        yield view[start : start + _PIECE]
+        release(array)
+
+
 def _description(array: np.ndarray) -> dict[str, Any]:
+    digest = hashlib.sha256()
+    for piece in _pieces_of(array):
+        digest.update(piece)
     return {
         "dtype": _NAMES[array.dtype],
         "shape": list(array.shape),
-        "sha256": hashlib.sha256(_bytes_of(array)).hexdigest(),
+        "sha256": digest.hexdigest(),
     }
 
 
@@ -132,10 +158,10 @@ def _padded(head: bytes) -> bytes:
 # -- reading -------------------------------------------------------------------------------
 
 
-def open_container(path: Path) -> Opened:
+def open_container(path: Path, *, kind: str = FORMAT) -> Opened:
     """Check the header and the document against each other; read no arrays."""
     with _regular_file(path) as (file, size):
-        head, metadata, data_start = _read_header(file, size)
+        head, metadata, data_start = _read_header(file, size, kind)
         entries = _entries(head, data_start, size)
         text = _read_document(file, data_start, entries, size)
     if hashlib.sha256(text).hexdigest() != metadata["sha256"]:
@@ -220,7 +246,9 @@ def _read_into(file: BinaryIO, view: memoryview) -> str:
     return digest.hexdigest()
 
 
-def _read_header(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, str], int]:
+def _read_header(
+    file: BinaryIO, size: int, kind: str
+) -> tuple[dict[str, Any], dict[str, str], int]:
     """Descriptions of the arrays, the header's own entries, and where the arrays begin."""
     if size < 8:
         raise ModelFileError("it is too short to be a model file")
@@ -239,9 +267,9 @@ def _read_header(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, s
     if (
         not isinstance(metadata, dict)
         or not all(isinstance(value, str) for value in metadata.values())
-        or metadata.get("format") != FORMAT
+        or metadata.get("format") != kind
     ):
-        raise ModelFileError("its header does not say that it is a ridgefold model")
+        raise ModelFileError(f"its header does not say that it is a {kind.replace('-', ' ')}")
     _check_version(metadata.get("version", ""))
     if set(metadata) != {"format", "version", "sha256"}:
         raise ModelFileError("its header has entries that format 1 does not have")

@@ -1,0 +1,137 @@
+"""Rows of cells: in memory (or mapped), taken by their numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ridgefold.engine.local_fit import CellData
+from ridgefold.records import Cells
+
+
+class Batch(Protocol):
+    """The rows of some cells, in a form that can be sent to a worker."""
+
+    def __len__(self) -> int: ...
+
+    def data(self, position: int) -> CellData:
+        """The rows of one of them."""
+
+
+class CellRows(Protocol):
+    """The rows to fit, by cell."""
+
+    @property
+    def n_targets(self) -> int: ...
+
+    @property
+    def dtype(self) -> np.dtype: ...
+
+    def batch(self, cells: Cells, some: slice) -> Batch:
+        """A run of cells."""
+
+    def pilot(self, cells: Cells, numbers: list[int], most: int | None) -> Batch:
+        """Some cells; of each at most so many rows, evenly spaced."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """All rows; X may be memory-mapped and is only read cell by cell."""
+
+    X: np.ndarray
+    targets: np.ndarray
+    """Shape (n, t)."""
+    weights: np.ndarray | None
+    weighted_scores: bool = False
+    """True if rows count in scores by their weights."""
+
+    @property
+    def n_targets(self) -> int:
+        return int(self.targets.shape[1])
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.targets.dtype
+
+    def cell(self, rows: np.ndarray, shares: np.ndarray | None) -> CellData:
+        weights = None if self.weights is None else self.weights[rows]
+        return cell_data(
+            self.X[rows], self.targets[rows], weights, shares, weighted=self.weighted_scores
+        )
+
+    def batch(self, cells: Cells, some: slice) -> Batch:
+        numbers = range(some.start, some.stop)
+        return _RowsOfCells(self, tuple((rows_of(cells, c), shares_of(cells, c)) for c in numbers))
+
+    def pilot(self, cells: Cells, numbers: list[int], most: int | None) -> Batch:
+        parts = []
+        for cell in numbers:
+            rows, shares = rows_of(cells, cell), shares_of(cells, cell)
+            some = spaced(len(rows), most)
+            parts.append((rows[some], None if shares is None else shares[some]))
+        return _RowsOfCells(self, tuple(parts))
+
+
+@dataclass(frozen=True)
+class _RowsOfCells:
+    training: Training
+    cells: tuple[tuple[np.ndarray, np.ndarray | None], ...]
+    """Rows and shares of every cell."""
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def data(self, position: int) -> CellData:
+        return self.training.cell(*self.cells[position])
+
+
+def cell_data(
+    X: np.ndarray,
+    targets: np.ndarray,
+    weights: np.ndarray | None,
+    shares: np.ndarray | None,
+    *,
+    weighted: bool,
+) -> CellData:
+    """The rows of one cell; with `weighted`, rows count in scores by their weights too."""
+    if weighted and weights is not None and np.any(weights > 0):
+        shares = weights if shares is None else shares * weights
+    return CellData(np.ascontiguousarray(X), targets, weights, shares)
+
+
+def spaced(n: int, most: int | None) -> np.ndarray:
+    """At most so many of n places, evenly spaced; all if `most` is None."""
+    return np.linspace(0, n - 1, n if most is None else min(n, most)).astype(np.intp)
+
+
+def rows_of(cells: Cells, cell: int) -> np.ndarray:
+    return cells.rows[cells.offsets[cell] : cells.offsets[cell + 1]]
+
+
+def shares_of(cells: Cells, cell: int) -> np.ndarray | None:
+    if cells.weights is None:
+        return None
+    return cells.weights[cells.offsets[cell] : cells.offsets[cell + 1]]
+
+
+def number_of(cells: Cells) -> int:
+    return len(cells.offsets) - 1
+
+
+_ROWS_A_BATCH = 4096
+"""Cells are handed out in batches of about so many rows: the same for any number of workers."""
+
+
+def batches_of(sizes: list[int]) -> list[slice]:
+    """Runs of cells of about `_ROWS_A_BATCH` rows together."""
+    found, start, held = [], 0, 0
+    for cell, size in enumerate(sizes):
+        held += size
+        if held >= _ROWS_A_BATCH:
+            found.append(slice(start, cell + 1))
+            start, held = cell + 1, 0
+    if start < len(sizes):
+        found.append(slice(start, len(sizes)))
+    return found

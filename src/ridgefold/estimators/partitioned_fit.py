@@ -1,0 +1,348 @@
+"""The steps of a partitioned fit: scales, number of cells, cells, a pair for all, every cell.
+
+Steps are kept in the run directory, if there is one, with the state of the random numbers
+after them: a fit that was interrupted goes on as if it had not been.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from ridgefold.combiners import cell_alpha
+from ridgefold.engine.average_search import search_average
+from ridgefold.engine.cell_rows import CellRows, Training, number_of, rows_of
+from ridgefold.engine.local_search import starting_at
+from ridgefold.engine.partition_count import (
+    MANY_ROWS,
+    Count,
+    Fitted,
+    choose_count,
+    choose_count_of_average,
+    effective_dimension,
+)
+from ridgefold.engine.partitioned import FitSettings, choose_pair, run_cells
+from ridgefold.engine.scaled_rows import ScaledRows
+from ridgefold.errors import InvalidInputError
+from ridgefold.estimators.cell_grid import cell_grid
+from ridgefold.estimators.partitioned_options import Options
+from ridgefold.estimators.progress import progress_bar
+from ridgefold.estimators.validation import TrainingData, as_ridgefold_errors
+from ridgefold.kernels import KernelGram
+from ridgefold.kernels.distances import DistanceKernel
+from ridgefold.learning import learn_metric
+from ridgefold.records import Cells, CellTrial, Grid, LocalModels
+from ridgefold.storage import fingerprint
+from ridgefold.storage.model_file import library_versions
+from ridgefold.storage.run_directory import NoRunDirectory, Run, RunDirectory
+
+_SAMPLE_ROWS = 512
+_DIMENSION_ROWS = 500
+_LEARNING_ROWS = 6000
+_SEEDS = 2**31 - 1
+_NO_PART = ("executor", "memory_budget", "n_jobs", "random_state", "run_dir", "verbose")
+"""Arguments that do not change the result; the seed is compared by itself."""
+
+
+@dataclass(frozen=True)
+class FittedCells:
+    """What a fit comes to."""
+
+    cells: Cells
+    models: LocalModels
+    residuals: np.ndarray | None
+    """Leave-one-out residuals, aligned with ``cells.rows``."""
+    grid: Grid
+    trials: tuple[CellTrial, ...]
+    dimension: float | None
+    length_scales: np.ndarray | None
+    training: Training
+    """All rows, in the metric of the cells."""
+
+
+@dataclass(frozen=True)
+class _Search:
+    """What is known before the cells are fitted."""
+
+    cells: Cells
+    rows: CellRows
+    grid: Grid
+    trials: tuple[CellTrial, ...]
+    dimension: float | None = None
+    fitted: Fitted | None = None
+    """The models, if they were made on the way."""
+
+
+@contextmanager
+def opened_run(model: Any, data: TrainingData, targets: np.ndarray) -> Iterator[Run]:
+    """The run directory of a fit, locked; or one that keeps nothing."""
+    folder = model.run_dir
+    if folder is None:
+        yield NoRunDirectory()
+        return
+    if not isinstance(folder, (str, PathLike)):
+        raise InvalidInputError(f"run_dir must be a path or None, got {folder!r}")
+    asked = {
+        "estimator": type(model).__name__,
+        "settings": {**_settings(model), "random_state": _seed_words(model.random_state)},
+        "X": fingerprint.of_rows(data.X),
+        "y": fingerprint.of_rows(targets),
+        "sample_weight": None if data.weights is None else fingerprint.of_rows(data.weights),
+        "versions": library_versions(),
+    }
+    with RunDirectory(Path(folder), asked).opened() as run:
+        yield run
+
+
+def _settings(model: Any) -> dict[str, str]:
+    parameters = model.get_params(deep=False)
+    return fingerprint.of_settings(
+        {name: value for name, value in parameters.items() if name not in _NO_PART}
+    )
+
+
+def _seed_words(random_state: Any) -> str:
+    """The state of a generator counts by what it would draw first."""
+    if isinstance(random_state, np.random.RandomState):
+        copy = np.random.RandomState()
+        copy.set_state(random_state.get_state())
+        return f"a generator that draws {copy.randint(_SEEDS)}"
+    return repr(random_state)
+
+
+class CellFitting:
+    """One fit, step by step."""
+
+    def __init__(
+        self, model: Any, data: TrainingData, targets: np.ndarray, options: Options, run: Run
+    ) -> None:
+        self.model, self.options, self.run = model, options, run
+        with as_ridgefold_errors("random_state must be None, a whole number or a RandomState"):
+            state = check_random_state(model.random_state)
+        seed = run.step("seed", lambda: int(state.randint(_SEEDS)))
+        self.rng = np.random.default_rng(seed)
+        self.scales: np.ndarray | None = None
+        self.data, self.targets = data, targets
+        if model.learn_scales:
+            self.scales = run.step("scales", self._learned_scales, self.rng)
+            # Cells are cut, and distances measured, in the learned metric.
+            self.data = replace(data, X=ScaledRows(data.X, self.scales))
+        self.training = Training(self.data.X, targets, data.weights, bool(model.weighted_scores))
+        self.n_rows = int(data.X.shape[0])
+        self.shared = self.n_rows > MANY_ROWS if options.shared is None else options.shared
+
+    def fit(self) -> FittedCells:
+        options = self.options
+        search = self._search_average() if options.combiner.scales_alpha else self._in_space()
+        residuals: np.ndarray | None
+        if search.fitted is not None:
+            models, residuals = search.fitted.models, search.fitted.residuals
+        else:
+            models, residuals = self._run(search)
+        return FittedCells(
+            search.cells,
+            models,
+            residuals,
+            search.grid,
+            search.trials,
+            search.dimension,
+            self.scales,
+            self.training,
+        )
+
+    def _run(self, search: _Search) -> tuple[LocalModels, np.ndarray | None]:
+        sizes = np.diff(search.cells.offsets)
+        factors = np.array(
+            [cell_alpha(self.options.combiner, 1.0, int(s), self.n_rows) for s in sizes]
+        )
+        with progress_bar(self.model.verbose, "fitting cells") as progress:
+            return run_cells(
+                search.rows,
+                search.cells,
+                self._fit_settings(search.grid),
+                factors,
+                self.options.executor,
+                progress=progress,
+                run=self.run,
+            )
+
+    def _fit_settings(self, grid: Grid) -> FitSettings:
+        choose = grid.is_choice and not self.shared
+        return FitSettings(
+            grid=grid,
+            choose=choose,
+            bias=self.options.bias,
+            held_out=choose or self.model._needs_held_out(),
+            clip=bool(self.model.clip) and not self.options.combiner.scales_alpha,
+            fallback=self._fallback(),
+        )
+
+    def _fallback(self) -> np.ndarray:
+        """What a cell without rows predicts: the weighted mean with a bias, else zero."""
+        targets = self.training.targets
+        if not self.options.bias:
+            return np.zeros(targets.shape[1], dtype=targets.dtype)
+        mean = np.average(targets, axis=0, weights=self.training.weights)
+        return np.asarray(mean, dtype=targets.dtype)
+
+    def _learned_scales(self) -> np.ndarray:
+        """One scale a column, learned on a sample of the rows."""
+        data, targets, rng = self.data, self.targets, self.rng
+        n = data.X.shape[0]
+        some = np.sort(rng.choice(n, min(n, _LEARNING_ROWS), replace=False))
+        family = self._grid(some[:_SAMPLE_ROWS], n).kernels[0]
+        if not isinstance(family, DistanceKernel):
+            raise InvalidInputError(
+                "learn_scales=True needs one kernel of distances (rbf, matern, laplacian, "
+                f"rational_quadratic), got kernel={self.model.kernel!r}"
+            )
+        learned = learn_metric(
+            np.ascontiguousarray(data.X[some]),
+            targets[some],
+            family,
+            weights=None if data.weights is None else data.weights[some],
+            bias=bool(self.model.fit_intercept),
+            random_state=int(rng.integers(2**31 - 1)),
+        )
+        return np.asarray(learned.kernel.length_scale, dtype=np.float64)
+
+    def _grid(self, rows: np.ndarray, n_rows: int) -> Grid:
+        """Kernels and alphas for cells like the given rows; `n_rows` is what alphas count."""
+        model = self.model
+        part = replace(self.data, X=np.ascontiguousarray(self.data.X[rows]), weights=None)
+        settings = {
+            "gamma": model.gamma,
+            "length_scale": model.length_scale,
+            "degree": model.degree,
+            "coef0": model.coef0,
+            "kernel_params": model.kernel_params,
+        }
+        grid = cell_grid(model.kernel, settings, model.alpha, part)
+        if model.alpha is None:
+            grid = replace(grid, alphas=grid.alphas * (n_rows / len(rows)))
+        return grid
+
+    # -- cells in space ------------------------------------------------------------------
+
+    def _in_space(self) -> _Search:
+        trials: tuple[CellTrial, ...] = ()
+        m, grid = self.options.n_cells, None
+        if m is None:
+            count = _unpacked_count(self.run.step("count", self._count, self.rng))
+            m, trials, grid = count.n_cells, count.trials, count.grid
+            if count.fitted is not None:
+                return _Search(count.fitted.cells, self.training, grid, trials, fitted=count.fitted)
+        cells, by_cell = self._cut(min(m, self.n_rows))
+        if grid is None:
+            rows = rows_of(cells, number_of(cells) // 2)
+            grid = self._grid(rows, len(rows))
+        return _Search(cells, by_cell, self._with_pair(cells, by_cell, grid), trials)
+
+    def _count(self) -> dict[str, Any]:
+        """How many cells, tried on a few regions."""
+        near = _nearest(self.data.X, int(self.rng.integers(self.n_rows)), _SAMPLE_ROWS)
+        grid = self._grid(near, len(near))
+        count = choose_count(
+            self.training,
+            self.options.partitioner,
+            self.options.overlap,
+            grid,
+            self.options.executor,
+            loss=self.options.loss,
+            rng=self.rng,
+            settings=self._fit_settings(grid),
+        )
+        return _packed_count(count)
+
+    def _cut(self, m: int) -> tuple[Cells, CellRows]:
+        """Cut the rows into m cells."""
+        cells = self.run.step(
+            "cells",
+            lambda: self.options.partitioner.fit(self.data.X, m, self.options.overlap, self.rng),
+            self.rng,
+        )
+        return cells, self.training
+
+    def _with_pair(self, cells: Cells, rows: CellRows, grid: Grid) -> Grid:
+        """The grid, to be searched from one pair that is good for all cells."""
+
+        def choose() -> list[int]:
+            options = self.options
+            choice = choose_pair(rows, cells, grid, options.executor, bias=options.bias)
+            return [choice.kernel, choice.alpha]
+
+        kernel, alpha = self.run.step("pair", choose)
+        return replace(grid, start=kernel, start_alpha=alpha)
+
+    # -- averages ------------------------------------------------------------------------
+
+    def _search_average(self) -> _Search:
+        found = self.run.step("average", self._average, self.rng)
+        return _Search(
+            found["cells"], self.training, found["grid"], found["trials"], found["dimension"]
+        )
+
+    def _average(self) -> dict[str, Any]:
+        n, options, rng, X = self.n_rows, self.options, self.rng, self.data.X
+        sample = np.sort(rng.choice(n, min(n, _DIMENSION_ROWS), replace=False))
+        m = options.n_cells or max(1, round(n / _SAMPLE_ROWS))
+        cells = options.partitioner.fit(X, min(m, n), 0.0, rng)
+        grid = self._grid(sample[:_SAMPLE_ROWS], n)
+        choice = search_average(
+            self.training, cells, grid, options.executor, rng, bias=options.bias
+        )
+        grid = starting_at(grid, choice)
+        kernel, alpha = grid.kernels[grid.start], float(grid.alphas[grid.start_alpha])
+        gram = KernelGram(kernel, np.asarray(X[sample], dtype=np.float64)).full()
+        dimension = effective_dimension(np.linalg.eigvalsh(gram), alpha * len(sample) / n)
+        found = {"cells": cells, "grid": grid, "trials": (), "dimension": dimension}
+        if options.n_cells is not None:
+            return found
+        one = replace(grid, kernels=(kernel, kernel), start=0, ordered=False)
+        one = replace(one, alphas=np.array([alpha]), start_alpha=0)
+        seed = int(rng.integers(2**31))
+
+        def score(m: int) -> float:
+            split = options.partitioner.fit(X, m, 0.0, np.random.default_rng(seed))
+            same = np.random.default_rng(seed + 1)
+            found = search_average(
+                self.training, split, one, options.executor, same, bias=options.bias
+            )
+            return float(np.sqrt(found.score))
+
+        guess = max(1, int(n / max(dimension, 1.0) ** 2))
+        m, trials = choose_count_of_average(score, guess, n, options.loss)
+        cells = options.partitioner.fit(X, m, 0.0, np.random.default_rng(seed))
+        return {**found, "cells": cells, "trials": trials}
+
+
+def _packed_count(count: Count) -> dict[str, Any]:
+    """A count as values that a file can hold."""
+    fitted = count.fitted
+    return {
+        "n_cells": count.n_cells,
+        "trials": count.trials,
+        "grid": count.grid,
+        "fitted": None if fitted is None else (fitted.cells, fitted.models, fitted.residuals),
+    }
+
+
+def _unpacked_count(found: dict[str, Any]) -> Count:
+    fitted = None if found["fitted"] is None else Fitted(*found["fitted"])
+    return Count(found["n_cells"], found["trials"], found["grid"], fitted)
+
+
+def _nearest(X: np.ndarray, row: int, count: int) -> np.ndarray:
+    """The rows nearest to one of them, from a sample if there are many."""
+    n = X.shape[0]
+    some = np.unique(np.linspace(0, n - 1, min(n, 200_000)).astype(np.intp))
+    count = max(min(n, 8), min(len(some), count * len(some) // n))
+    squares = np.sum((np.asarray(X[some], dtype=np.float64) - X[row]) ** 2, axis=1)
+    return np.asarray(np.sort(some[np.argsort(squares, kind="stable")[:count]]))

@@ -1,0 +1,272 @@
+"""A folder in which a fit keeps what it has done, so that the same fit can go on from there.
+
+    run.json        what was asked: data, settings, versions (`storage.fingerprint`)
+    lock            held by the process that works here
+    manifest.jsonl  a line for every finished file: its name and SHA-256
+    steps/          values that were computed once: learned scales, the cells, the choice
+    cells/          results, one file for every task of cells
+    rows/           rows in the order of the cells, where they are kept on disk
+
+A finished file is a container (`storage.container`) that names the run and itself and holds the
+SHA-256 of everything in it. It is used only if that, and the manifest where it lists the file,
+say that it is whole and of this run; else it is made again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from ridgefold.errors import (
+    ModelFileError,
+    RunDirectoryError,
+    RunDirectoryLockedError,
+    RunDirectoryMismatchError,
+    WorkerLostError,
+)
+from ridgefold.storage import strict_json
+from ridgefold.storage.atomic import written_whole
+from ridgefold.storage.container import open_container, read_arrays, write_container
+from ridgefold.storage.fingerprint import differences, digest_of, listed
+from ridgefold.storage.tree import Packer, Unpacker
+
+VERSION = 1
+MOST_TRIES = 3
+_KIND = "ridgefold-run-piece"
+_ASKED, _LOCK, _MANIFEST = "run.json", "lock", "manifest.jsonl"
+_MOST_VALUES = 1_000_000
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Where one finished file goes, and of which run it is: all that a worker needs to write it."""
+
+    path: Path
+    run: str
+    name: str
+
+    def write(self, value: Any) -> str:
+        """Keep a value; returns the SHA-256 of the file."""
+        packer = Packer()
+        document = {"run": self.run, "name": self.name, "value": packer.pack(value, "value")}
+        return write_container(self.path, document, packer.arrays, kind=_KIND)
+
+    @contextlib.contextmanager
+    def tried(self) -> Iterator[None]:
+        """Count that this is being made, and refuse after three tries that never ended.
+
+        A try that ends, well or by an error, is taken back: what stays are the deaths of
+        workers.
+        """
+        path = self.path.with_suffix(".tries")
+        if path.exists() and path.stat().st_size >= MOST_TRIES:
+            raise WorkerLostError(
+                f"{self.name} was begun {MOST_TRIES} times, and each time the process that worked "
+                "on it died: it may need more memory than there is, or crash; use smaller cells "
+                "(a larger n_partitions), or workers with more memory"
+            )
+        with path.open("ab") as file:
+            file.write(b".")
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+    def read(self) -> Any:
+        """The value that was kept; a typed error if the file is not whole, or of another run."""
+        opened = open_container(self.path, kind=_KIND)
+        if opened.document.get("run") != self.run or opened.document.get("name") != self.name:
+            raise ModelFileError(f"it is not {self.name!r} of this run")
+        unpacker = Unpacker(read_arrays(opened))
+        value = unpacker.unpack(opened.document.get("value"), "value")
+        unpacker.require_all_used()
+        return value
+
+
+class RunDirectory:
+    """The folder of one fit, held by this process while it is open."""
+
+    def __init__(self, path: Path, asked: Mapping[str, Any]) -> None:
+        self.path = path
+        self.asked = {"format": VERSION, **asked}
+        self.run = digest_of(self.asked)
+        self.reused: list[str] = []
+        """Names of the files that were there already."""
+        self.made: list[str] = []
+        """Names of the files that were written by this process."""
+        self._digests: dict[str, str] = {}
+        self._lock: BinaryIO | None = None
+
+    # -- opening -------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[RunDirectory]:
+        """Create or continue; the lock is given back whatever happens."""
+        self._create()
+        self._take_lock()
+        try:
+            self._compare()
+            self._clean()
+            self._digests = self._read_manifest()
+            yield self
+        finally:
+            assert self._lock is not None
+            self._lock.close()
+            self._lock = None
+
+    def _create(self) -> None:
+        if self.path.exists() and not self.path.is_dir():
+            raise RunDirectoryError(f"run_dir must name a folder, but {str(self.path)!r} is a file")
+        ours = (self.path / _ASKED).exists() or (self.path / _LOCK).exists()
+        if self.path.is_dir() and not ours and any(self.path.iterdir()):
+            raise RunDirectoryError(
+                f"{str(self.path)!r} holds other files and is no run directory: choose a new or "
+                "empty folder"
+            )
+        for folder in (self.path, self.path / "steps", self.path / "cells", self.path / "rows"):
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def _take_lock(self) -> None:
+        import fcntl
+
+        self._lock = (self.path / _LOCK).open("a+b")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._lock.seek(0)
+            who = self._lock.read(200).decode("ascii", "replace").strip()
+            self._lock.close()
+            raise RunDirectoryLockedError(
+                f"another process ({who or 'unknown'}) works in {str(self.path)!r}: wait for it, "
+                "or choose another folder"
+            ) from None
+        self._lock.truncate(0)
+        self._lock.write(f"process {os.getpid()} on {socket.gethostname()}\n".encode())
+        self._lock.flush()
+
+    def _compare(self) -> None:
+        path = self.path / _ASKED
+        if not path.exists():
+            with written_whole(path) as file:
+                file.write(strict_json.dumps(self.asked))
+            return
+        try:
+            there = strict_json.loads(path.read_bytes(), most_values=_MOST_VALUES)
+        except ModelFileError as error:
+            raise RunDirectoryError(
+                f"{str(path)!r} cannot be read ({error}): delete the folder, or choose another"
+            ) from None
+        found = differences(there, json.loads(strict_json.dumps(self.asked)))
+        if found:
+            raise RunDirectoryMismatchError(
+                f"{str(self.path)!r} belongs to another fit: {listed(found)}. Choose another "
+                "folder, or delete this one"
+            )
+
+    def _clean(self) -> None:
+        """Remove what writers that were killed left behind."""
+        for folder in (self.path, self.path / "steps", self.path / "cells"):
+            for path in (*folder.glob(".*.part"), *folder.glob("*.tries")):
+                path.unlink(missing_ok=True)
+
+    # -- the manifest --------------------------------------------------------------------
+
+    def _read_manifest(self) -> dict[str, str]:
+        path, found = self.path / _MANIFEST, {}
+        lines = path.read_bytes().split(b"\n") if path.exists() else []
+        for line in lines:
+            try:
+                entry = strict_json.loads(line, most_values=100)
+                found[str(entry["name"])] = str(entry["sha256"])
+            except (ModelFileError, KeyError, TypeError):
+                continue  # the end of a line that was cut off
+        return found
+
+    def record(self, name: str, sha256: str) -> None:
+        """Note that a file is finished."""
+        self.made.append(name)
+        self._digests[name] = sha256
+        with (self.path / _MANIFEST).open("ab") as file:
+            # A line that was cut off before ends here.
+            file.write(b"\n" + strict_json.dumps({"name": name, "sha256": sha256}) + b"\n")
+
+    # -- pieces --------------------------------------------------------------------------
+
+    def piece(self, name: str) -> Piece:
+        return Piece(self.path / f"{name}.piece", self.run, name)
+
+    def key(self, name: str) -> str:
+        """A name for a task that is the same whenever the same fit comes to it."""
+        return f"ridgefold-{self.run[:16]}-{name.replace('/', '-')}"
+
+    def is_whole(self, name: str) -> bool:
+        """Whether a piece is there and of this run, each bit as it was written; if it is
+        anything else, it is removed."""
+        piece = self.piece(name)
+        if not piece.path.exists():
+            return False
+        try:
+            if file_digest(piece.path) != self._digests.get(name):
+                # Finished, but not noted before the process that would have done so ended.
+                if name in self._digests:
+                    raise ModelFileError("it is not the file that the manifest lists")
+                piece.read()
+        except (ModelFileError, OSError):
+            piece.path.unlink(missing_ok=True)
+            return False
+        return True
+
+    def step(
+        self,
+        name: str,
+        make: Callable[[], Any],
+        rng: np.random.Generator | None = None,
+    ) -> Any:
+        """`make()`, or what it gave before; `rng` is left as it was after it either way."""
+        name = f"steps/{name}"
+        if not self.is_whole(name):
+            value = make()
+            state = None if rng is None else json.dumps(rng.bit_generator.state)
+            self.record(name, self.piece(name).write({"value": value, "rng": state}))
+            return value
+        self.reused.append(name)
+        kept = self.piece(name).read()
+        if rng is not None:
+            rng.bit_generator.state = json.loads(kept["rng"])
+        return kept["value"]
+
+
+class NoRunDirectory:
+    """Nothing is kept."""
+
+    path = None
+
+    def step(
+        self,
+        name: str,
+        make: Callable[[], Any],
+        rng: np.random.Generator | None = None,
+    ) -> Any:
+        return make()
+
+
+Run = RunDirectory | NoRunDirectory
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(_CHUNK):
+            digest.update(piece)
+    return digest.hexdigest()
