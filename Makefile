@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest -q -n auto
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test check lint types layers test-all test-oldest mutants bench docs clean help
+.PHONY: demo test check lint types layers test-all test-oldest mutants bench figures docs clean help
 
 help:
 	@echo "make demo      choose, fit and predict on bundled data"
@@ -16,7 +16,8 @@ help:
 	@echo "make test-all  the full matrices and the oldest supported libraries (slow)"
 	@echo "make mutants   break 30 lines one at a time and see that the tests notice (slow)"
 	@echo "make bench     benchmarks, written to benchmarks/results (slow)"
-	@echo "make docs      check that the documentation's examples run"
+	@echo "make figures   put the measured figures into the README and the documentation"
+	@echo "make docs      build the documentation as a site, and check that its examples run"
 
 # One stamp for each set of packages, so that a second call costs nothing.
 $(VENV)/.base: pyproject.toml constraints.txt
@@ -76,9 +77,19 @@ mutants: $(VENV)/.test
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py
 
-docs: $(VENV)/.test
-	$(BIN)/python -m pytest -q --doctest-glob="*.md" README.md CONTRIBUTING.md docs
+figures:
+	$(PYTHON) benchmarks/figures.py
+
+$(VENV)/.docs: $(VENV)/.test
+	$(PIP) -e ".[docs]"
+	@touch $@
+
+# Doctests and code blocks of the pages, then the site, whose gallery runs the examples.
+docs: $(VENV)/.docs
+	$(BIN)/python -m pytest -q --doctest-glob="*.md" --ignore=docs/_build README.md CONTRIBUTING.md docs
 	$(BIN)/python docs/check_examples.py
+	$(BIN)/python -m sphinx -b html -c docs -W --keep-going -q . docs/_build/html
+	$(BIN)/python docs/check_site.py docs/_build/html
 
 clean:
-	rm -rf $(VENV) .venv-oldest .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-oldest docs/_build docs/gallery docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis

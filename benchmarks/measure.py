@@ -296,17 +296,6 @@ def write_results(
     (RESULTS / f"{name}.md").write_text(page, encoding="utf-8")
 
 
-def update_section(path: Path, marker: str, text: str) -> None:
-    """Replace what stands between `<!-- marker -->` and `<!-- /marker -->` in a file."""
-    start, end = f"<!-- {marker} -->", f"<!-- /{marker} -->"
-    page = path.read_text(encoding="utf-8")
-    if start not in page or end not in page:
-        raise ValueError(f"{path.name} has no section {start} … {end}")
-    head, rest = page.split(start, 1)
-    tail = rest.split(end, 1)[1]
-    path.write_text(f"{head}{start}\n{text.strip()}\n{end}{tail}", encoding="utf-8")
-
-
 def command_line(main: Callable[[bool], bool], description: str | None) -> None:
     """Run a benchmark script: `--quick` for small sizes that write nothing."""
     parser = argparse.ArgumentParser(description=description)

@@ -1,7 +1,8 @@
 """Run every benchmark: scripts of scale/, papers/ and peers/, each in a process of its own.
 
 A script has `main(quick: bool) -> bool`, true if every target was met, and a `--quick` flag
-(small sizes, nothing written). Names on the command line choose some: `run.py fit`.
+(small sizes, nothing written). Names on the command line choose some: `run.py fit`. Afterwards the
+figures that pages quote are filled in anew (`figures.py`).
 """
 
 from __future__ import annotations
@@ -38,6 +39,10 @@ def main() -> int:
         if subprocess.run(command, check=False, cwd=HERE.parent).returncode != 0:
             missed.append(name)
         print(f"   {time.perf_counter() - started:.0f} s", flush=True)
+    if not options.quick:
+        figures = [sys.executable, str(HERE / "figures.py")]
+        if subprocess.run(figures, check=False, cwd=HERE.parent).returncode != 0:
+            missed.append("figures")
     if missed:
         print(f"failed, or missed a target: {', '.join(missed)}")
     return 1 if missed else 0

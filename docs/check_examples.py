@@ -1,12 +1,12 @@
-"""Run what the documentation shows: scripts of examples/, and code blocks without prompts.
+"""Run what the documentation shows: code blocks without prompts.
 
-Blocks with `>>>` are doctests, run by pytest (`make docs` does both).
+Blocks with `>>>` are doctests, run by pytest; the scripts of examples/ run when the gallery of the
+site is built. `make docs` does all three.
 """
 
 from __future__ import annotations
 
 import re
-import runpy
 import sys
 from pathlib import Path
 
@@ -27,13 +27,10 @@ def main() -> None:
     for page in [
         ROOT / "README.md",
         ROOT / "CONTRIBUTING.md",
-        *sorted((ROOT / "docs").rglob("*.md")),
+        *sorted(p for p in (ROOT / "docs").rglob("*.md") if "_build" not in p.parts),
     ]:
         if count := run_blocks(page):
             print(f"-- {page.relative_to(ROOT)}: {count} block(s) ran", flush=True)
-    for script in sorted((ROOT / "examples").glob("*.py")):
-        print(f"-- {script.relative_to(ROOT)}", flush=True)
-        runpy.run_path(str(script), run_name="__main__")
 
 
 if __name__ == "__main__":

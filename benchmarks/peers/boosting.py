@@ -40,7 +40,6 @@ TRAINING_ROWS = {
 }
 SPLITS = 10
 STORE = measure.RESULTS / "boosting.json"
-PAGE = measure.ROOT / "docs" / "how-to" / "kernel-or-boosting.md"
 NOTES = """
 Test RMSE, mean over random splits, each into the training rows named and all others. Every model
 sees the same rows and columns, chooses everything on the training rows, and runs on one thread;
@@ -203,7 +202,7 @@ def figures_of(runs: dict[str, Any]) -> list[Figure]:
 
 
 def report() -> bool:
-    """results/boosting.md and the table in the documentation, from what was measured."""
+    """results/boosting.md, from what was measured."""
     with store() as record:
         runs = dict(sorted(record["runs"].items()))
         figures, page = figures_of(runs), table(runs)
@@ -217,7 +216,6 @@ def report() -> bool:
             "boosting", "Learned scales and gradient boosting", notes, figures, more=page,
             data={"runs": runs},
         )  # fmt: skip
-    measure.update_section(PAGE, "boosting", page)
     print(page)
     return all(f.held is not False for f in figures)
 

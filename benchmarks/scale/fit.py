@@ -329,13 +329,6 @@ def main(quick: bool) -> bool:
         return True
     title = "Exact fits and predictions"
     measure.write_results("fit", title, NOTES, figures)
-    readme = measure.ROOT / "README.md"
-    shown = [f for f in figures if f.held is not None or "scikit-learn's, n" in f.what]
-    measure.update_section(
-        readme,
-        "benchmarks/scale/fit.py",
-        f"{measure.markdown_table(shown)}\n\n{measure.machine_line(measure.machine_facts())}",
-    )
     return all(f.held is not False for f in figures)
 
 

@@ -28,7 +28,17 @@ from ridgefold.records import Plan, Step
 
 @dataclass(frozen=True)
 class CrossValidationPath:
-    """Held-out predictions and errors for every ridge value."""
+    """Held-out predictions and errors for every ridge value: what `cross_val_path` gives.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ridgefold import cross_val_path
+    >>> X = np.linspace(0, 6, 60)[:, None]
+    >>> path = cross_val_path(X, np.sin(X[:, 0]), alphas=[1e-3, 1e-1, 10.0], cv=5)
+    >>> path.predictions.shape, path.fold_mse.shape, path.by_row(1e-3).shape
+    ((3, 60, 1), (3, 5), (60, 1))
+    """
 
     alphas: np.ndarray
     predictions: Array

@@ -133,6 +133,7 @@ class KernelRidgeCV(_CrossValidatedRegressor):
     gamma, length_scale, degree, coef0 : float or list of float
         Parameters of a named kernel; of a list, the best is chosen.
     kernel_params : dict, optional
+        Further parameters of named kernels or callables, as in :class:`KernelRidge`.
     fit_intercept : bool, default=False
         Add a bias that is not penalised.
     cv : int, "loo", splitter or iterable of (train, test), default=5
@@ -275,9 +276,20 @@ class LSSVMRegressorCV(_CrossValidatedRegressor):
     ----------
     alphas, kernel, gamma, length_scale, degree, coef0, kernel_params, cv, scoring, method, \
 search, alpha_per_target, one_standard_error, weighted_scores, learn_scales, preprocess, \
-learning_rows, random_state, solver, tol, memory_budget, verbose, intervals
+learning_rows, random_state, solver, tol, memory_budget, time_budget, verbose, intervals
         As in :class:`KernelRidgeCV`.
     fit_intercept : bool, default=True
+        Add a bias that is not penalised.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ridgefold import LSSVMRegressorCV
+    >>> X = np.linspace(0, 6, 60)[:, None]
+    >>> noise = 0.1 * np.random.default_rng(0).standard_normal(60)
+    >>> model = LSSVMRegressorCV(cv="loo").fit(X, 100 + np.sin(X[:, 0]) + noise)
+    >>> bool(abs(model.predict([[1.5]])[0] - 100 - np.sin(1.5)) < 0.1)
+    True
     """
 
     def __init__(

@@ -38,11 +38,21 @@ class LSSVMRegressor(MultiOutputMixin, RegressorMixin, KernelRegressor):
 time_budget, intervals
         As in :class:`KernelRidge`; `kernel` is "rbf" by default.
     fit_intercept : bool, default=True
+        Add a bias that is not penalised.
 
     Attributes
     ----------
     dual_coef_, intercept_, X_fit_, y_fit_, kernel_, intervals_, plan_
         As in :class:`KernelRidge`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ridgefold import LSSVMRegressor
+    >>> X = np.linspace(0, 3, 20)[:, None]
+    >>> model = LSSVMRegressor(alpha=1e-3, gamma=1.0).fit(X, 100 + np.sin(X[:, 0]))
+    >>> bool(abs(model.predict([[1.5]])[0] - 100 - np.sin(1.5)) < 0.01)
+    True
     """
 
     def __init__(
@@ -106,6 +116,7 @@ class LSSVMClassifier(ClassifierMixin, KernelModel):
 time_budget
         As in :class:`LSSVMRegressor`.
     fit_intercept : bool, default=True
+        Add a bias that is not penalised.
     class_weight : dict, "balanced" or None
         Weights of the classes, multiplied with `sample_weight`.
     probability : bool, default=False
@@ -124,6 +135,15 @@ time_budget
         The classes of the training rows, as positions in `classes_`.
     dual_coef_, intercept_, X_fit_, kernel_, plan_
         As in :class:`KernelRidge`; one column for two classes, else one a class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ridgefold import LSSVMClassifier
+    >>> X = np.linspace(-3, 3, 60)[:, None]
+    >>> model = LSSVMClassifier(alpha=0.1, gamma=1.0).fit(X, np.abs(X[:, 0]) < 1.5)
+    >>> model.predict([[0.0], [2.5]]).tolist()
+    [True, False]
     """
 
     def __init__(

@@ -37,7 +37,9 @@ one_standard_error, weighted_scores, learn_scales, preprocess, learning_rows, ra
 solver, tol, memory_budget, time_budget, verbose
         As in :class:`KernelRidgeCV`.
     fit_intercept : bool, default=True
+        Add a bias that is not penalised.
     class_weight : dict, "balanced" or None
+        Weights of the classes, multiplied with `sample_weight`.
     cv : int, "loo", splitter or iterable of (train, test), default=5
         A number means stratified folds, as for ``GridSearchCV``.
     scoring : str, callable or None
@@ -68,6 +70,17 @@ length_scales_, feature_relevance_, metric_
     -----
     A fold whose training rows hold a single class is no error: ridge on labels is defined
     there, and classifies every row as that class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ridgefold import LSSVMClassifierCV
+    >>> X = np.linspace(-3, 3, 60)[:, None]
+    >>> model = LSSVMClassifierCV(probability=True).fit(X, np.abs(X[:, 0]) < 1.5)
+    >>> model.predict([[0.0], [2.5]]).tolist()
+    [True, False]
+    >>> bool(model.predict_proba([[0.0]])[0, 1] > 0.9)
+    True
     """
 
     def __init__(

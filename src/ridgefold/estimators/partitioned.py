@@ -92,9 +92,9 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
     Attributes
     ----------
     n_partitions_ : int
-    partition_sizes_ : array of shape (n_partitions_,)
+    partition_sizes_ : array, one entry a cell
         Rows of each cell, those shared with others included.
-    alpha_, kernels_ : array and list of length n_partitions_ (1 after refining)
+    alpha_, kernels_ : array and list of length `n_partitions_` (1 after refining)
         Ridge and kernel of each cell.
     trials_ : tuple of CellTrial
         What ``n_partitions="auto"`` tried: rows a cell, error, whether measured.

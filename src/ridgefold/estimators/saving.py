@@ -166,6 +166,11 @@ def load(path: str | PathLike[str]) -> Any:
     Nothing in a file is run: it holds numbers, text and the names of ridgefold's own estimators
     and kernels. Models come back on NumPy arrays, whatever library they were fitted with.
 
+    Parameters
+    ----------
+    path : str or path
+        A file that `save` of an estimator, or ``ridgefold fit``, has written.
+
     Raises
     ------
     ModelFileError

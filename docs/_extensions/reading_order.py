@@ -1,0 +1,28 @@
+"""The order in which the gallery shows the examples."""
+
+from __future__ import annotations
+
+ORDER = (
+    "quickstart",
+    "exact_cross_validation",
+    "from_scikit_learn",
+    "learned_scales",
+    "intervals",
+    "probabilities",
+    "many_rows",
+    "planner",
+)
+
+
+class ReadingOrder:
+    """A sort key for sphinx-gallery: examples in the order above, others after them by name."""
+
+    def __init__(self, source_folder: str) -> None:
+        self._folder = source_folder
+
+    def __call__(self, file_name: str) -> tuple[int, str]:
+        stem = file_name.removesuffix(".py")
+        return (ORDER.index(stem) if stem in ORDER else len(ORDER), stem)
+
+    def __repr__(self) -> str:
+        return "ReadingOrder"
