@@ -240,6 +240,10 @@ class _Spaces:
         side = np.asarray([c[column] for c in self.couplings])
         dead = np.flatnonzero(side[:-1] == 0.0)
         used = int(dead[0]) + 1 if len(dead) else steps
+        if not (np.all(np.isfinite(main[:used])) and np.all(np.isfinite(side[:used]))):
+            raise MethodGaveUpError(
+                "krylov: numbers overflow on the way: scale the columns of X and the targets"
+            )
         values, vectors = eigh_tridiagonal(main[:used], side[: used - 1])
         filters = 1.0 / (values[:, None] + alphas[None, :])
         z = np.zeros((steps, len(alphas)))

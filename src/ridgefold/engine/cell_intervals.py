@@ -92,7 +92,11 @@ class CellIntervals:
             values = gram.against(new[membership.rows[here]]).block()[:, found.rows]
             slopes = values @ found.matrix[:, theirs] + found.offset[theirs][None, :]
             dual = self.models.dual_coef[int(self.cells.offsets[other]) + found.rows]
-            residuals = dual[theirs] / np.diagonal(found.matrix)[theirs][:, None]
+            diagonal = np.diagonal(found.matrix)[theirs][:, None]
+            # Zero where a row is all that a cell with a bias has: nothing is left without it.
+            residuals = np.divide(
+                dual[theirs], diagonal, where=diagonal != 0, out=0.0 * dual[theirs]
+            )
             change = slopes[:, :, None] * residuals[None, :, :]
             whole = values @ dual + self.models.intercept[other][None, :]
             change = self._within_range(int(other), whole, change)

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse
 from scipy.spatial.distance import pdist
 
-from ridgefold.errors import InvalidInputError
+from ridgefold.errors import InvalidInputError, NumericalError
 from ridgefold.estimators.validation import TrainingData
 from ridgefold.kernels import (
     NAMED_KERNELS,
@@ -30,6 +30,8 @@ _SAMPLE_ROWS = 500
 WIDTH_STEP = 2.0
 _WIDTH_STEPS = range(-3, 4)
 _ALPHAS_A_DECADE = 3
+_LEAST_DECADE = -300
+"""No smaller powers of ten keep all their digits."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,14 @@ def median_distance(data: TrainingData, *, manhattan: bool) -> float:
     """Median distance between rows, from a sample; 1 if all rows are the same."""
     distances = pdist(_sample(data), "cityblock" if manhattan else "euclidean")
     positive = distances[distances > 0]
-    return float(np.median(positive)) if len(positive) else 1.0
+    with np.errstate(over="ignore"):
+        median = float(np.median(positive)) if len(positive) else 1.0
+    if not math.isfinite(median):
+        raise NumericalError(
+            "the distances between rows of X overflow, so no width can be chosen: scale the "
+            "columns of X"
+        )
+    return median
 
 
 def _as_options(value: Any) -> list[Any]:
@@ -190,11 +199,18 @@ def alphas_from_data(kernel: Kernel | str, data: TrainingData) -> np.ndarray:
             "the kernel overflows on these rows, so no alphas can be chosen: scale the columns "
             "of X, or give alphas"
         )
-    largest = float(np.linalg.eigvalsh(matrix)[-1]) * n / len(matrix)
+    with np.errstate(over="ignore"):
+        largest = float(np.linalg.eigvalsh(matrix)[-1]) * n / len(matrix)
     largest = largest if largest > 0 else 1.0
+    if not math.isfinite(largest):
+        raise InvalidInputError(
+            "the eigenvalues of the kernel matrix overflow, so no alphas can be chosen: scale the "
+            "columns of X, or give alphas"
+        )
     decades = 4 if data.namespace.itemsize(data.like) == 4 else 7
     high = math.ceil(math.log10(largest))
-    low = math.floor(math.log10(largest)) - decades
+    low = max(math.floor(math.log10(largest)) - decades, _LEAST_DECADE)
+    high = max(high, low + 1)
     return np.logspace(low, high, _ALPHAS_A_DECADE * (high - low) + 1)
 
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.combiners import COMBINERS
 from ridgefold.engine.cell_intervals import CellIntervals
-from ridgefold.errors import InvalidInputError, ModelFileError
+from ridgefold.errors import InvalidInputError, ModelFileError, NumericalError
 from ridgefold.estimators.ls_svm import (
     class_numbers,
     has_probability,
@@ -254,7 +254,14 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
             bool(self.fit_intercept),
         )
         centre = self._combined(X, assignment).astype(np.float64)
-        ends = kept.predict(X, assignment, centre, coverage)
+        try:
+            with np.errstate(over="raise"):
+                ends = kept.predict(X, assignment, centre, coverage)
+        except FloatingPointError:
+            raise NumericalError(
+                "numbers overflow while intervals are computed: scale the columns of X, and the "
+                "targets"
+            ) from None
         lower, upper = (end.astype(self._models.dual_coef.dtype) for end in ends)
         return (lower[:, 0], upper[:, 0]) if self._one_target else (lower, upper)
 

@@ -15,7 +15,7 @@ from ridgefold.engine.cell_rows import Training, number_of
 from ridgefold.engine.partitioned import combined_residuals
 from ridgefold.engine.refine import refine
 from ridgefold.engine.scaled_rows import ScaledRows
-from ridgefold.errors import InvalidInputError, UnsupportedInputError
+from ridgefold.errors import InvalidInputError, NumericalError, UnsupportedInputError
 from ridgefold.estimators.kept_targets import require_targets
 from ridgefold.estimators.partitioned_fit import CellFitting, FittedCells, opened_run
 from ridgefold.estimators.partitioned_options import (
@@ -83,6 +83,16 @@ class PartitionedModel(Storable):
         )
 
     def _fit_cells(self, data: TrainingData, targets: np.ndarray) -> None:
+        try:
+            with np.errstate(over="raise"):
+                self._cut_and_fit(data, targets)
+        except FloatingPointError:
+            raise NumericalError(
+                "numbers overflow while rows are cut into cells and fitted: scale the columns of "
+                "X, and the targets"
+            ) from None
+
+    def _cut_and_fit(self, data: TrainingData, targets: np.ndarray) -> None:
         options = options_of(self)
         with opened_run(self, data, targets) as run:
             fitted = CellFitting(self, data, targets, options, run).fit()

@@ -132,10 +132,11 @@ class GridSearch:
             widths = [c.params.get("length_scale") for c in candidates]
             if grid.widths_from_data and best.candidate in (candidates[0], candidates[-1]):
                 below = best.candidate == candidates[0]
-                new_width = wider(best.candidate, 1 / WIDTH_STEP if below else WIDTH_STEP)
-                assert new_width.params["length_scale"] not in widths
-                candidates.insert(0 if below else len(candidates), new_width)
-                more += self._evaluate(new_width, alphas, _silent)
+                width = best.candidate.params["length_scale"]
+                if width not in widths[1:-1] and 1e-300 < width < 1e300:
+                    new_width = wider(best.candidate, 1 / WIDTH_STEP if below else WIDTH_STEP)
+                    candidates.insert(0 if below else len(candidates), new_width)
+                    more += self._evaluate(new_width, alphas, _silent)
             if not more:
                 break
             trials += more
@@ -451,7 +452,10 @@ def results_table(trials: tuple[Trial, ...]) -> dict[str, Any]:
         table[f"split{k}_test_score"] = by_fold[:, k]
     overall = np.asarray([trial.overall for trial in trials])
     table["mean_test_score"] = overall
-    table["std_test_score"] = by_fold.std(axis=1)
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # scores near the largest number: their spread is infinite
+        table["std_test_score"] = by_fold.std(axis=1)
     ranked = np.where(np.isfinite(overall), overall, -np.inf)
     table["rank_test_score"] = (1 + np.sum(ranked[None, :] > ranked[:, None], axis=1)).astype(
         np.int32

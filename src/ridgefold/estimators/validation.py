@@ -97,7 +97,11 @@ def check_training_data(
     if scipy.sparse.issparse(y):
         raise UnsupportedInputError("y must not be sparse: pass y.toarray()")
     wanted = _WANTED_TARGETS if numeric_targets else _WANTED_LABELS
-    with as_ridgefold_errors(f"{_WANTED_ROWS}. {wanted}"):
+    # Sums by which scikit-learn looks for NaN may overflow; it then looks again, one by one.
+    with (
+        as_ridgefold_errors(f"{_WANTED_ROWS}. {wanted}"),
+        np.errstate(over="ignore", invalid="ignore"),
+    ):
         if numeric_targets and np.asarray(y).dtype.kind == "c":
             raise InvalidInputError("Complex data not supported: y must be real, pass y.real")
         X, y = validate_data(
@@ -137,7 +141,7 @@ def check_new_rows(estimator: BaseEstimator, X: Any, training: Array) -> Array:
                 f"{estimator.n_features_in_} features as input"
             )
         return namespace.astype(X, training.dtype)
-    with as_ridgefold_errors(_WANTED_ROWS):
+    with as_ridgefold_errors(_WANTED_ROWS), np.errstate(over="ignore", invalid="ignore"):
         X = validate_data(
             estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
         )

@@ -153,7 +153,8 @@ class KernelGram(Gram):
         X = _stored_like(X, right)
         origin = None
         if not scipy.sparse.issparse(right):
-            origin = self.namespace.xp.mean(right, axis=0)
+            with np.errstate(over="ignore", invalid="ignore"):
+                origin = self.namespace.xp.mean(right, axis=0)
             if not self.namespace.all_finite(origin):
                 origin = None
         self._X = X

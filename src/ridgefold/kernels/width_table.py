@@ -14,6 +14,9 @@ from ridgefold.kernels.distances import EuclideanKernel
 from ridgefold.kernels.gram import KernelGram
 from ridgefold.linalg import Array, Namespace, namespace_of
 
+_SMALLEST_WIDTH = 1e-150
+"""Below it, squares of distances lose their digits before they are divided by that of the width."""
+
 
 class WidthTable:
     """K of the same rows for each of a sequence of kernels."""
@@ -47,7 +50,7 @@ def _differ_in_width(kernels: Sequence[Kernel]) -> bool:
     return all(
         isinstance(kernel, EuclideanKernel)
         and isinstance(kernel.length_scale, float)
-        and kernel.length_scale > 0
+        and _SMALLEST_WIDTH < kernel.length_scale < 1.0 / _SMALLEST_WIDTH
         and type(kernel) is type(first)
         and dataclasses.replace(kernel, length_scale=1.0)
         == dataclasses.replace(first, length_scale=1.0)

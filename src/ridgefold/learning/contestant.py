@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ridgefold.errors import InvalidInputError
+from ridgefold.errors import InvalidInputError, NumericalError
 from ridgefold.kernels import Laplacian
 from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.learning.descent import Descent, Point, descend
@@ -126,7 +126,13 @@ def column_spreads(sample: Sample) -> np.ndarray:
     """
     X = np.asarray(sample.namespace.to_numpy(sample.X))
     middle = sample.shares @ X
-    spread = np.sqrt(sample.shares @ (X - middle) ** 2)
+    with np.errstate(over="ignore"):
+        spread = np.sqrt(sample.shares @ (X - middle) ** 2)
+    if not np.all(np.isfinite(spread)):
+        raise NumericalError(
+            f"the spread of column {int(np.argmin(np.isfinite(spread)))} of X overflows, so no "
+            "scale can be learned for it: scale the columns of X"
+        )
     size = np.maximum(np.abs(middle), 1.0)
     return np.asarray(np.where(spread > 1e-12 * size, spread, _LARGEST_SCALE * size))
 

@@ -12,8 +12,9 @@ from typing import Any
 import array_api_compat.numpy as xp
 import numpy as np
 import scipy.sparse
-from scipy.linalg import blas, eigh, lapack
+from scipy.linalg import LinAlgError, blas, eigh, lapack
 
+from ridgefold.errors import NumericalError
 from ridgefold.linalg.blocks import CACHE_BYTES, row_blocks
 from ridgefold.linalg.namespace import Array, Namespace
 
@@ -166,5 +167,13 @@ class NumpyNamespace(Namespace):
     def eigh_in_place(self, a: Array) -> tuple[Array, Array]:
         if a.shape[0] == 1:  # older SciPy asks LAPACK for too little work space here
             return a[0].copy(), np.ones_like(a)
-        values, vectors = eigh(a.T, lower=False, overwrite_a=True, check_finite=False, driver="evd")
+        try:
+            values, vectors = eigh(
+                a.T, lower=False, overwrite_a=True, check_finite=False, driver="evd"
+            )
+        except LinAlgError as error:
+            raise NumericalError(
+                f"no eigendecomposition of a matrix of {a.shape[0]} rows ({error}): its values are "
+                "too large or not finite; scale the columns of X"
+            ) from None
         return values, vectors
