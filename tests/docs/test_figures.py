@@ -33,6 +33,13 @@ def test_figures_are_quoted_at_all(figures):
     assert len(figures.TABLE.findall(text)) > 4
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_no_line_begins_with_a_figure(page):
+    """A comment at the beginning of a line would end the paragraph."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    assert not [line for line in lines if line.lstrip().startswith("<!-- figure")]
+
+
 def test_a_figure_that_changes_is_noticed(figures):
     source = "fit → KernelRidge.fit, n = 8000: time / scikit-learn's"
     page = f"<!-- figure: {source} -->9.99<!-- /figure -->"
