@@ -35,6 +35,11 @@ REGISTRIES = {
 }
 PUBLIC = [name for name in ridgefold.__all__ if name not in ("errors", "kernels")]
 CLASSES = [name for name in PUBLIC if inspect.isclass(getattr(ridgefold, name))]
+KERNELS = [
+    name
+    for name, kernel in vars(ridgefold.kernels).items()
+    if inspect.isclass(kernel) and issubclass(kernel, ridgefold.kernels.Kernel)
+]
 ESTIMATORS = [name for name in CLASSES if hasattr(getattr(ridgefold, name), "get_params")]
 
 
@@ -55,11 +60,9 @@ def test_every_public_name_has_a_page_of_its_own(name):
     assert re.search(rf"^   ridgefold\.{name}$", REFERENCE, re.M), f"docs/api/index.rst: {name}"
 
 
-@pytest.mark.parametrize("name", [k for k in dir(ridgefold.kernels) if k[0].isupper()])
+@pytest.mark.parametrize("name", KERNELS)
 def test_every_kernel_class_has_a_page_of_its_own(name):
-    kernel = getattr(ridgefold.kernels, name)
-    if inspect.isclass(kernel) and issubclass(kernel, ridgefold.kernels.Kernel):
-        assert f"   ridgefold.kernels.{name}\n" in REFERENCE
+    assert f"   ridgefold.kernels.{name}\n" in REFERENCE
 
 
 def parameters_in_docstring(cls: type) -> set[str]:
@@ -76,6 +79,14 @@ def test_every_argument_of_an_estimator_is_described(name):
     cls = getattr(ridgefold, name)
     arguments = set(inspect.signature(cls.__init__).parameters) - {"self"}
     assert parameters_in_docstring(cls) == arguments
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_every_parameter_of_a_kernel_is_described(name):
+    kernel = getattr(ridgefold.kernels, name)
+    arguments = set(inspect.signature(kernel).parameters)
+    if arguments:
+        assert parameters_in_docstring(kernel) == arguments
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

@@ -62,7 +62,19 @@ class _Pair(Kernel):
 
 @dataclass(frozen=True)
 class Sum(_Pair):
-    """k₁ + k₂."""
+    """k₁ + k₂, which `+` makes of two kernels.
+
+    Parameters
+    ----------
+    left, right : Kernel
+        k₁ and k₂.
+
+    Examples
+    --------
+    >>> from ridgefold.kernels import RBF
+    >>> RBF(0.5) + 1
+    RBF(length_scale=0.5) + Constant(value=1.0)
+    """
 
     def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
         out += self._write_both(namespace, left, right, out)
@@ -85,7 +97,13 @@ class Sum(_Pair):
 
 @dataclass(frozen=True)
 class Product(_Pair):
-    """k₁ · k₂."""
+    """k₁ · k₂, which `*` makes of two kernels.
+
+    Parameters
+    ----------
+    left, right : Kernel
+        k₁ and k₂.
+    """
 
     def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
         out *= self._write_both(namespace, left, right, out)
@@ -109,7 +127,15 @@ class Product(_Pair):
 
 @dataclass(frozen=True)
 class Scaled(Kernel):
-    """factor · k."""
+    """factor · k, which `*` makes of a number and a kernel.
+
+    Parameters
+    ----------
+    factor : float
+        A number > 0.
+    kernel : Kernel
+        k.
+    """
 
     factor: float
     kernel: Kernel

@@ -37,7 +37,13 @@ def _as_number(name: str, value: float) -> float:
 
 @dataclass(frozen=True)
 class Constant(Kernel):
-    """The same value for every pair: added to a kernel, a penalised bias (Welling's Φ₀ = 1)."""
+    """The same value for every pair: added to a kernel, a penalised bias (Welling's Φ₀ = 1).
+
+    Parameters
+    ----------
+    value : float, default=1
+        A number >= 0.
+    """
 
     evaluation = "dot"
 
@@ -192,7 +198,13 @@ def _integer_power_in_place(a: Array, power: int) -> None:
 
 @dataclass(frozen=True)
 class Sigmoid(Kernel):
-    """tanh(γ xᵀx' + c): scikit-learn's; not positive definite in general."""
+    """tanh(γ xᵀx' + c): scikit-learn's; not positive definite in general.
+
+    Parameters
+    ----------
+    gamma, coef0 : float, default=1
+        γ and c.
+    """
 
     evaluation = "dot"
 

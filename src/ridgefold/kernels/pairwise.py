@@ -73,7 +73,13 @@ class AdditiveChi2(_ChiSquared):
 
 @dataclass(frozen=True)
 class Chi2(_ChiSquared):
-    """exp(−γ Σ (x_j − x'_j)²/(x_j + x'_j)), as scikit-learn defines it."""
+    """exp(−γ Σ (x_j − x'_j)²/(x_j + x'_j)), as scikit-learn defines it.
+
+    Parameters
+    ----------
+    gamma : float, default=1
+        γ.
+    """
 
     gamma: float = 1.0
 
@@ -112,6 +118,10 @@ class CallableKernel(_NumpyKernel):
     function : callable
         ``function(x, y, **parameters) -> float``; with ``vectorized=True``,
         ``function(X, Y, **parameters) -> array`` of all pairs, which is far faster.
+    parameters : mapping, optional
+        Passed to the function by name.
+    vectorized : bool, default=False
+        The function takes whole matrices.
     """
 
     function: Callable[..., Any]

@@ -18,7 +18,21 @@ _SHORTEST = 1e-8
 
 @dataclass(frozen=True)
 class RBF(EuclideanKernel):
-    """exp(−‖(x − x')/ℓ‖²/2), the Gaussian kernel; gamma = 1/(2ℓ²)."""
+    """exp(−‖(x − x')/ℓ‖²/2), the Gaussian kernel; gamma = 1/(2ℓ²).
+
+    Parameters
+    ----------
+    length_scale : float or sequence of float, default=1
+        ℓ: one for all columns, or one a column.
+    gamma : float, optional
+        scikit-learn's parameter, taken instead of `length_scale`: 1/(2ℓ²).
+
+    Examples
+    --------
+    >>> from ridgefold.kernels import RBF
+    >>> RBF(2.0)([[0.0], [2.0]]).round(4).tolist()
+    [[1.0, 0.6065], [0.6065, 1.0]]
+    """
 
     def of_exponent(self, namespace: Namespace, exponent: Array) -> None:
         namespace.exp_in_place(exponent)
@@ -34,6 +48,15 @@ class Matern(EuclideanKernel):
 
     With r = √(2ν)‖(x − x')/ℓ‖: e⁻ʳ, (1 + r)e⁻ʳ, (1 + r + r²/3)e⁻ʳ
     (Rasmussen & Williams 2006, eq. 4.17).
+
+    Parameters
+    ----------
+    length_scale : float or sequence of float, default=1
+        ℓ: one for all columns, or one a column.
+    gamma : float, optional
+        scikit-learn's parameter, taken instead of `length_scale`: 1/(2ℓ²).
+    nu : {0.5, 1.5, 2.5}, default=1.5
+        ν: the smaller, the rougher the functions.
     """
 
     nu: float = 1.5
@@ -104,7 +127,17 @@ class Matern(EuclideanKernel):
 
 @dataclass(frozen=True)
 class RationalQuadratic(EuclideanKernel):
-    """(1 + ‖(x − x')/ℓ‖²/(2a))⁻ᵃ with shape a: a mixture of RBF kernels of many widths."""
+    """(1 + ‖(x − x')/ℓ‖²/(2a))⁻ᵃ with shape a: a mixture of RBF kernels of many widths.
+
+    Parameters
+    ----------
+    length_scale : float or sequence of float, default=1
+        ℓ: one for all columns, or one a column.
+    gamma : float, optional
+        scikit-learn's parameter, taken instead of `length_scale`: 1/(2ℓ²).
+    shape : float, default=1
+        a: the smaller, the more widths are mixed.
+    """
 
     shape: float = 1.0
 
@@ -127,7 +160,15 @@ class RationalQuadratic(EuclideanKernel):
 
 @dataclass(frozen=True)
 class Laplacian(DistanceKernel):
-    """exp(−Σ|x_j − x'_j|/ℓ_j); gamma = 1/ℓ as in scikit-learn."""
+    """exp(−Σ|x_j − x'_j|/ℓ_j); gamma = 1/ℓ as in scikit-learn.
+
+    Parameters
+    ----------
+    length_scale : float or sequence of float, default=1
+        ℓ: one for all columns, or one a column.
+    gamma : float, optional
+        scikit-learn's parameter, taken instead of `length_scale`: 1/ℓ.
+    """
 
     evaluation = "manhattan"
 
