@@ -39,7 +39,9 @@ alphas = np.logspace(-4, 2, 100)
 paths, times = {}, {}
 for method in ("auto", "eigendecomposition", "banded"):
     paths[method], times[method] = seconds(
-        lambda method=method: cross_val_path(X, y, gamma=GAMMA, alphas=alphas, method=method)
+        lambda method=method: cross_val_path(
+            X, y, gamma=GAMMA, alphas=alphas, method=method
+        )
     )
     print(f"{method:18} ran {paths[method].method:18} {times[method]:.2f} s")
 
@@ -54,7 +56,9 @@ def refits():
     for alpha in some:
         squares = []
         for train, test in KFold(5).split(X):
-            model = KernelRidge(alpha=alpha, kernel="rbf", gamma=GAMMA).fit(X[train], y[train])
+            model = KernelRidge(alpha=alpha, kernel="rbf", gamma=GAMMA).fit(
+                X[train], y[train]
+            )
             squares.append((model.predict(X[test]) - y[test]) ** 2)
         errors.append(np.mean(np.concatenate(squares)))
     return np.array(errors)
@@ -64,8 +68,10 @@ plain, refit_seconds = seconds(refits)
 per_alpha = refit_seconds / len(some)
 path = paths["eigendecomposition"]
 largest = np.max(np.abs(np.interp(some, alphas, path.mse) / plain - 1))
-print(f"{len(some)} ridge values by refits: {refit_seconds:.1f} s, a hundred would take "
-      f"{100 * per_alpha:.0f} s")  # fmt: skip
+print(
+    f"{len(some)} ridge values by refits: {refit_seconds:.1f} s, a hundred would take "
+    f"{100 * per_alpha:.0f} s"
+)
 print(f"largest relative difference of the errors: {largest:.1e}")
 
 # %%
@@ -73,7 +79,11 @@ print(f"largest relative difference of the errors: {largest:.1e}")
 # prediction; ``None`` means that there is nothing to bound.
 
 for name, found in paths.items():
-    bound = "right to rounding" if found.certificate is None else f"{found.certificate.max():.1e}"
+    bound = (
+        "right to rounding"
+        if found.certificate is None
+        else f"{found.certificate.max():.1e}"
+    )
     print(f"{name:18} {found.method:18} bound on the error of any prediction: {bound}")
 
 # %%
@@ -81,15 +91,22 @@ for name, found in paths.items():
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
 left.loglog(alphas, np.sqrt(path.mse), color="#1f5f99", label="one decomposition")
 left.loglog(some, np.sqrt(plain), "o", color="#d98c1f", label="refits", markersize=7)
-left.loglog(path.best_alpha, np.sqrt(path.mse.min()), "*", color="#c0392b", markersize=13,
-            label="the best")  # fmt: skip
+left.loglog(
+    path.best_alpha,
+    np.sqrt(path.mse.min()),
+    "*",
+    color="#c0392b",
+    markersize=13,
+    label="the best",
+)
 left.set(xlabel="ridge", ylabel="held-out error, MW")
 left.minorticks_off()
 left.set_yticks([5, 7, 10], ["5", "7", "10"])
 left.legend(frameon=False)
 
 bars = {"refits\n(from 8 of 100)": 100 * per_alpha} | {
-    f"{name}\n({paths[name].method})" if name == "auto" else name: t for name, t in times.items()
+    f"{name}\n({paths[name].method})" if name == "auto" else name: t
+    for name, t in times.items()
 }
 colours = ["#d98c1f", "#1f5f99", "#1f5f99", "#1f5f99"]
 shown = right.barh(list(bars), list(bars.values()), color=colours)

@@ -39,7 +39,10 @@ grid = {"gamma": [0.1, 0.3, 1.0, 3.0], "alpha": list(np.logspace(-4, 1, 11))}
 
 started = time.perf_counter()
 theirs = GridSearchCV(
-    sklearn.kernel_ridge.KernelRidge(kernel="rbf"), grid, cv=5, scoring="neg_mean_squared_error"
+    sklearn.kernel_ridge.KernelRidge(kernel="rbf"),
+    grid,
+    cv=5,
+    scoring="neg_mean_squared_error",
 ).fit(Z, t)
 search_seconds = {"GridSearchCV": time.perf_counter() - started}
 
@@ -56,7 +59,10 @@ print(f"KernelRidgeCV: {ours.best_params_}, score {ours.best_score_:.6f}")
 # their own, in ``benchmarks/results/fit.md``.
 
 sizes = [500, 1000, 2000, 3000]
-libraries = {"scikit-learn": sklearn.kernel_ridge.KernelRidge, "ridgefold": ridgefold.KernelRidge}
+libraries = {
+    "scikit-learn": sklearn.kernel_ridge.KernelRidge,
+    "ridgefold": ridgefold.KernelRidge,
+}
 fit_seconds = {name: [] for name in libraries}
 for n in sizes:
     rows = StandardScaler().fit_transform(X[:n])
@@ -76,11 +82,17 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.3), layout="constrained
 colours = {"scikit-learn": "#d98c1f", "ridgefold": "#1f5f99"}
 for name in libraries:
     left.loglog(sizes, fit_seconds[name], "o-", color=colours[name], label=name)
-left.set(xlabel="rows", ylabel="seconds", title="one fit", xticks=sizes, xticklabels=sizes)
+left.set(
+    xlabel="rows", ylabel="seconds", title="one fit", xticks=sizes, xticklabels=sizes
+)
 left.minorticks_off()
 left.legend(frameon=False)
-bars = right.bar(list(search_seconds), list(search_seconds.values()),
-                 color=list(colours.values()), width=0.5)  # fmt: skip
+bars = right.bar(
+    list(search_seconds),
+    list(search_seconds.values()),
+    color=list(colours.values()),
+    width=0.5,
+)
 right.bar_label(bars, [f"{s:.2g} s" for s in search_seconds.values()], padding=3)
 pairs = len(grid["gamma"]) * len(grid["alpha"])
 right.set(ylabel="seconds", title=f"5 folds × {pairs} pairs, 800 rows")

@@ -29,7 +29,9 @@ model = LSSVMRegressorCV(cv=5).fit(X, y)
 shown_X, shown_y = X, y
 grid = np.linspace(-4, 4, 300)[:, None]
 lower, upper = model.predict_interval(grid, coverage=0.9)
-print(f"{model.intervals_.method}: {model.intervals_.kept_numbers} numbers kept beside the model")
+print(
+    f"{model.intervals_.method}: {model.intervals_.kept_numbers} numbers kept beside the model"
+)
 
 # %%
 # The noise has heavy tails (Student's t with four degrees of freedom). Thirty samples of 120 rows
@@ -42,7 +44,9 @@ for _ in range(30):
     X, y = draw(120)
     X_new, y_new = draw(400)
     search = LSSVMRegressorCV(cv=5).fit(X, y)
-    plain = LSSVMRegressor(search.alpha_, kernel=search.kernel_, intervals="jackknife+").fit(X, y)
+    plain = LSSVMRegressor(
+        search.alpha_, kernel=search.kernel_, intervals="jackknife+"
+    ).fit(X, y)
     for name, fitted in (("CV+", search), ("jackknife+", plain)):
         inside = []
         for coverage in asked:
@@ -51,15 +55,21 @@ for _ in range(30):
         found[name].append(inside)
 for name, shares in found.items():
     means = np.mean(shares, axis=0)
-    print(f"{name:11}" + "".join(f"  {a:.0%}: {m:.1%}" for a, m in zip(asked, means, strict=True)))
+    print(
+        f"{name:11}"
+        + "".join(f"  {a:.0%}: {m:.1%}" for a, m in zip(asked, means, strict=True))
+    )
 
 # %%
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained",
-                                     width_ratios=(3, 2))  # fmt: skip
+figure, (left, right) = plt.subplots(
+    1, 2, figsize=(9, 3.5), layout="constrained", width_ratios=(3, 2)
+)
 left.fill_between(grid[:, 0], lower, upper, color="#cfe0f0", label="90% interval")
 left.plot(grid[:, 0], model.predict(grid), color="#1f5f99", label="prediction")
-left.plot(shown_X[:, 0], shown_y, ".", color="#222222", markersize=4, label="training rows")
+left.plot(
+    shown_X[:, 0], shown_y, ".", color="#222222", markersize=4, label="training rows"
+)
 left.set(xlabel="x", ylabel="y")
 left.legend(frameon=False, fontsize=8, loc="upper left")
 
@@ -68,9 +78,21 @@ for (name, shares), colour, shift in zip(
     found.items(), ("#1f5f99", "#d98c1f"), (-0.004, 0.004), strict=True
 ):
     error = 2 * np.std(shares, axis=0) / np.sqrt(len(shares))
-    right.errorbar(asked + shift, np.mean(shares, axis=0), error, fmt="o", color=colour, label=name,
-                   markersize=4)  # fmt: skip
-right.set(xlabel="asked for", ylabel="share of new targets inside", xlim=(0.45, 1),
-          ylim=(0.45, 1), aspect="equal")  # fmt: skip
+    right.errorbar(
+        asked + shift,
+        np.mean(shares, axis=0),
+        error,
+        fmt="o",
+        color=colour,
+        label=name,
+        markersize=4,
+    )
+right.set(
+    xlabel="asked for",
+    ylabel="share of new targets inside",
+    xlim=(0.45, 1),
+    ylim=(0.45, 1),
+    aspect="equal",
+)
 right.legend(frameon=False)
 plt.show()

@@ -20,8 +20,12 @@ rng = np.random.default_rng(0)
 
 def draw(n):
     X = rng.uniform(size=(n, 10))
-    truth = (10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2
-             + 10 * X[:, 3] + 5 * X[:, 4])  # fmt: skip
+    truth = (
+        10 * np.sin(np.pi * X[:, 0] * X[:, 1])
+        + 20 * (X[:, 2] - 0.5) ** 2
+        + 10 * X[:, 3]
+        + 5 * X[:, 4]
+    )
     return X, truth
 
 
@@ -61,13 +65,19 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained
 colours = {"one width": "#8a8a8a", "learned scales": "#1f5f99", "boosting": "#d98c1f"}
 for name, found in errors.items():
     left.loglog(sizes, found, "o-", color=colours[name], label=name)
-left.set(xlabel="training rows", ylabel="error against the function", xticks=sizes,
-         xticklabels=sizes)  # fmt: skip
+left.set(
+    xlabel="training rows",
+    ylabel="error against the function",
+    xticks=sizes,
+    xticklabels=sizes,
+)
 left.minorticks_off()
 left.set_yticks([0.5, 1, 2, 4], ["0.5", "1", "2", "4"])
 left.legend(frameon=False)
 names = [f"$x_{{{j}}}$" for j in range(1, 11)]
-right.bar(names[:5], 1 / learned.length_scales_[:5], color="#1f5f99", label="in the function")
+right.bar(
+    names[:5], 1 / learned.length_scales_[:5], color="#1f5f99", label="in the function"
+)
 right.bar(names[5:], 1 / learned.length_scales_[5:], color="#c9c9c9", label="not in it")
 right.set(ylabel="1 / learned length scale", yscale="log")
 right.legend(frameon=False)

@@ -36,7 +36,9 @@ X = rng.standard_normal((2500, 5))
 y = np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(2500)
 alphas, gamma = [0.1, 1.0], 0.2
 ample = KernelRidgeCV(alphas, gamma=gamma, search="full").fit(X, y)
-scarce = KernelRidgeCV(alphas, gamma=gamma, search="full", memory_budget="30MB").fit(X, y)
+scarce = KernelRidgeCV(alphas, gamma=gamma, search="full", memory_budget="30MB").fit(
+    X, y
+)
 print(f"kernel matrix: {8 * 2500**2 / 1e6:.0f} MB; budget: 30 MB")
 print(f"ample memory:  {ample.cv_plan_.method}, then {ample.plan_.method}")
 print(f"scarce memory: {scarce.cv_plan_.method}, then {scarce.plan_.method}")
@@ -52,7 +54,10 @@ seconds, room = ({m: [] for m in methods} for _ in range(2))
 for n in sizes:
     for method in methods:
         plan = ridgefold.explain(
-            KernelRidgeCV(method=method), n_samples=int(n), n_features=20, memory_budget="10TB"
+            KernelRidgeCV(method=method),
+            n_samples=int(n),
+            n_features=20,
+            memory_budget="10TB",
         )
         step = plan.steps[0]
         seconds[method].append(step["predicted_seconds"])
@@ -69,6 +74,8 @@ axes[0].annotate("an hour", (320, 4600), color="#666666", fontsize=8)
 axes[1].axhline(16, color="#999999", linewidth=0.8, linestyle=":")
 axes[1].annotate("16 GB", (320, 20), color="#666666", fontsize=8)
 axes[0].legend(frameon=False, fontsize=8)
-figure.suptitle("5 folds × 25 ridge values, 20 columns, methods that are right to rounding",
-                fontsize=10)  # fmt: skip
+figure.suptitle(
+    "5 folds × 25 ridge values, 20 columns, methods that are right to rounding",
+    fontsize=10,
+)
 plt.show()

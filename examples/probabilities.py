@@ -30,10 +30,14 @@ model = LSSVMClassifierCV(cv=5, probability=True).fit(X, labels)
 inside = list(model.classes_).index("in")
 estimated = model.predict_proba(X_new)[:, inside]
 print(f"chosen: {model.kernel_}, alpha = {model.alpha_:.2g}")
-print(f"right: {model.score(X_new, labels_new):.1%}; knowing the probabilities: "
-      f"{np.mean((truth > 0.5) == (labels_new == 'in')):.1%}")  # fmt: skip
-print(f"Brier score {brier_score_loss(labels_new == 'in', estimated):.3f}; knowing them: "
-      f"{brier_score_loss(labels_new == 'in', truth):.3f}")  # fmt: skip
+print(
+    f"right: {model.score(X_new, labels_new):.1%}; knowing the probabilities: "
+    f"{np.mean((truth > 0.5) == (labels_new == 'in')):.1%}"
+)
+print(
+    f"Brier score {brier_score_loss(labels_new == 'in', estimated):.3f}; knowing them: "
+    f"{brier_score_loss(labels_new == 'in', truth):.3f}"
+)
 
 # %%
 # A cost of mistakes enters by ``class_weight``: it moves the decision, and leaves the probabilities
@@ -44,21 +48,33 @@ for name, fitted in (("equal", model), ("four to one", careful)):
     called = fitted.predict(X_new)
     missed = np.mean(called[labels_new == "in"] == "out")
     raised = np.mean(called[labels_new == "out"] == "in")
-    print(f"{name:12} missed {missed:.1%} of 'in', called {raised:.1%} of 'out' by mistake")
+    print(
+        f"{name:12} missed {missed:.1%} of 'in', called {raised:.1%} of 'out' by mistake"
+    )
 
 # %%
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained",
-                                     width_ratios=(4, 3))  # fmt: skip
+figure, (left, right) = plt.subplots(
+    1, 2, figsize=(9, 3.8), layout="constrained", width_ratios=(4, 3)
+)
 axis = np.linspace(-3, 3, 160)
 grid = np.stack(np.meshgrid(axis, axis), axis=-1)
 values = model.predict_proba(grid.reshape(-1, 2))[:, inside].reshape(160, 160)
-filled = left.contourf(axis, axis, values, levels=np.linspace(0, 1, 11), cmap="RdBu_r", alpha=0.8)
+filled = left.contourf(
+    axis, axis, values, levels=np.linspace(0, 1, 11), cmap="RdBu_r", alpha=0.8
+)
 left.contour(axis, axis, values, levels=[0.5], colors="#222222", linewidths=1.2)
 for label, marker in (("in", "^"), ("out", "v")):
     some = X[labels == label][:150]
-    left.plot(some[:, 0], some[:, 1], marker, color="#a02c2c" if label == "in" else "#23527c",
-              markersize=5, markeredgecolor="white", markeredgewidth=0.5)  # fmt: skip
+    left.plot(
+        some[:, 0],
+        some[:, 1],
+        marker,
+        color="#a02c2c" if label == "in" else "#23527c",
+        markersize=5,
+        markeredgecolor="white",
+        markeredgewidth=0.5,
+    )
 figure.colorbar(filled, ax=left, label="probability of 'in'")
 left.set(xlabel="$x_1$", ylabel="$x_2$", aspect="equal")
 
@@ -68,6 +84,11 @@ mean = [estimated[bins == b].mean() for b in range(10) if np.any(bins == b)]
 share = [np.mean(labels_new[bins == b] == "in") for b in range(10) if np.any(bins == b)]
 right.plot([0, 1], [0, 1], color="#999999", linewidth=1)
 right.plot(mean, share, "o-", color="#1f5f99", markersize=5)
-right.set(xlabel="estimated probability", ylabel="share of new rows that were 'in'", aspect="equal",
-          xlim=(0, 1), ylim=(0, 1))  # fmt: skip
+right.set(
+    xlabel="estimated probability",
+    ylabel="share of new rows that were 'in'",
+    aspect="equal",
+    xlim=(0, 1),
+    ylim=(0, 1),
+)
 plt.show()

@@ -24,7 +24,9 @@ model = LSSVMRegressorCV(kernel=["rbf", "laplacian"], cv=5).fit(X, y)
 predicted = model.predict(X_new)
 error = np.sqrt(np.mean((predicted - y_new) ** 2))
 print(f"chosen: {model.kernel_}, alpha = {model.alpha_:.2g}")
-print(f"error on rows that took no part: {error:.2f} MW (spread of the target {y.std():.1f} MW)")
+print(
+    f"error on rows that took no part: {error:.2f} MW (spread of the target {y.std():.1f} MW)"
+)
 
 # %%
 # The search has predicted every training row by a model that did not see it. Those residuals give
@@ -44,14 +46,20 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained
 few = np.argsort(predicted[:60])
 place = np.arange(60)
 outside = (y_new[few] < lower[few]) | (y_new[few] > upper[few])
-left.vlines(place, lower[few], upper[few], color="#a9c4de", linewidth=3, label="90% interval")
+left.vlines(
+    place, lower[few], upper[few], color="#a9c4de", linewidth=3, label="90% interval"
+)
 left.plot(place, predicted[few], "_", color="#1f5f99", label="prediction")
 left.plot(place[~outside], y_new[few][~outside], ".", color="#222222", label="measured")
-left.plot(place[outside], y_new[few][outside], "x", color="#c0392b", label="measured, outside")
+left.plot(
+    place[outside], y_new[few][outside], "x", color="#c0392b", label="measured, outside"
+)
 left.set(xlabel="new rows, by prediction", ylabel="output, MW")
 left.legend(frameon=False, fontsize=8)
 
-kernels, widths = (model.cv_results_[f"param_{name}"] for name in ("kernel", "length_scale"))
+kernels, widths = (
+    model.cv_results_[f"param_{name}"] for name in ("kernel", "length_scale")
+)
 errors = np.sqrt(-model.cv_results_["mean_test_score"])
 for name, colour in (("rbf", "#1f5f99"), ("laplacian", "#d98c1f")):
     tried = np.unique(widths[kernels == name].astype(float))

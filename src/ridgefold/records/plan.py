@@ -22,11 +22,17 @@ class Plan:
     """The method chosen for a problem, with its predicted cost."""
 
     problem: Problem
+    """What was to be computed: shapes and settings."""
     resources: Resources
+    """The memory, time and threads that it may take."""
     method: str
+    """The name of the method or solver."""
     cost: Cost
+    """Its work and memory."""
     seconds: float
+    """Its predicted time."""
     rejected: tuple[Rejection, ...]
+    """The others, with the reason."""
     seconds_at_most: float = 0.0
     """What it takes if the method gives up, and so do all but the last of the fallbacks."""
     fallbacks: tuple[str, ...] = ()
