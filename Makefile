@@ -7,12 +7,12 @@ PYTEST := $(BIN)/python -m pytest -q -n auto
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test check lint types layers test-all test-oldest mutants bench figures docs clean help
+.PHONY: demo test browser check lint types layers test-all test-oldest mutants bench figures docs clean help
 
 help:
 	@echo "make demo      choose, fit and predict on bundled data"
 	@echo "make test      the tests that need nothing but Python packages"
-	@echo "make check     lint, types, layers and the tests: what CI runs"
+	@echo "make check     lint, types, layers, the tests and those in a browser: what CI runs"
 	@echo "make test-all  the full matrices and the oldest supported libraries (slow)"
 	@echo "make mutants   break 30 lines one at a time and see that the tests notice (slow)"
 	@echo "make bench     benchmarks, written to benchmarks/results (slow)"
@@ -34,15 +34,19 @@ $(VENV)/.check: $(VENV)/.test
 	$(PIP) -e ".[check]"
 	@touch $@
 
+$(VENV)/.browser: $(VENV)/.test
+	$(PIP) -e ".[browser]"
+	@touch $@
+
 $(VENV)/.bench: $(VENV)/.base
 	$(PIP) -e ".[bench]"
 	@touch $@
 
 demo: $(VENV)/.base
-	$(BIN)/ridgefold demo
+	$(BIN)/ridgefold demo --force
 
 test: $(VENV)/.test
-	$(PYTEST) -m "not full"
+	$(PYTEST) -m "not full and not browser"
 	$(BIN)/python -m pytest -q --doctest-modules src/ridgefold --import-mode=importlib
 
 lint: $(VENV)/.check
@@ -55,7 +59,11 @@ types: $(VENV)/.check
 layers: $(VENV)/.check
 	$(BIN)/lint-imports
 
-check: lint types layers test
+# Needs chromium from the system.
+browser: $(VENV)/.browser
+	$(BIN)/python -m pytest -q -m browser tests/report
+
+check: lint types layers test browser
 
 test-all: check test-oldest
 	$(PYTEST)
@@ -67,8 +75,8 @@ test-oldest:
 	  numpy==1.26.4 scipy==1.12.0 scikit-learn==1.6.1 array-api-compat==1.10.0 \
 	  typer==0.12.5 rich==13.7.1 "click<8.2" "pytest<9" pytest-xdist hypothesis allpairspy mpmath \
 	  "pandas<3" "polars>=1,<2" "array-api-strict==2.2" "safetensors==0.4.5" \
-	  narwhals==1.40.0 pyarrow==17.0.0 -e .
-	.venv-oldest/bin/python -m pytest -q -n auto -m "not full"
+	  narwhals==1.40.0 pyarrow==17.0.0 jinja2==3.1.4 matplotlib==3.9.0 -e .
+	.venv-oldest/bin/python -m pytest -q -n auto -m "not full and not browser"
 
 # One wrong line at a time: the tests must notice.
 mutants: $(VENV)/.test

@@ -11,7 +11,10 @@ from typing import Any
 __version__ = "0.1.0"
 
 _PUBLIC = {
+    "CVSurfaceDisplay": "ridgefold.report.displays.cv_surface",
+    "CellsDisplay": "ridgefold.report.displays.cells",
     "CrossValidationPath": "ridgefold.estimators.cross_val_path",
+    "HeldOutDisplay": "ridgefold.report.displays.held_out",
     "KernelRidge": "ridgefold.estimators.kernel_ridge",
     "KernelRidgeCV": "ridgefold.estimators.kernel_ridge_cv",
     "LSSVMClassifier": "ridgefold.estimators.ls_svm",
@@ -20,6 +23,7 @@ _PUBLIC = {
     "LSSVMRegressorCV": "ridgefold.estimators.kernel_ridge_cv",
     "PartitionedKernelRidge": "ridgefold.estimators.partitioned",
     "PartitionedLSSVMClassifier": "ridgefold.estimators.partitioned",
+    "RelevanceDisplay": "ridgefold.report.displays.relevance",
     "TableModel": "ridgefold.estimators.table_model",
     "calibrate": "ridgefold.planning.calibration",
     "cross_val_path": "ridgefold.estimators.cross_val_path",
@@ -27,10 +31,15 @@ _PUBLIC = {
     "errors": "ridgefold.errors",
     "kernels": "ridgefold.kernels",
     "load": "ridgefold.estimators.saving",
+    "report": "ridgefold.report",
+    "write_report": "ridgefold.report.write",
 }
 
 __all__ = [
+    "CVSurfaceDisplay",
+    "CellsDisplay",
     "CrossValidationPath",
+    "HeldOutDisplay",
     "KernelRidge",
     "KernelRidgeCV",
     "LSSVMClassifier",
@@ -39,6 +48,7 @@ __all__ = [
     "LSSVMRegressorCV",
     "PartitionedKernelRidge",
     "PartitionedLSSVMClassifier",
+    "RelevanceDisplay",
     "TableModel",
     "calibrate",
     "cross_val_path",
@@ -46,6 +56,8 @@ __all__ = [
     "explain",
     "kernels",
     "load",
+    "report",
+    "write_report",
 ]
 
 

@@ -1,4 +1,4 @@
-"""The demo runs on real data and prints its table."""
+"""The demo runs on real data, prints its table and writes its page."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ from typer.testing import CliRunner
 from ridgefold.cli import app
 
 
-def test_demo_prints_a_table_of_errors_and_succeeds():
-    result = CliRunner().invoke(app, ["demo"], env={"COLUMNS": "120"})
+def test_demo_prints_a_table_of_errors_and_writes_a_page(tmp_path):
+    path = tmp_path / "demo.html"
+    result = CliRunner().invoke(app, ["demo", "-o", str(path)], env={"COLUMNS": "120"})
     assert result.exit_code == 0
+    assert str(path) in result.output
+    assert "On test rows, the model is off by" in path.read_text("utf-8")
     assert "Combined Cycle Power Plant" in result.output
     for text in (
-        "cross-validation method",
+        "choosing kernel and alpha, ",
+        "measured",
+        "if it gives up",
         "linear",
         "polynomial",
         "RBF as chosen",

@@ -63,6 +63,20 @@ def test_pairs_that_cannot_win_are_not_scored_and_the_rest_are_as_in_the_full_gr
     assert race.cv_results_["rank_test_score"][race.best_index_] == 1
 
 
+@pytest.mark.parametrize("method", ["auto", "banded", "krylov", "anchored", "refit"])
+@pytest.mark.parametrize("cls", [KernelRidgeCV, LSSVMClassifierCV])
+def test_dropped_pairs_keep_a_bound_that_their_score_does_not_exceed(cls, method):
+    X, y = plant(150)
+    y = y if cls is KernelRidgeCV else y > np.median(y)
+    full, race = both(cls, X, y, alphas=np.logspace(-3, 2, 8), method=method)
+    scores, bounds = full.cv_results_["mean_test_score"], race.cv_results_["bound_test_score"]
+    dropped = np.isnan(race.cv_results_["mean_test_score"])
+    assert dropped.any()
+    assert np.all(bounds[dropped] >= scores[dropped] - 1e-6 * np.abs(scores[dropped]))
+    assert np.all(bounds[dropped] <= race.best_score_)
+    assert "bound_test_score" not in full.cv_results_
+
+
 def test_a_race_of_classifiers_counts_right_answers():
     data = load_bundled("german")
     X = (data.X - data.X.mean(axis=0)) / data.X.std(axis=0)
@@ -127,7 +141,7 @@ def test_the_pair_whose_score_was_promised_is_kept_if_another_method_finds_a_lit
     folds = make_folds(KFold(2).split(np.zeros((8, 1))), 8)
     y = np.zeros((8, 1))
     race = Race(scoring_of(None, classifier=False), Truth(folds, y, None), 2)
-    judge, exact = race._judge(), np.zeros((2, 1))
+    judge, exact = race._judge(np.full(2, np.nan)), np.zeros((2, 1))
     promised, found = np.stack([np.ones((4, 1)), np.full((4, 1), 2.0)]), 1.0 + 1e-8
     for fold in range(2):
         judge(fold, promised, exact)

@@ -14,6 +14,7 @@ from ridgefold.cli.fit import fit
 from ridgefold.cli.inspect import inspect
 from ridgefold.cli.methods import methods
 from ridgefold.cli.predict import predict
+from ridgefold.cli.report import report
 
 app = typer.Typer(
     name="ridgefold",
@@ -24,7 +25,7 @@ app = typer.Typer(
     epilog="Exit codes: "
     + "; ".join(f"{code} {meaning.split(':')[0]}" for code, meaning in CODES.items()),
 )
-for each in (fit, predict, explain, inspect, methods, calibrate, demo):
+for each in (fit, predict, report, explain, inspect, methods, calibrate, demo):
     app.command()(each)
 
 

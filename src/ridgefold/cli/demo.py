@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 from rich.console import Console
 from rich.table import Table
 
-from ridgefold.records import Plan
+from ridgefold.cli.exit_codes import command, require_free
+from ridgefold.cli.options import CommandOptions as Options
+from ridgefold.cli.options import plain_text
 from ridgefold.storage import load_bundled
 
 _TEST_ROWS = 2000
 _ROWS_TO_CHOOSE_ON = 1500
 
 
-def demo() -> None:
-    """Choose a model of a power plant's output by cross-validation, fit it and predict."""
+@command
+def demo(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The page to write about the model.")
+    ] = Path("ridgefold-demo.html"),
+    force: Options.Force = False,
+) -> None:
+    """Choose a model of a power plant's output by cross-validation, fit it and report on it."""
+    require_free(output, force)
     from ridgefold.estimators.kernel_ridge import KernelRidge
     from ridgefold.estimators.kernel_ridge_cv import KernelRidgeCV
+    from ridgefold.report import write_report
 
     data = load_bundled("ccpp")
     order = np.random.default_rng(0).permutation(len(data.y))
@@ -42,7 +54,8 @@ def demo() -> None:
         f"  {search.kernel_}, alpha={search.alpha_:.3g}, "
         f"held-out error {np.sqrt(-search.best_score_):.2f} MW\n"
     )
-    _print_plan(console, search.cv_plan_)
+    console.print(plain_text(str(search.explain())))
+    console.print()
     table = Table("model", "solver", "fit, s", "predict, s", "error, MW (RMSE)")
     models: list[tuple[str, Any]] = [
         ("linear", KernelRidge(1.0, fit_intercept=True)),
@@ -65,13 +78,13 @@ def demo() -> None:
             f"{error:.3f}",
         )
     console.print(table)
-
-
-def _print_plan(console: Console, plan: Plan) -> None:
-    """The method that was planned, and the others with the reason."""
-    fallbacks = f", else {', '.join(plan.fallbacks)}" if plan.fallbacks else ""
-    console.print(f"Cross-validation method: {plan.method}{fallbacks}")
-    for rejection in plan.rejected:
-        if rejection.method not in plan.fallbacks:
-            console.print(f"  not {rejection.method}: {rejection.reason}", highlight=False)
-    console.print()
+    write_report(
+        search,
+        output,
+        X[test],
+        y[test],
+        target_name="electrical output, MW",
+        title="Electrical output of a combined cycle power plant",
+        force=force,
+    )
+    console.print(f"\nA page about the search: {output.resolve()}", markup=False, soft_wrap=True)

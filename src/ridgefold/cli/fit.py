@@ -97,6 +97,10 @@ def fit(
             "jackknife+ (rows × rows), none."
         ),
     ] = Kept.auto,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="An HTML page to write: how good the model is, and why it is so."),
+    ] = None,
     float32: Annotated[
         bool, typer.Option("--float32", help="Halve the model file: seven digits.")
     ] = False,
@@ -118,6 +122,10 @@ def fit(
     require_free(output, force)
     if run_dir is not None and partitions is None:
         raise InvalidInputError("--run-dir keeps finished cells, and needs --partitions")
+    if report is not None:
+        require_free(report, force)
+        if report.resolve() == output.resolve():
+            raise InvalidInputError(f"--report and --output both name {str(output)!r}")
     started, talk = time.perf_counter(), not (quiet or as_json)
     table = read_training_table(
         data,
@@ -159,11 +167,17 @@ def fit(
     ).fit(table.frame[order], table.y[order])
     notes = {"target": target, "task": table.task, "data": data.name}
     model.save(output, dtype="float32" if float32 else None, notes=notes)
+    if report is not None:
+        from ridgefold.report import write_report
+
+        title = f"{target} from {data.name}"
+        write_report(model, report, target_name=target, title=title, force=force)
     summary: dict[str, Any] = {
         **summary_of(model, table.y[order], target, table.task),
         "seconds": round(time.perf_counter() - started, 2),
         "model": str(output),
         "model_bytes": output.stat().st_size,
+        **({} if report is None else {"report": str(report)}),
     }
     say(summary, quiet=quiet, as_json=as_json, title=f"{target} from {data.name}")
     if talk:

@@ -63,6 +63,7 @@ _LABELS = {
     "held_out_accuracy": "held-out accuracy",
     "cross_validation": "cross-validation",
     "model_bytes": "bytes",
+    "report_bytes": "bytes",
 }
 
 

@@ -242,4 +242,4 @@ def with_params(results: Mapping[str, np.ndarray]) -> dict[str, Any]:
     return {**head, "params": params, **tail}
 
 
-_AFTER_PARAMS = ("split", "mean_test", "std_test", "rank_test")
+_AFTER_PARAMS = ("split", "mean_test", "std_test", "bound_test", "rank_test")

@@ -148,8 +148,9 @@ class KernelRidgeCV(_CrossValidatedRegressor):
     search : {"auto", "full", "race"}, default="auto"
         "full" scores every pair of kernel and alpha. "race" drops pairs as soon as they cannot win
         any more, by bounds on their scores: the same winner, sooner; dropped pairs have NaN in
-        `cv_results_`. It needs ``scoring=None`` or a negated error by name; otherwise every pair
-        is scored. "auto" races from 1000 rows on.
+        `cv_results_`, and as `bound_test_score` what they could have reached at most. It needs
+        ``scoring=None`` or a negated error by name; otherwise every pair is scored. "auto" races
+        from 1000 rows on.
     alpha_per_target : bool, default=False
         Choose one ridge for each target.
     one_standard_error : bool, default=False

@@ -32,6 +32,8 @@ class Standing:
     predictions: np.ndarray
     finished: np.ndarray
     """Which alphas were computed to the end; the others cannot win."""
+    bounds: np.ndarray
+    """For every alpha a score that it cannot exceed, as it was known when it was dropped."""
 
 
 class Race:
@@ -55,11 +57,16 @@ class Race:
             def part(share: float, place: int = place) -> None:
                 progress((place + share) / len(order))
 
-            standings[kernel] = Standing(*path(kernel, self._judge(), part))
+            bounds = np.full(self._n_alphas, np.nan)
+            standings[kernel] = Standing(*path(kernel, self._judge(bounds), part), bounds)
         return [standings[kernel] for kernel in range(len(order))]
 
-    def _judge(self) -> Judge:
-        """A judge of one kernel's alphas, that remembers what it has seen of them."""
+    def _judge(self, bounds: np.ndarray) -> Judge:
+        """A judge of one kernel's alphas, that remembers what it has seen of them.
+
+        It writes to `bounds` what an alpha can reach at most when that is too little: what it is
+        told of an alpha that was dropped before may mean nothing.
+        """
         shape = (self._n_alphas, len(self._parts))
         upper = np.full(shape, self._rule.best_fold_score)
         lower = np.full(shape, -np.inf)
@@ -75,7 +82,9 @@ class Race:
                 self._certain, self._holder = float(reached[best]), (judge, best)
             # Scores that are the same up to rounding tie: the first in grid order wins.
             slack = 1e-10 * abs(self._certain) if np.isfinite(self._certain) else 0.0
-            kept = np.asarray(~(upper @ self._shares < self._certain - slack))
+            possible = upper @ self._shares
+            kept = np.asarray(~(possible < self._certain - slack))
+            bounds[:] = np.where(~kept & np.isnan(bounds), possible, bounds)
             # A bound leaves out rounding: computed to the end by another method, the score that
             # it promised may come out a little lower. That is no reason to drop its own pair.
             if self._holder is not None and self._holder[0] is judge:

@@ -63,6 +63,8 @@ class Trial:
     """Scores of every target by itself, shape (1 + folds, t): over all folds, then of each fold
     (only with one alpha a target, else empty)."""
     seconds: float
+    bound: float = np.nan
+    """What a pair that was dropped could have reached at most."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +217,15 @@ class GridSearch:
                 none,
             )
         return [
-            Trial(candidate, float(a), float(overall[j]), by_fold[j], none, seconds)
+            Trial(
+                candidate,
+                float(a),
+                float(overall[j]),
+                by_fold[j],
+                none,
+                seconds,
+                float(standing.bounds[j]),
+            )
             for j, a in enumerate(alphas)
         ]
 
@@ -368,7 +378,11 @@ class GridSearch:
         count = len(self._steps)
         return Step(
             name=longest.name if count == 1 else f"{longest.name}, {count} kernels",
-            plan=replace(longest.plan, seconds=sum(step.plan.seconds for step in self._steps)),
+            plan=replace(
+                longest.plan,
+                seconds=sum(step.plan.seconds for step in self._steps),
+                seconds_at_most=sum(step.plan.seconds_at_most for step in self._steps),
+            ),
             method=longest.method,
             seconds=sum(step.seconds for step in self._steps),
             peak_bytes=max(peaks, default=None),
@@ -457,6 +471,9 @@ def results_table(trials: tuple[Trial, ...]) -> dict[str, Any]:
     ):  # scores near the largest number: their spread is infinite
         table["std_test_score"] = by_fold.std(axis=1)
     ranked = np.where(np.isfinite(overall), overall, -np.inf)
+    if np.any(np.isnan(overall)):  # some were dropped
+        bounds = np.asarray([trial.bound for trial in trials])
+        table["bound_test_score"] = np.where(np.isnan(overall), bounds, overall)
     table["rank_test_score"] = (1 + np.sum(ranked[None, :] > ranked[:, None], axis=1)).astype(
         np.int32
     )

@@ -1,0 +1,25 @@
+"""Fitted models as one HTML page, and as figures."""
+
+from ridgefold.report.displays import (
+    CellsDisplay,
+    ConfusionDisplay,
+    CoverageDisplay,
+    CVSurfaceDisplay,
+    HeldOutDisplay,
+    RelevanceDisplay,
+    ReliabilityDisplay,
+    SpectrumDisplay,
+)
+from ridgefold.report.write import write_report
+
+__all__ = [
+    "CVSurfaceDisplay",
+    "CellsDisplay",
+    "ConfusionDisplay",
+    "CoverageDisplay",
+    "HeldOutDisplay",
+    "RelevanceDisplay",
+    "ReliabilityDisplay",
+    "SpectrumDisplay",
+    "write_report",
+]

@@ -1,0 +1,21 @@
+"""Figures of fitted models, in the manner of scikit-learn's displays."""
+
+from ridgefold.report.displays.cells import CellsDisplay
+from ridgefold.report.displays.confusion import ConfusionDisplay
+from ridgefold.report.displays.coverage import CoverageDisplay
+from ridgefold.report.displays.cv_surface import CVSurfaceDisplay
+from ridgefold.report.displays.held_out import HeldOutDisplay
+from ridgefold.report.displays.relevance import RelevanceDisplay
+from ridgefold.report.displays.reliability import ReliabilityDisplay
+from ridgefold.report.displays.spectrum import SpectrumDisplay
+
+__all__ = [
+    "CVSurfaceDisplay",
+    "CellsDisplay",
+    "ConfusionDisplay",
+    "CoverageDisplay",
+    "HeldOutDisplay",
+    "RelevanceDisplay",
+    "ReliabilityDisplay",
+    "SpectrumDisplay",
+]

@@ -1,0 +1,100 @@
+"""How much every column counts in a learned metric."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from ridgefold.errors import InvalidInputError
+from ridgefold.report.displays.base import Display, column_names, fitted
+from ridgefold.report.evidence import to_numpy
+from ridgefold.report.style import (
+    ACCENT,
+    FONT,
+    MUTED,
+    axes_or_new,
+    dress,
+    name_ticks,
+)
+from ridgefold.report.words import percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_SAMPLE_ROWS = 5000
+
+
+class RelevanceDisplay(Display):
+    """The share of every column in the distance between two rows, as learned scales measure it.
+
+    Parameters
+    ----------
+    names : sequence of str
+    relevance : array of shape (n_columns,)
+        Shares that add up to one.
+    most : int
+        So many columns are drawn, the most relevant first.
+    """
+
+    def __init__(self, *, names: Sequence[str], relevance: np.ndarray, most: int = 12) -> None:
+        self.names = tuple(names)
+        self.relevance = relevance
+        self.most = most
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, most: int = 12, ax: Axes | None = None) -> Self:
+        """Draw the learned metric of a model that was fitted with ``learn_scales=True``."""
+        shares = relevance_of(fitted(estimator))
+        if shares is None:
+            raise InvalidInputError(
+                f"{type(estimator).__name__} has learned no scales: fit with learn_scales=True"
+            )
+        return cls(names=column_names(estimator), relevance=shares, most=most).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw on `ax`, or on new axes."""
+        ax = axes_or_new(ax)
+        self._drawn_on(ax)
+        order = np.argsort(-self.relevance, kind="stable")[: self.most]
+        shares = self.relevance[order]
+        places = np.arange(len(order))
+        ax.barh(places, shares, height=0.62, color=ACCENT, linewidth=0)
+        for place, share in zip(places, shares, strict=True):
+            ax.annotate(
+                percent(float(share)),
+                (float(share), float(place)),
+                xytext=(4, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize=FONT,
+                color=MUTED,
+            )
+        ax.set_ylim(len(order) - 0.4, -0.6)
+        ax.set_xlim(0, float(shares.max()) * 1.16 if shares.max() > 0 else 1.0)
+        dress(ax, grid=None)
+        name_ticks(ax, [self.names[j] for j in order], axis="y")
+        ax.set_xticks([])
+        ax.spines["bottom"].set_visible(False)
+        ax.tick_params(axis="y", length=0)
+        return self
+
+
+def relevance_of(inner: Any) -> np.ndarray | None:
+    """Shares of the columns in mean squared distance; None if no scales were learned.
+
+    Partitioned models keep the scales alone: the mean of (x_j − x'_j)²/ℓ_j² over pairs of rows is
+    twice the variance of the column over ℓ_j².
+    """
+    found = getattr(inner, "feature_relevance_", None)
+    if found is not None:
+        return np.asarray(found, dtype=np.float64)
+    scales = getattr(inner, "length_scales_", None)
+    if scales is None:
+        return None
+    n = inner.X_fit_.shape[0]
+    rows = np.unique(np.linspace(0, n - 1, min(n, _SAMPLE_ROWS)).astype(np.intp))
+    shares = to_numpy(inner.X_fit_[rows]).astype(np.float64).var(axis=0) / np.asarray(scales) ** 2
+    total = float(shares.sum())
+    return np.asarray(shares / total) if total > 0 else np.zeros_like(shares)

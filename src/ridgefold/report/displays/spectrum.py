@@ -1,0 +1,150 @@
+"""How fast the eigenvalues of the kernel matrix fall, and how many the ridge lets through."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from ridgefold.engine.partition_count import effective_dimension
+from ridgefold.errors import InvalidInputError
+from ridgefold.kernels import Kernel, KernelGram, PrecomputedGram
+from ridgefold.report.displays.base import Display, fitted
+from ridgefold.report.evidence import to_numpy
+from ridgefold.report.style import ACCENT, SIGNAL, axes_or_new, dress, note, plain_ticks
+from ridgefold.report.words import setting
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_SAMPLE_ROWS = 500
+_SMALLEST = 1e-12
+"""Eigenvalues below this share of the largest are rounding."""
+
+
+class SpectrumDisplay(Display):
+    """Eigenvalues of the kernel matrix, estimated from a sample of the rows.
+
+    Parameters
+    ----------
+    eigenvalues : array, falling
+        Of the kernel matrix of all rows, as a sample shows them.
+    alpha : float
+        The ridge.
+    dimension : float
+        Effective dimension tr K(K + alpha·I)⁻¹, from the same sample.
+    sample_rows, rows : int
+        Rows of the sample, and those it stands for.
+    whose : str
+        What the matrix belongs to: all rows, or one cell.
+    """
+
+    def __init__(
+        self,
+        *,
+        eigenvalues: np.ndarray,
+        alpha: float,
+        dimension: float,
+        sample_rows: int,
+        rows: int,
+        whose: str = "all rows",
+    ) -> None:
+        self.eigenvalues = eigenvalues
+        self.alpha = alpha
+        self.dimension = dimension
+        self.sample_rows = sample_rows
+        self.rows = rows
+        self.whose = whose
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> Self:
+        """Draw the spectrum of a fitted model's kernel matrix."""
+        return cls.of(estimator).plot(ax)
+
+    @classmethod
+    def of(cls, estimator: Any) -> Self:
+        """The display before it is drawn."""
+        inner = fitted(estimator)
+        if hasattr(inner, "compression_bound_"):
+            raise InvalidInputError(
+                "a compressed model keeps few of its rows: draw the spectrum of the model that it "
+                "came from"
+            )
+        found = _cell_sample(inner) if hasattr(inner, "kernels_") else _sample(inner)
+        m = found.matrix.shape[0]
+        values = np.linalg.eigvalsh(found.matrix)[::-1]
+        return cls(
+            eigenvalues=values * found.rows / m,
+            alpha=found.alpha,
+            dimension=_dimension(values, found.alpha * m / found.rows),
+            sample_rows=m,
+            rows=found.rows,
+            whose=found.whose,
+        )
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw on `ax`, or on new axes."""
+        ax = axes_or_new(ax)
+        self._drawn_on(ax)
+        values = self.eigenvalues
+        kept = values > _SMALLEST * values[0] if values[0] > 0 else np.zeros(len(values), bool)
+        values = values[kept]
+        if len(values) == 0:
+            raise InvalidInputError("the kernel matrix has no positive eigenvalue to draw")
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        ax.plot(np.arange(1, len(values) + 1), values, color=ACCENT, linewidth=1.8)
+        if self.alpha > 0:
+            ax.axhline(self.alpha, color=SIGNAL, linewidth=1.0)
+            note(
+                ax, 1.0, self.alpha, f"ridge {setting(self.alpha)}", color=SIGNAL,
+                xytext=(2, 3), textcoords="offset points",
+            )  # fmt: skip
+        dress(ax, x="eigenvalue number", y="eigenvalue")
+        plain_ticks(ax)
+        return self
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """The kernel matrix of some rows, and what they stand for."""
+
+    matrix: np.ndarray
+    alpha: float
+    rows: int
+    whose: str
+
+
+def _dimension(values: np.ndarray, alpha: float) -> float:
+    """The effective dimension; without a ridge, the rank."""
+    if alpha > 0:
+        return effective_dimension(values, alpha)
+    return float(np.sum(values > _SMALLEST * values[0]))
+
+
+def _some(n: int) -> np.ndarray:
+    return np.unique(np.linspace(0, n - 1, min(n, _SAMPLE_ROWS)).astype(np.intp))
+
+
+def _sample(inner: Any) -> _Sample:
+    X = inner.X_fit_
+    gram = KernelGram(inner.kernel_, X) if isinstance(inner.kernel_, Kernel) else PrecomputedGram(X)
+    rows = int(X.shape[0])
+    alpha = float(np.ravel(getattr(inner, "alpha_", inner.get_params().get("alpha")))[0])
+    matrix = to_numpy(gram.restricted(_some(rows)).full()).astype(np.float64)
+    return _Sample(matrix, alpha, rows, "all rows")
+
+
+def _cell_sample(inner: Any) -> _Sample:
+    """From the cell of middle size: its matrix is what a partitioned model solves."""
+    cells, models = inner._cells, inner._models
+    sizes = np.diff(cells.offsets)
+    c = int(np.argsort(sizes, kind="stable")[len(sizes) // 2])
+    rows = cells.rows[cells.offsets[c] : cells.offsets[c + 1]]
+    X = np.asarray(inner.X_fit_[rows[_some(len(rows))]], dtype=np.float64)
+    if inner.length_scales_ is not None:
+        X = X / inner.length_scales_
+    kernel = models.kernels[int(models.kernel_of_cell[c])]
+    whose = f"cell {c + 1}" if len(sizes) > 1 else "all rows"
+    return _Sample(KernelGram(kernel, X).full(), float(models.alpha[c]), len(rows), whose)

@@ -1,0 +1,38 @@
+"""A kernel in a few words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ridgefold.kernels import Kernel, Warped
+from ridgefold.kernels.distances import DistanceKernel
+from ridgefold.report.words import clean, number, setting
+
+_LONGEST = 90
+
+
+def kernel_in_words(kernel: Any) -> str:
+    """Its name and width; a kernel with many scales says that it has them."""
+    if not isinstance(kernel, Kernel):
+        return "the given kernel matrix"
+    inner = kernel.kernel if isinstance(kernel, Warped) else kernel
+    if isinstance(inner, DistanceKernel):
+        name = type(inner).__name__
+        nu = getattr(inner, "nu", None)
+        if nu is not None:
+            name += f" {_halves(float(nu))}"
+        scales = np.ravel(inner.length_scale)
+        width = (
+            f"of length scale {setting(float(scales[0]))}"
+            if len(scales) == 1
+            else f"with {len(scales)} length scales"
+        )
+        columns = " on transformed columns" if isinstance(kernel, Warped) else ""
+        return f"{name} {width}{columns}"
+    return clean(repr(kernel), _LONGEST)
+
+
+def _halves(nu: float) -> str:
+    return f"{round(2 * nu)}/2" if 2 * nu == round(2 * nu) else number(nu)

@@ -1,0 +1,30 @@
+"""The sections of a page, one file each; one that has nothing to show gives None."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ridgefold.report.parts import Canvas, Section
+from ridgefold.report.sections.cells import cells
+from ridgefold.report.sections.classes import classes
+from ridgefold.report.sections.computed import computed
+from ridgefold.report.sections.coverage import coverage
+from ridgefold.report.sections.held_out import held_out
+from ridgefold.report.sections.relevance import relevance
+from ridgefold.report.sections.search import search
+from ridgefold.report.sections.spectrum import spectrum
+from ridgefold.report.subject import Subject
+
+SECTIONS: tuple[Callable[[Subject, Canvas], Section | None], ...] = (
+    held_out,
+    classes,
+    coverage,
+    search,
+    relevance,
+    cells,
+    spectrum,
+    computed,
+)
+"""In the order of the page."""
+
+__all__ = ["SECTIONS"]

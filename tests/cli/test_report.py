@@ -1,0 +1,75 @@
+"""`ridgefold report` and `ridgefold fit --report` write a page, and replace none unasked."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from page_reading import Page
+from ridgefold import KernelRidge
+from ridgefold.cli import app
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(app, [str(each) for each in arguments])
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A table with a name that is none, a model of it and the page about that."""
+    folder = tmp_path_factory.mktemp("report")
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(80, 2)), columns=["a", "<b>b</b>"])
+    table["output"] = np.sin(table["a"]) + 0.1 * rng.normal(size=80)
+    table.to_csv(folder / "plant.csv", index=False)
+    run("fit", folder / "plant.csv", "-t", "output", "-o", folder / "m", "--kernel", "rbf",
+        "--report", folder / "fit.html", "--quiet")  # fmt: skip
+    return folder
+
+
+def test_fitting_writes_a_page(folder):
+    page = Page((folder / "fit.html").read_text("utf-8"))
+    assert "output from plant.csv" in page.text
+    assert "predicted output" in page.text
+    assert "measured time" in page.text
+
+
+def test_a_model_file_gives_the_same_page(folder, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    result = run("report", folder / "m", "--json")
+    assert json.loads(result.stdout)["report"] == "m.html"
+    assert (tmp_path / "m.html").read_text() == (folder / "fit.html").read_text()
+
+
+def test_pages_are_not_replaced_unasked(folder):
+    before = (folder / "fit.html").read_bytes()
+    assert "--force" in run("report", folder / "m", "-o", folder / "fit.html", code=7).stderr
+    arguments = ("fit", folder / "plant.csv", "-t", "output", "-o", folder / "new")
+    run(*arguments, "--report", folder / "fit.html", code=7)
+    assert not (folder / "new").exists()
+    assert (folder / "fit.html").read_bytes() == before
+    run("report", folder / "m", "-o", folder / "fit.html", "--force")
+
+
+def test_a_page_and_a_model_are_two_files(folder):
+    result = run("fit", folder / "plant.csv", "-t", "output", "-o", folder / "same",
+                 "--report", folder / "same", code=3)  # fmt: skip
+    assert "both name" in result.stderr
+
+
+def test_what_is_no_model_gets_no_page(folder, tmp_path):
+    run("report", folder / "plant.csv", "-o", tmp_path / "r.html", code=4)
+    run("report", folder / "nothing", "-o", tmp_path / "r.html", code=7)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_model_without_notes_is_named_by_its_file(tmp_path):
+    KernelRidge(0.1).fit([[0.0], [1.0], [3.0]], [0.0, 1.0, 2.0]).save(tmp_path / "line.ridgefold")
+    run("report", tmp_path / "line.ridgefold", "-o", tmp_path / "r.html")
+    assert "line.ridgefold" in Page((tmp_path / "r.html").read_text("utf-8")).text

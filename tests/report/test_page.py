@@ -1,0 +1,297 @@
+"""A report says what there is to say about every kind of model, and nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import ridgefold
+from page_reading import Page
+from report_models import MAKERS, labels, model, numbers, rows
+from ridgefold import KernelRidge, KernelRidgeCV, LSSVMClassifierCV, write_report
+from ridgefold.errors import InvalidInputError
+from ridgefold.report.evidence import held_out_of
+from ridgefold.report.intervals import intervals_of
+from ridgefold.storage import load_bundled
+
+ALWAYS = {"asked"}
+SECTIONS = {
+    "regressor": {"held-out", "coverage", "search", "spectrum", "computed", "notes"},
+    "table": {"held-out", "coverage", "search", "spectrum", "computed", "notes"},
+    "raced": {"held-out", "coverage", "search", "spectrum", "computed", "notes"},
+    "one kernel": {"held-out", "search", "spectrum", "computed", "notes"},
+    "families": {"held-out", "coverage", "search", "spectrum", "computed", "notes"},
+    "learned": {"held-out", "coverage", "search", "relevance", "spectrum", "computed", "notes"},
+    "precomputed": {"held-out", "coverage", "search", "spectrum", "computed", "notes"},
+    "several targets": {"held-out", "coverage", "search", "spectrum", "computed", "notes"},
+    "classifier": {"classes", "search", "spectrum", "computed", "notes"},
+    "three classes": {"classes", "search", "spectrum", "computed", "notes"},
+    "plain classifier": {"classes", "spectrum", "computed"},
+    "cells": {"held-out", "coverage", "cells", "spectrum", "notes"},
+    "cells of classes": {"classes", "relevance", "cells", "spectrum", "notes"},
+    "average": {"cells", "spectrum"},
+    "refined": {"cells", "spectrum"},
+    "plain": {"spectrum", "computed"},
+    "with intervals": {"held-out", "coverage", "spectrum", "computed"},
+    "compressed": {"held-out", "search", "computed", "notes"},
+    "hostile columns": {"held-out", "coverage", "search", "relevance", "spectrum", "computed"},
+    "hostile classes": {"classes", "search", "spectrum", "computed", "notes"},
+}
+
+
+def report(fitted, path, *arguments, **options) -> Page:
+    write_report(fitted, path, *arguments, **options)
+    return Page(path.read_text("utf-8"))
+
+
+def test_every_model_above_has_its_sections_stated():
+    assert set(SECTIONS) == set(MAKERS)
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """The page of each model, made when it is first asked for."""
+    folder, made = tmp_path_factory.mktemp("pages"), {}
+
+    def page_of(name: str) -> Page:
+        if name not in made:
+            made[name] = report(model(name), folder / f"{name}.html")
+            made[name].size = (folder / f"{name}.html").stat().st_size
+        return made[name]
+
+    return page_of
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_page_has_the_sections_that_its_model_can_fill(name, pages):
+    page = pages(name)
+    assert set(page.sections) - {"notes"} == (SECTIONS[name] | ALWAYS) - {"notes"}
+    if "notes" in SECTIONS[name]:
+        assert "notes" in page.sections
+    assert "nan" not in re.findall(r"[a-z]+", page.text)
+    assert page.size < 400_000
+
+
+@pytest.mark.parametrize("name", ["learned", "cells of classes", "table"])
+def test_a_model_from_a_file_has_the_same_page(name, tmp_path):
+    fitted = model(name)
+    fitted.save(tmp_path / "m")
+    write_report(fitted, tmp_path / "a.html", target_name="y")
+    write_report(ridgefold.load(tmp_path / "m"), tmp_path / "b.html", target_name="y")
+    assert (tmp_path / "a.html").read_text() == (tmp_path / "b.html").read_text()
+
+
+def test_the_answer_states_the_held_out_error(tmp_path):
+    fitted = model("regressor")
+    y = numbers(rows())
+    error = np.sqrt(np.mean((y - fitted.held_out_predictions_) ** 2))
+    page = report(fitted, tmp_path / "r.html", target_name="output")
+    share = 100 * error / np.std(y)
+    assert f"the model is off by {error:.3g} (root mean square), {share:.1f}\u00a0% of what" in (
+        " ".join(page.texts)
+    )
+    assert "true output" in page.text
+
+
+def test_the_answer_for_classes_states_the_share_of_right_answers(pages):
+    fitted, page = model("classifier"), pages("classifier")
+    right = np.mean(fitted.held_out_predictions_ == labels(rows(), ("below", "above")))
+    assert f"names the right class in {100 * right:.1f}\u00a0% of the cases" in " ".join(page.texts)
+
+
+def test_a_test_set_takes_the_place_of_held_out_rows(tmp_path):
+    X_test = np.random.default_rng(9).standard_normal((300, 4))
+    y_test = numbers(X_test)
+    fitted = model("regressor")
+    page = report(fitted, tmp_path / "r.html", X_test, y_test)
+    error = np.sqrt(np.mean((y_test - fitted.predict(X_test)) ** 2))
+    assert f"On test rows, the model is off by {error:.3g}" in page.text
+    assert "as predict_interval gives them for the test rows" in page.text
+    lower, upper = fitted.predict_interval(X_test, 0.9)
+    inside = 100 * np.mean((lower <= y_test) & (y_test <= upper))
+    assert f"{inside:.1f}\u00a0%" in " ".join(page.texts)
+    wanted = np.where(y_test > 10, "above", "below")
+    page = report(model("classifier"), tmp_path / "c.html", X_test, wanted)
+    right = np.mean(model("classifier").predict(X_test) == wanted)
+    assert f"On test rows, the model names the right class in {100 * right:.1f}" in page.text
+
+
+def test_every_held_out_prediction_is_that_of_the_estimator():
+    kept = held_out_of(model("several targets"))
+    np.testing.assert_array_equal(kept.predictions, model("several targets").held_out_predictions_)
+    cells = held_out_of(model("cells"))
+    np.testing.assert_allclose(cells.residuals, model("cells").held_out_residuals_, atol=1e-12)
+    classes = held_out_of(model("plain classifier"))
+    decisions = model("plain classifier").held_out_decisions_
+    np.testing.assert_array_equal(classes.predicted, decisions > 0)
+    loo = held_out_of(model("with intervals"))
+    refitted = KernelRidge(0.1, kernel="rbf").fit(rows()[1:], numbers(rows())[1:])
+    assert loo.predictions[0, 0] == pytest.approx(refitted.predict(rows()[:1])[0], rel=1e-8)
+
+
+@pytest.mark.parametrize("name", ["regressor", "cells", "with intervals", "several targets"])
+def test_held_out_intervals_hold_about_the_share_that_was_asked_for(name):
+    found = intervals_of(model(name))
+    for coverage, inside in zip(found.coverages, found.inside, strict=True):
+        assert abs(np.mean(inside) - coverage) < 0.06
+    assert np.all(np.diff([float(w[0]) for w in found.widths]) > 0)
+
+
+def test_the_plan_is_shown_with_predicted_and_measured_cost(pages):
+    page = pages("regressor")
+    steps = model("regressor").run_record_.steps
+    for word in ("predicted time", "measured time", "why it was not taken", steps[0].method):
+        assert word in page.text
+    assert steps[1].plan.method in page.text
+
+
+def test_pairs_that_left_a_race_are_said_to_have_been_dropped(pages):
+    page = pages("raced")
+    assert "dropped on the way" in page.text
+    assert "at least" in page.text
+    assert "dropped early" in page.text
+
+
+def test_what_is_worth_knowing_is_said_in_words(tmp_path, pages):
+    X = rows(60)
+    noise = np.random.default_rng(5).standard_normal(60)
+    fitted = KernelRidgeCV([1e-3, 1e-2, 1e-1], kernel="rbf", length_scale=0.1, cv=3).fit(X, noise)
+    page = report(fitted, tmp_path / "r.html")
+    assert "no better than predicting the mean" in page.text
+    assert "is the last that was tried on its side" in page.text
+    with pytest.warns(ridgefold.errors.ConditionWarning):
+        poor = KernelRidge(0.0, kernel="rbf").fit(np.repeat(X, 2, axis=0), np.repeat(noise, 2))
+    assert "While fitting:" in report(poor, tmp_path / "p.html").text
+    halves = KernelRidgeCV([0.1, 1.0], cv=[(np.arange(30), np.arange(30, 60))]).fit(X, noise)
+    assert "were never held out" in report(halves, tmp_path / "h.html").text
+    rare = np.where(np.arange(60) < 55, "often", "rare")
+    always = LSSVMClassifierCV([1e3, 1e4], cv=3).fit(X, rare)
+    assert "always naming the largest class" in report(always, tmp_path / "c.html").text
+    assert "was compressed" in pages("compressed").text
+
+
+def test_a_scoring_function_that_a_file_lost_is_not_taken_for_squared_errors(tmp_path):
+    def largest(y, predicted):
+        return -float(np.max(np.abs(y - predicted)))
+
+    fitted = KernelRidgeCV([0.1, 1.0], cv=3, scoring=largest).fit(rows(), numbers(rows()))
+    with pytest.warns(ridgefold.errors.LeftOutWarning):
+        fitted.save(tmp_path / "m")
+    page = report(ridgefold.load(tmp_path / "m"), tmp_path / "r.html")
+    search = page.text.split("How kernel and ridge were chosen")[1].split("Effective")[0]
+    assert "root mean square" not in search
+
+
+def test_many_rows_are_drawn_as_a_density_and_the_page_stays_small(tmp_path):
+    data = load_bundled("ccpp")
+    X = (data.X - data.X.mean(axis=0)) / data.X.std(axis=0)
+    fitted = KernelRidge(1.0, fit_intercept=True).fit(X, data.y)
+    page = report(fitted, tmp_path / "r.html", X, data.y)
+    assert f"{len(X):,} rows; the stronger the colour" in page.text
+    assert (tmp_path / "r.html").stat().st_size < 300_000
+
+
+# -- the page itself -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["regressor", "hostile classes"])
+def test_the_policy_allows_the_style_and_script_of_the_page_and_nothing_else(name, pages):
+    page = pages(name)
+    metas = [m for m in page.find("meta") if m.get("http-equiv") == "Content-Security-Policy"]
+    policy = metas[0]["content"]
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+    for tag in ("style", "script"):
+        assert len(page.find(tag)) == 1
+        digest = hashlib.sha256("".join(page.inside[tag]).encode()).digest()
+        assert f"{tag}-src 'sha256-{base64.b64encode(digest).decode()}'" in policy
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_nothing_on_a_page_refers_to_anything_outside_it(name, pages):
+    page = pages(name)
+    for tag, attributes in page.elements:
+        assert tag not in {"link", "img", "iframe", "object", "embed", "form", "a", "base"}, tag
+        for key, value in attributes.items():
+            assert not key.startswith("on"), (tag, key)
+            assert key not in {"src", "style", "srcset", "action"}, (tag, key)
+            if key == "href":
+                assert value.startswith("#")
+    ids = [a["id"] for _, a in page.elements if "id" in a]
+    assert len(ids) == len(set(ids))
+    assert "http" not in "".join(page.inside["style"] + page.inside["script"])
+
+
+def test_figures_tell_what_they_show_to_those_who_cannot_see_them(pages):
+    page = pages("learned")
+    figures = page.find("svg")
+    assert len(figures) >= 5
+    assert all(figure["role"] == "img" and figure["aria-label"] for figure in figures)
+
+
+def test_a_page_is_the_same_every_time(tmp_path):
+    for name in "ab":
+        write_report(model("cells"), tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_pyplot_and_its_settings_are_left_alone(tmp_path):
+    import matplotlib as mpl
+    from matplotlib import _pylab_helpers
+
+    before, figures = dict(mpl.rcParams), list(_pylab_helpers.Gcf.get_all_fig_managers())
+    write_report(model("learned"), tmp_path / "r.html")
+    assert dict(mpl.rcParams) == before
+    assert list(_pylab_helpers.Gcf.get_all_fig_managers()) == figures
+
+
+# -- what is refused -----------------------------------------------------------------------
+
+
+def test_a_file_is_replaced_only_when_asked(tmp_path):
+    path = tmp_path / "r.html"
+    path.write_text("mine")
+    with pytest.raises(InvalidInputError, match="exists: choose another path, or pass force=True"):
+        write_report(model("plain"), path)
+    assert path.read_text() == "mine"
+    write_report(model("plain"), path, force=True)
+    assert path.read_text().startswith("<!doctype html>")
+    assert [each.name for each in tmp_path.iterdir()] == ["r.html"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        ((rows(5), None), {}, "X_test and y_test go together"),
+        ((rows(5), [1.0, 2.0]), {}, "one entry for each row of X_test: got 2 for 5"),
+        ((rows(2), [[1.0, 2.0], [1.0, 2.0]]), {}, "y_test must have 1 columns"),
+        ((rows(2), [np.nan, np.nan]), {}, "no row without missing values"),
+        ((), {"target_name": ["a", "b"]}, "target_name must name 1 target, got"),
+    ],
+)
+def test_what_does_not_fit_together_is_said(arguments, options, message, tmp_path):
+    with pytest.raises(InvalidInputError, match=re.escape(message)):
+        write_report(model("regressor"), tmp_path / "r.html", *arguments, **options)
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_classes_that_were_not_learned_are_named(tmp_path):
+    with pytest.raises(InvalidInputError, match="y_test has the class 'sideways'"):
+        write_report(model("classifier"), tmp_path / "r.html", rows(2), ["above", "sideways"])
+
+
+def test_models_that_are_not_fitted_or_not_ours_are_refused(tmp_path):
+    with pytest.raises(NotFittedError):
+        write_report(KernelRidge(), tmp_path / "r.html")
+    pipeline = make_pipeline(StandardScaler(), KernelRidge()).fit(rows(), numbers(rows()))
+    with pytest.raises(InvalidInputError, match="pass the last step of the pipeline"):
+        write_report(pipeline, tmp_path / "r.html")
+    with pytest.raises(InvalidInputError, match="there is no folder"):
+        write_report(model("plain"), tmp_path / "nowhere" / "r.html")
