@@ -7,7 +7,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-import pandas as pd
+import numpy as np
+import pyarrow as pa
 
 from ridgefold import LSSVMRegressorCV, TableModel, write_report
 from ridgefold.storage import load_bundled
@@ -16,20 +17,21 @@ from ridgefold.storage import load_bundled
 def main() -> None:
     """A model of the output of a power plant in MW, judged by rows that took no part."""
     data = load_bundled("ccpp")
-    table = pd.DataFrame(data.X, columns=list(data.feature_names))
-    table["output"] = data.y
-    train, test = table.sample(1200, random_state=0), table.sample(2000, random_state=1)
-    test = test.drop(index=train.index, errors="ignore")
+    order = np.random.default_rng(0).permutation(len(data.y))
+    train, test = order[:1200], order[1200:3200]
 
-    model = TableModel(LSSVMRegressorCV(learn_scales=True, kernel="matern", cv=5))
-    model.fit(train.drop(columns="output"), train["output"])
+    def table(rows: np.ndarray) -> pa.Table:
+        return pa.table(dict(zip(data.feature_names, data.X[rows].T, strict=True)))
+
+    model = TableModel(LSSVMRegressorCV(cv=5))
+    model.fit(table(train), data.y[train])
 
     path = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(tempfile.mkdtemp()) / "report.html"
     write_report(
         model,
         path,
-        test.drop(columns="output"),
-        test["output"],
+        table(test),
+        data.y[test],
         target_name="output, MW",
         title="Electrical output of a combined cycle power plant",
     )

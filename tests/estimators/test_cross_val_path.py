@@ -29,6 +29,15 @@ def expected(alpha, y=Y, folds=5):
     return np.concatenate(parts)
 
 
+def test_a_path_is_a_table_in_notebooks():
+    path = cross_val_path(X, Y[:, 0], gamma=0.4, alphas=ALPHAS)
+    page = path._repr_html_()
+    best = np.sqrt(path.mse.min())
+    assert f'font-weight:bold"><td>{path.best_alpha:.4g}</td><td>{best:.4g}</td>' in page
+    assert page.count("<tr>") + page.count("<tr ") >= 4
+    assert path.method in page
+
+
 def test_predictions_are_those_of_refits_for_every_alpha():
     path = cross_val_path(X, Y, gamma=0.4, alphas=ALPHAS)
     assert path.predictions.shape == (3, 41, 2)

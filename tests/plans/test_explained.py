@@ -4,6 +4,7 @@ To write the files anew after a decision was changed on purpose:
 RIDGEFOLD_WRITE_PLANS=1 python -m pytest tests/plans, then read the difference.
 """
 
+import html
 import json
 import os
 from pathlib import Path
@@ -20,6 +21,7 @@ from ridgefold import (
     explain,
 )
 from ridgefold.errors import InvalidInputError
+from ridgefold.planning import explain_plans
 from ridgefold.planning import resources as planning_resources
 
 EXPECTED = Path(__file__).parent / "expected"
@@ -66,6 +68,13 @@ def test_three_forms_say_the_same():
         assert step["method"] in page
         for name, reason in step["not_chosen"].items():
             assert f"not {name}: {reason}" in text
+            assert html.escape(f"not {name}: {reason}") in page
+
+
+def test_text_in_html_is_escaped():
+    refusal = explain_plans([("<script>alert(1)</script>", ValueError("a <b> & c"))])
+    assert "<script>" not in refusal._repr_html_()
+    assert "a &lt;b&gt; &amp; c" in refusal._repr_html_()
 
 
 def test_a_fitted_model_says_what_was_measured():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -22,8 +23,8 @@ from ridgefold.estimators.validation import check_training_data
 from ridgefold.kernels import KernelGram
 from ridgefold.linalg import Array
 from ridgefold.linalg.symmetric import expected_digits
-from ridgefold.planning import available_resources, plan_cross_validation
-from ridgefold.records import Plan, Step
+from ridgefold.planning import available_resources, explain_run, plan_cross_validation
+from ridgefold.records import Plan, RunRecord, Step
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,19 @@ class CrossValidationPath:
     certificate: np.ndarray | None
     """Bound on the error of the predictions, shape (n_alphas, n_folds, n_targets); None if they
     are right to rounding error."""
+
+    def _repr_html_(self) -> str:
+        """A table of the errors, the best marked, and how they were computed."""
+        best, errors = int(np.argmin(self.mse)), np.sqrt(self.mse)
+        marks = [' style="font-weight:bold"' if i == best else "" for i in range(len(errors))]
+        rows = "".join(
+            f"<tr{mark}><td>{alpha:.4g}</td><td>{error:.4g}</td></tr>"
+            for mark, alpha, error in zip(marks, self.alphas, errors, strict=True)
+        )
+        notes = "".join(f"<p>{html.escape(message)}</p>" for message in self.warnings)
+        head = "<tr><th>alpha</th><th>root mean square error</th></tr>"
+        plan = explain_run(RunRecord((self.step,)))._repr_html_()
+        return f'<div class="ridgefold-path"><table>{head}{rows}</table>{notes}{plan}</div>'
 
     @property
     def test_rows(self) -> np.ndarray:

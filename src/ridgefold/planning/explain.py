@@ -137,8 +137,27 @@ def _measured(step: dict[str, Any]) -> str:
 
 
 def _html(step: dict[str, Any]) -> str:
-    first, *branches = (
-        html.escape(line.removeprefix("├─ ").removeprefix("└─ ")) for line in _text(step)
+    """What matters as a small table; why not others folded below it."""
+    if step["method"] is None:
+        rows, others = [("refused", step["refused"])], {}
+    else:
+        rows = [("data", step["problem"]), ("method", f"{step['method']} ({step['accuracy']})")]
+        rows.append(("predicted", _predicted(step).removeprefix("predicted ")))
+        if "measured_seconds" in step:
+            rows.append(("measured", _measured(step).removeprefix("measured").strip()))
+        if step["if_it_gives_up"]:
+            rows.append(("if it gives up", ", then ".join(step["if_it_gives_up"])))
+        others = step["not_chosen"]
+    cells = "".join(
+        f'<tr><th style="text-align:left">{html.escape(name)}</th>'
+        f'<td style="text-align:left">{html.escape(text)}</td></tr>'
+        for name, text in rows
     )
-    items = "".join(f"<li>{branch}</li>" for branch in branches)
-    return f'<div class="ridgefold-plan"><strong>{first}</strong><ul>{items}</ul></div>'
+    items = "".join(
+        f"<li>not {html.escape(name)}: {html.escape(why)}</li>" for name, why in others.items()
+    )
+    folded = f"<details><summary>not chosen</summary><ul>{items}</ul></details>" if items else ""
+    return (
+        f'<div class="ridgefold-plan"><strong>{html.escape(step["step"])}</strong>'
+        f"<table>{cells}</table>{folded}</div>"
+    )

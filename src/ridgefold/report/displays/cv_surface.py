@@ -131,12 +131,12 @@ class CVSurfaceDisplay(Display):
     @property
     def width_name(self) -> str | None:
         """The one number that the kernels differ by; None if it is not one."""
-        differing = _differing(self.kernels)
-        if len(self.kernels) < 2 or len(differing) != 1:
+        names = differing(self.kernels)
+        if len(self.kernels) < 2 or len(names) != 1:
             return None
-        values = [kernel.get(differing[0]) for kernel in self.kernels]
+        values = [kernel.get(names[0]) for kernel in self.kernels]
         numbers = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values)
-        return differing[0] if numbers else None
+        return names[0] if numbers else None
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw on `ax`, or on new axes."""
@@ -265,7 +265,7 @@ class CVSurfaceDisplay(Display):
     def _curves(self) -> list[tuple[str, np.ndarray, bool]]:
         """Name, scores and whether it was chosen: of every family its best at each ridge."""
         groups: dict[str, list[int]] = {}
-        by_family = "kernel" in _differing(self.kernels)
+        by_family = "kernel" in differing(self.kernels)
         for k, kernel in enumerate(self.kernels):
             name = str(kernel.get("kernel")) if by_family else _kernel_words(kernel, self.kernels)
             groups.setdefault(name, []).append(k)
@@ -323,15 +323,13 @@ def _kernels_of(params: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     for each in params:
         found.setdefault(_key(each), {n: v for n, v in each.items() if n != "alpha"})
     kernels = list(found.values())
-    differing = _differing(kernels)
-    if len(differing) == 1 and all(
-        isinstance(kernel.get(differing[0]), (int, float)) for kernel in kernels
-    ):
-        kernels.sort(key=lambda kernel: float(kernel[differing[0]]))
+    names = differing(kernels)
+    if len(names) == 1 and all(isinstance(each.get(names[0]), (int, float)) for each in kernels):
+        kernels.sort(key=lambda kernel: float(kernel[names[0]]))
     return kernels
 
 
-def _differing(kernels: Sequence[Mapping[str, Any]]) -> list[str]:
+def differing(kernels: Sequence[Mapping[str, Any]]) -> list[str]:
     """Names of the parameters that are not the same in all kernels."""
     names = list(dict.fromkeys(name for kernel in kernels for name in kernel))
     return [n for n in names if len({repr(kernel.get(n)) for kernel in kernels}) > 1]
@@ -344,7 +342,7 @@ def _words(name: str) -> str:
 def _kernel_words(kernel: Mapping[str, Any], kernels: Sequence[Mapping[str, Any]]) -> str:
     """What sets a kernel apart from the others."""
     parts = []
-    for name in _differing(kernels):
+    for name in differing(kernels):
         value = kernel.get(name)
         if value is not None:
             shown = number(value, 2) if isinstance(value, float) else str(value)

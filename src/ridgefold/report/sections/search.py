@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ridgefold.report.displays.cv_surface import CVSurfaceDisplay
+from ridgefold.report.displays.cv_surface import CVSurfaceDisplay, differing
 from ridgefold.report.kernel_words import kernel_in_words
 from ridgefold.report.parts import Canvas, Cell, Section, Table, rows_of, text
 from ridgefold.report.subject import Subject
@@ -70,7 +70,7 @@ def _pairs(inner: Any, display: CVSurfaceDisplay) -> Table:
     finite = np.argwhere(np.isfinite(display.scores))
     values = display.scores[finite[:, 0], finite[:, 1]]
     order = np.argsort(values if display.errors else -values, kind="stable")[:_MOST_PAIRS]
-    names = list(dict.fromkeys(name for kernel in display.kernels for name in kernel))
+    names = differing(display.kernels)
     rows = []
     for place in order:
         k, j = finite[place]
