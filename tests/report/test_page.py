@@ -8,6 +8,8 @@ import re
 
 import numpy as np
 import pytest
+import scipy.sparse
+import torch
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -15,7 +17,13 @@ from sklearn.preprocessing import StandardScaler
 import ridgefold
 from page_reading import Page
 from report_models import MAKERS, labels, model, numbers, rows
-from ridgefold import KernelRidge, KernelRidgeCV, LSSVMClassifierCV, write_report
+from ridgefold import (
+    KernelRidge,
+    KernelRidgeCV,
+    LSSVMClassifierCV,
+    PartitionedKernelRidge,
+    write_report,
+)
 from ridgefold.errors import InvalidInputError
 from ridgefold.report.evidence import held_out_of
 from ridgefold.report.intervals import intervals_of
@@ -196,6 +204,50 @@ def test_many_rows_are_drawn_as_a_density_and_the_page_stays_small(tmp_path):
     page = report(fitted, tmp_path / "r.html", X, data.y)
     assert f"{len(X):,} rows; the stronger the colour" in page.text
     assert (tmp_path / "r.html").stat().st_size < 300_000
+
+
+X, Y = rows(40), numbers(rows(40))
+UNUSUAL = {
+    "torch tensors": lambda: KernelRidgeCV([0.1, 1.0], cv=3).fit(torch.tensor(X), torch.tensor(Y)),
+    "classes on torch": lambda: LSSVMClassifierCV([0.1, 1.0], cv=3, probability=True).fit(
+        torch.tensor(X), torch.tensor((Y > 10).astype(int))
+    ),
+    "sparse rows": lambda: KernelRidgeCV([0.1, 1.0], cv=3).fit(
+        scipy.sparse.csr_array(np.where(X > 0, X, 0)), Y
+    ),
+    "float32": lambda: KernelRidgeCV([0.1, 1.0], cv=3).fit(X.astype("f"), Y.astype("f")),
+    "a function as kernel": lambda: KernelRidgeCV([0.1, 1.0], kernel=product, cv=3).fit(X, Y),
+    "four rows": lambda: KernelRidgeCV([0.1, 1.0], cv=2).fit(X[:4], Y[:4]),
+    "one pair": lambda: KernelRidgeCV([1.0], kernel="linear", cv=2).fit(X, Y),
+    "constant targets": lambda: KernelRidgeCV([0.1, 1.0], cv=2).fit(X, np.ones((40, 2))),
+    "a constant": lambda: KernelRidgeCV([0.1, 1.0], cv=2, fit_intercept=True).fit(X, 0 * Y),
+    "weights of zero": lambda: KernelRidge(0.1, kernel="rbf", intervals="cv+").fit(
+        X, Y, sample_weight=np.arange(40) % 3
+    ),
+    "an own ridge for each target": lambda: KernelRidgeCV(
+        [0.1, 1.0, 10.0], cv=3, alpha_per_target=True
+    ).fit(X, np.stack([Y, X[:, 0]], axis=1)),
+    "twenty classes": lambda: LSSVMClassifierCV([0.1, 1.0], cv=2, probability=True).fit(
+        X, np.arange(40) % 20
+    ),
+    "one cell": lambda: PartitionedKernelRidge(n_partitions=1).fit(X, Y),
+    "one row a cell": lambda: PartitionedKernelRidge(n_partitions=20).fit(X, Y),
+    "cells without residuals": lambda: PartitionedKernelRidge(
+        n_partitions=2, alpha=1.0, length_scale=1.0, intervals=None
+    ).fit(X, Y),
+    "huge numbers": lambda: KernelRidgeCV([0.1, 1.0], cv=3).fit(X, 1e60 * Y),
+}
+
+
+def product(a, b):
+    return float(a @ b)
+
+
+@pytest.mark.parametrize("name", UNUSUAL)
+def test_unusual_models_have_pages_too(name, tmp_path):
+    page = report(UNUSUAL[name](), tmp_path / "r.html")
+    assert "asked" in page.sections
+    assert "nan" not in re.findall(r"[a-z]+", page.text)
 
 
 # -- the page itself -----------------------------------------------------------------------

@@ -52,8 +52,9 @@ def _unseen(subject: Subject) -> str:
 
 def _answer_in_numbers(subject: Subject, found: HeldOutNumbers) -> str:
     if found.truth.shape[1] > 1:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            shares = np.where(found.spread > 0, 1 - (found.rmse / found.spread) ** 2, np.nan)
+        shares = _explained(found)
+        if np.all(np.isnan(shares)):
+            return f"{_unseen(subject)}, all true values of every target are the same."
         best, worst = int(np.nanargmax(shares)), int(np.nanargmin(shares))
         return (
             f"{_unseen(subject)}, the model explains {percent(float(np.nanmean(shares)))} of the "
@@ -66,6 +67,12 @@ def _answer_in_numbers(subject: Subject, found: HeldOutNumbers) -> str:
     if spread == 0:
         return f"{start}; all true values are the same."
     return f"{start}, {percent(error / spread)} of what predicting the mean is off by."
+
+
+def _explained(found: HeldOutNumbers) -> np.ndarray:
+    """R² of every target; NaN where all true values are the same."""
+    varies = found.spread > 0
+    return np.where(varies, 1 - (found.rmse / np.where(varies, found.spread, 1.0)) ** 2, np.nan)
 
 
 def _answer_in_classes(subject: Subject, found: HeldOutClasses) -> str:
@@ -91,10 +98,10 @@ def tiles(subject: Subject) -> tuple[Tile, ...]:
         shown.append(Tile(number(float(np.mean(np.abs(found.residuals)))), "mean absolute error"))
         shown.append(Tile(number(spread), "error of the mean"))
     elif isinstance(found, HeldOutNumbers):
-        known = found.spread > 0
-        shares = 1 - (found.rmse[known] / found.spread[known]) ** 2
-        shown.append(Tile(percent(float(shares.mean())), "mean R²"))
-        shown.append(Tile(count(len(known)), "targets"))
+        shares = _explained(found)
+        if not np.all(np.isnan(shares)):
+            shown.append(Tile(percent(float(np.nanmean(shares))), "mean R²"))
+        shown.append(Tile(count(len(shares)), "targets"))
     elif isinstance(found, HeldOutClasses):
         assert subject.classes is not None
         k = len(subject.classes)

@@ -78,7 +78,7 @@ def _n_targets(inner: Any, classes: np.ndarray | None) -> int:
         return 1
     if hasattr(inner, "_models"):
         return int(inner._models.intercept.shape[1])
-    return int(np.size(inner._model.intercept))
+    return int(inner._model.intercept.shape[0])
 
 
 def _target_names(given: Any, n_targets: int) -> tuple[str, ...]:
