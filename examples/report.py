@@ -14,7 +14,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pyarrow as pa
 
-from ridgefold import CVSurfaceDisplay, HeldOutDisplay, LSSVMRegressorCV, TableModel, write_report
+from ridgefold import (
+    CVSurfaceDisplay,
+    HeldOutDisplay,
+    LSSVMRegressorCV,
+    TableModel,
+    write_report,
+)
 from ridgefold.storage import load_bundled
 
 data = load_bundled("ccpp")
@@ -46,7 +52,9 @@ print(f"{page.name}: {page.stat().st_size / 1e3:.0f} kB")
 # %%
 # The same figures in a notebook, in the manner of scikit-learn's displays:
 
-figure, (left, middle, right) = plt.subplots(1, 3, figsize=(13, 4.2), layout="constrained")
+figure, (left, middle, right) = plt.subplots(
+    1, 3, figsize=(13, 4.2), layout="constrained"
+)
 CVSurfaceDisplay.from_estimator(model, ax=left)
 HeldOutDisplay.from_estimator(model, target_name="output, MW", ax=middle)
 HeldOutDisplay.from_estimator(
