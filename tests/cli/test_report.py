@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+import ridgefold
 from page_reading import Page
 from ridgefold import KernelRidge
 from ridgefold.cli import app
@@ -73,3 +74,40 @@ def test_a_model_without_notes_is_named_by_its_file(tmp_path):
     KernelRidge(0.1).fit([[0.0], [1.0], [3.0]], [0.0, 1.0, 2.0]).save(tmp_path / "line.ridgefold")
     run("report", tmp_path / "line.ridgefold", "-o", tmp_path / "r.html")
     assert "line.ridgefold" in Page((tmp_path / "r.html").read_text("utf-8")).text
+
+
+def test_a_table_of_test_rows_takes_the_place_of_held_out_ones(folder, tmp_path):
+    new = pd.read_csv(folder / "plant.csv").sample(30, random_state=0)
+    new["output"] += 5.0
+    new["more"] = "is ignored"
+    new.iloc[3, 2] = np.nan
+    new.to_csv(tmp_path / "new.csv", index=False)
+    run("report", folder / "m", "-o", tmp_path / "r.html", "--test", tmp_path / "new.csv")
+    page = Page((tmp_path / "r.html").read_text("utf-8"))
+    known = new.dropna()
+    missed = known["output"] - ridgefold.load(folder / "m").predict(known)
+    assert f"On test rows, the model is off by {np.sqrt(np.mean(missed**2)):.2f}" in page.text
+    assert "29 test rows" in page.text
+
+
+def test_classes_of_a_test_table_are_read_as_they_were_learned(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=90), "code": rng.integers(0, 3, 90)})
+    table["kind"] = (table["a"] + 0.3 * rng.normal(size=90) > 0).astype(int)
+    table[:60].to_csv(tmp_path / "train.csv", index=False)
+    table[60:].to_csv(tmp_path / "test.csv", index=False)
+    run("fit", tmp_path / "train.csv", "-t", "kind", "-o", tmp_path / "m", "--categorical", "code",
+        "--quiet")  # fmt: skip
+    run("report", tmp_path / "m", "-o", tmp_path / "r.html", "--test", tmp_path / "test.csv")
+    assert "On test rows, the model names the right class" in (tmp_path / "r.html").read_text()
+
+
+def test_a_test_table_that_does_not_suit_the_model_is_refused(folder, tmp_path):
+    new, page = tmp_path / "new.csv", tmp_path / "r.html"
+    new.write_text("a,output\n1,2\n")
+    result = run("report", folder / "m", "-o", page, "--test", new, code=3)
+    assert "there is no such column" in result.stderr
+    KernelRidge(0.1).fit([[0.0], [1.0]], [0.0, 1.0]).save(tmp_path / "m")
+    result = run("report", tmp_path / "m", "-o", page, "--test", new, code=3)
+    assert "--test needs a model that ridgefold fit has written" in result.stderr
+    assert not page.exists()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from ridgefold.cli.exit_codes import command, require_free
 from ridgefold.cli.options import CommandOptions as Options
 from ridgefold.cli.options import say
+from ridgefold.errors import InvalidInputError
 
 
 @command
@@ -20,6 +23,10 @@ def report(
         typer.Option(
             "--output", "-o", help="The page to write; the model's name with .html if not given."
         ),
+    ] = None,
+    test: Annotated[
+        Path | None,
+        typer.Option(help="A table of rows that took no part in the fit, with the target."),
     ] = None,
     force: Options.Force = False,
     quiet: Options.Quiet = False,
@@ -41,10 +48,38 @@ def report(
         fitted = unpack_estimator(contents.model)
     target, data = contents.notes.get("target"), contents.notes.get("data")
     title = model.name if target is None else f"{target} from {data}" if data else target
-    write_report(fitted, page, target_name=target, title=title, force=force)
+    rows, targets = (None, None) if test is None else _test_set(test, fitted, contents.notes)
+    write_report(fitted, page, rows, targets, target_name=target, title=title, force=force)
     say(
         {"report": str(page), "report_bytes": page.stat().st_size},
         quiet=quiet,
         as_json=as_json,
         title=str(model),
     )
+
+
+def _test_set(path: Path, fitted: Any, notes: Mapping[str, str]) -> tuple[Any, np.ndarray]:
+    """Rows and targets of a table, read as those of the fit were."""
+    from ridgefold.cli.training import find_columns, read_training_table
+    from ridgefold.records import CategoryColumn
+    from ridgefold.storage.tables import open_table
+
+    columns = getattr(fitted, "columns_", None)
+    if columns is None or "target" not in notes or "task" not in notes:
+        raise InvalidInputError(
+            "--test needs a model that ridgefold fit has written, which knows its columns and "
+            "target: use ridgefold.write_report(model, page, X_test, y_test) for others"
+        )
+    names = open_table(path).names()
+    find_columns(columns.names, names, "the model needs the column")
+    categories = [each.name for each in columns.columns if isinstance(each, CategoryColumn)]
+    table = read_training_table(
+        path,
+        notes["target"],
+        ignore=[name for name in names if name not in (*columns.names, notes["target"])],
+        categorical=categories,
+        missing="drop",
+        task=notes["task"],
+        quiet=True,
+    )
+    return table.frame, table.y
