@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _SAMPLE_ROWS = 1500
 _MOST_NUMBERS = 40
-_STEPS = (1, 3, 5, 7)
+_STEPS = (2, 4, 6, 8)
 """The steps of the colours that quarters of the cells get, by their error."""
 
 
@@ -137,7 +137,7 @@ class CellsDisplay(Display):
             if numbered:
                 ax.annotate(
                     str(c + 1), centre, ha="center", va="center_baseline", fontsize=FONT - 2,
-                    color=SURFACE if steps[c] >= 4 else INK, zorder=4,
+                    color=SURFACE if steps[c] >= 5 else INK, zorder=4,
                 )  # fmt: skip
         dress(ax, x=self.axis_names[0], y=self.axis_names[1], grid=None)
         for side in ("left", "bottom"):
@@ -183,7 +183,7 @@ class CellsDisplay(Display):
         for i, limit in enumerate(limits):
             shown = percent(limit) if "share" in self.error_name else number(limit)
             inset.annotate(
-                shown, (7 + i, 0.3), ha="center", va="center", fontsize=FONT - 2, color=MUTED
+                shown, (7 + i, 0.3), ha="center", va="center", fontsize=FONT - 1.2, color=MUTED
             )
 
 
