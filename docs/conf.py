@@ -106,4 +106,3 @@ html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#1f4e79", "color-brand-content": "#1f5f99"},
     "dark_css_variables": {"color-brand-primary": "#9cc4ec", "color-brand-content": "#8fbbe6"},
 }
-pygments_style = "friendly"

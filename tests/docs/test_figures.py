@@ -40,6 +40,12 @@ def test_no_line_begins_with_a_figure(page):
     assert not [line for line in lines if line.lstrip().startswith("<!-- figure")]
 
 
+def test_every_table_is_quoted_somewhere(figures):
+    text = "\n".join(p.read_text(encoding="utf-8") for p in PAGES)
+    tables = importlib.import_module("tables").TABLES
+    assert {name for name, _ in figures.TABLE.findall(text)} == set(tables)
+
+
 def test_a_figure_that_changes_is_noticed(figures):
     source = "fit → KernelRidge.fit, n = 8000: time / scikit-learn's"
     page = f"<!-- figure: {source} -->9.99<!-- /figure -->"
