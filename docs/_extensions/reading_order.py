@@ -11,6 +11,7 @@ ORDER = (
     "probabilities",
     "many_rows",
     "planner",
+    "report",
 )
 
 

@@ -33,7 +33,7 @@ REGISTRIES = {
     "kernel": {**NAMED_KERNELS, PRECOMPUTED: None},
     "family": FAMILIES,
 }
-PUBLIC = [name for name in ridgefold.__all__ if name not in ("errors", "kernels")]
+PUBLIC = [name for name in ridgefold.__all__ if not inspect.ismodule(getattr(ridgefold, name))]
 CLASSES = [name for name in PUBLIC if inspect.isclass(getattr(ridgefold, name))]
 KERNELS = [
     name

@@ -48,6 +48,18 @@ class CellsDisplay(Display):
         Held-out error of the rows of each cell.
     axis_names : (str, str)
     error_name : str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ridgefold import CellsDisplay, PartitionedKernelRidge
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-3, 3, size=(120, 2))
+    >>> y = np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(120)
+    >>> model = PartitionedKernelRidge(n_partitions=4).fit(X, y)
+    >>> display = CellsDisplay.from_estimator(model)
+    >>> len(display.sizes)
+    4
     """
 
     def __init__(

@@ -60,6 +60,18 @@ class CVSurfaceDisplay(Display):
     score_name : str
     by_fold : array of shape (n_alphas, n_folds) or None
         Scores of every fold with the chosen kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ridgefold import CVSurfaceDisplay, KernelRidgeCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-3, 3, size=(120, 2))
+    >>> y = np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(120)
+    >>> model = KernelRidgeCV().fit(X, y)
+    >>> display = CVSurfaceDisplay.from_estimator(model)
+    >>> display.scores.shape == (len(display.kernels), len(display.alphas))
+    True
     """
 
     def __init__(

@@ -37,6 +37,18 @@ class HeldOutDisplay(Display):
     target_name : str
     source : str
         Which rows these are, in words.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ridgefold import HeldOutDisplay, KernelRidgeCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-3, 3, size=(120, 2))
+    >>> y = np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(120)
+    >>> model = KernelRidgeCV().fit(X, y)
+    >>> display = HeldOutDisplay.from_estimator(model, kind="residual_vs_predicted")
+    >>> display.predictions.shape
+    (120,)
     """
 
     def __init__(

@@ -36,6 +36,18 @@ class RelevanceDisplay(Display):
         Shares that add up to one.
     most : int
         So many columns are drawn, the most relevant first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ridgefold import KernelRidgeCV, RelevanceDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-3, 3, size=(120, 2))
+    >>> y = np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(120)
+    >>> model = KernelRidgeCV(learn_scales=True).fit(X, y)
+    >>> display = RelevanceDisplay.from_estimator(model)
+    >>> bool(display.relevance[0] > display.relevance[1])
+    True
     """
 
     def __init__(self, *, names: Sequence[str], relevance: np.ndarray, most: int = 12) -> None:
