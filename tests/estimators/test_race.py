@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.model_selection import KFold, RepeatedKFold, TimeSeriesSplit
 
 from ridgefold import KernelRidgeCV, LSSVMClassifierCV, LSSVMRegressorCV
-from ridgefold.crossval import make_folds
+from ridgefold.crossval import HeldOut, make_folds
 from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.race import Race
 from ridgefold.estimators.scoring import Truth, scoring_of
@@ -140,11 +140,43 @@ def test_the_pair_whose_score_was_promised_is_kept_if_another_method_finds_a_lit
     """A method promises a score, gives up, and the next one computes it with other rounding."""
     folds = make_folds(KFold(2).split(np.zeros((8, 1))), 8)
     y = np.zeros((8, 1))
-    race = Race(scoring_of(None, classifier=False), Truth(folds, y, None), 2)
-    judge, exact = race._judge(np.full(2, np.nan)), np.zeros((2, 1))
+    race = Race(scoring_of(None, classifier=False), Truth(folds, y, None), 1, 2)
+    judge, exact = race._judge(0), np.zeros((2, 1))
     promised, found = np.stack([np.ones((4, 1)), np.full((4, 1), 2.0)]), 1.0 + 1e-8
     for fold in range(2):
         judge(fold, promised, exact)
     for fold in range(2):
         kept = judge(fold, promised * found, exact)
         assert kept.tolist() == [True, False]
+
+
+def test_a_winner_that_a_bound_leaves_open_is_computed_again():
+    """A wide kernel with a tiny ridge wins, where no certificate is small."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (400, 1))
+    y = 1e3 * (X[:, 0] + X[:, 0] ** 2) + 1e-3 * rng.standard_normal(400)
+    grid = {"alphas": [1e-10, 1e-6, 1e-2, 1.0], "length_scale": [0.3, 3.0, 30.0], "cv": 5}
+    race = KernelRidgeCV(kernel="rbf", search="race", **grid).fit(X, y)
+    full = KernelRidgeCV(kernel="rbf", search="full", method="refit", **grid).fit(X, y)
+    assert race.best_params_ == full.best_params_
+    assert race.best_score_ == pytest.approx(full.best_score_, rel=1e-4)
+
+
+def test_what_is_open_and_beaten_later_is_not_computed_again():
+    folds = make_folds(KFold(2).split(np.zeros((8, 1))), 8)
+    race = Race(scoring_of(None, classifier=False), Truth(folds, np.zeros((8, 1)), None), 2, 1)
+    never, yes = np.zeros(1, dtype=bool), np.ones(1, dtype=bool)
+
+    def path(kernel, judge, progress):
+        predictions = np.full((1, 8, 1), 3.0 - kernel)
+        for fold, run in enumerate(folds.runs):
+            judge(fold, predictions[:, run], np.full((1, 1), 0.01))
+        kept, left_open = (never, yes) if kernel == 0 else (yes, never)
+        return HeldOut(predictions, np.ones(1), kept=kept, open=left_open)
+
+    def exactly(kernel, alphas, progress):
+        raise AssertionError("nothing had to be computed again")
+
+    worse, better = race.run(path, exactly, [0, 1], lambda share: None)
+    assert not worse.finished.any()
+    assert better.finished.all()

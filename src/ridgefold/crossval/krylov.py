@@ -27,8 +27,10 @@ from ridgefold.crossval.shared.base import (
     Judge,
     Progress,
     certified,
+    judged,
     needs_semidefinite,
     no_progress,
+    rounding_allowance,
     wanted_residuals,
 )
 from ridgefold.crossval.shared.folds import Folds
@@ -250,7 +252,9 @@ class _Spaces:
         z[:used] = vectors @ (filters * (self.norms[column] * vectors[0])[:, None])
         return z, side[used - 1] * np.abs(z[used - 1])
 
-    def judged(self, judge: Judge, solved: list[_Solved], alphas: np.ndarray) -> np.ndarray:
+    def judged(
+        self, judge: Judge, solved: list[_Solved], alphas: np.ndarray, rounding: np.ndarray
+    ) -> np.ndarray:
         """Which alphas still matter, from all folds as they stand."""
         namespace, xp, t = self.state.namespace, self.state.namespace.xp, self.n_targets
         alive = np.ones(len(alphas), dtype=bool)
@@ -264,7 +268,7 @@ class _Spaces:
             if self.direction is not None:
                 predictions = predictions + self._intercepts(k, z)[:, None, :]
             residuals = np.stack([solved[k * t + j][1] for j in range(t)], axis=1)
-            alive &= judge(k, predictions, reach[:, None] * residuals)
+            alive &= judge(k, predictions, reach[:, None] * residuals + rounding[:, None])
         return alive
 
     def _intercepts(self, k: int, z: Array) -> Array:
@@ -295,6 +299,9 @@ def _lanczos(
     spaces = _Spaces(state, t, _multiplier(state.gram), state.spread(targets))
     columns = len(state.folds) * t
     wanted = _wanted_residuals(state, targets, alphas)
+    scale = float(namespace.xp.max(namespace.xp.abs(targets)))
+    conditions = (_bound_on_eigenvalues(state) + alphas) / alphas
+    rounding = rounding_allowance(namespace, targets, conditions, n, scale)
     most = min(n, _MOST_STEPS)
     alive = np.ones(len(alphas), dtype=bool)
     excess: list[tuple[int, float]] = []
@@ -307,7 +314,7 @@ def _lanczos(
         # A space with nothing left to add has residuals at the level of rounding: these are looked
         # at in the last pass, not estimated.
         if judge is not None and np.all(spaces.couplings[-1] > 0.0):
-            alive &= spaces.judged(judge, solved, alphas)
+            alive &= spaces.judged(judge, solved, alphas, rounding)
         ratio = max(
             float(np.max((residual / wanted)[alive], initial=0.0)) for _, residual in solved
         )
@@ -328,21 +335,24 @@ def _lanczos(
             values, norms = _predict(spaces, k * t + j, solved[k * t + j][0], alphas)
             predictions[:, run, j] = namespace.take_rows(values.T, state.folds.test[k]).T
             residuals[:, k, j] = norms
-    excess_left = float(np.max((residuals / wanted[:, None, None])[alive], initial=0.0))
-    if not excess_left <= 10.0:
-        raise MethodGaveUpError(
-            f"krylov: rounding leaves a residual {excess_left:.1e} times too large at "
-            f'alpha={float(alphas.min()):g}: use method="auto", or larger alphas'
-        )
-    return certified(
+    result = certified(
         namespace,
         predictions,
-        conditions=(_bound_on_eigenvalues(state) + alphas) / alphas,
+        conditions=conditions,
         bound=state.reach() * residuals / (2.0 * np.sqrt(alphas)[:, None, None]),
-        scale=float(namespace.xp.max(namespace.xp.abs(targets))),
+        scale=scale,
         folds=state.folds,
-        kept=None if judge is None else alive,
     )
+    excess_left = np.max(residuals / wanted[:, None, None], axis=(1, 2))
+    precise = excess_left <= 10.0
+    if judge is not None:
+        return judged(result, state.folds, judge, alive, precise)
+    if not np.all(precise):
+        raise MethodGaveUpError(
+            f"krylov: rounding leaves a residual {float(excess_left.max()):.1e} times too large at "
+            f'alpha={float(alphas.min()):g}: use method="auto", or larger alphas'
+        )
+    return result
 
 
 def _predict(

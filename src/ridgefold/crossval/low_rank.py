@@ -29,6 +29,7 @@ from ridgefold.crossval.shared.base import (
     Judge,
     Progress,
     certified,
+    judged,
     needs_complement,
     needs_semidefinite,
     no_progress,
@@ -127,13 +128,7 @@ class LowRank:
             predictions, certificate, largest = _leave_one_out(state, problem, alphas)
         else:
             predictions, certificate, largest = _by_fold(state, problem, alphas, progress)
-        worst = float(certificate.max())
-        if worst > _ACCEPTED * scale:
-            raise MethodGaveUpError(
-                f"low_rank can only promise an error of {worst:.1e} (largest target {scale:.1e}) "
-                f'with alpha={float(alphas.min()):g}: use method="auto", or larger alphas'
-            )
-        return certified(
+        result = certified(
             namespace,
             predictions,
             conditions=(largest + alphas) / alphas,
@@ -141,6 +136,17 @@ class LowRank:
             scale=scale,
             folds=state.folds,
         )
+        worst = np.max(certificate, axis=(1, 2))
+        precise = worst <= _ACCEPTED * scale
+        if judge is not None and not state.folds.leave_one_out:
+            return judged(result, state.folds, judge, np.ones(len(alphas), dtype=bool), precise)
+        if not np.all(precise):
+            raise MethodGaveUpError(
+                f"low_rank can only promise an error of {float(worst.max()):.1e} (largest target "
+                f'{scale:.1e}) with alpha={float(alphas.min()):g}: use method="auto", or larger '
+                "alphas"
+            )
+        return result
 
 
 def _most(n: int) -> int:

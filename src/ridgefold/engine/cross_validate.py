@@ -47,10 +47,11 @@ def run_cross_validation(
             if is_last:
                 raise
     progress(1.0)  # methods that converge do not know beforehand when they are done
-    finished = result.predictions
+    computed = result.predictions
     if result.kept is not None:
-        finished = gram.namespace.take_rows(finished, np.flatnonzero(result.kept))
-    if not gram.namespace.all_finite(finished):
+        some = result.kept if result.open is None else result.kept | result.open
+        computed = gram.namespace.take_rows(computed, np.flatnonzero(some))
+    if not gram.namespace.all_finite(computed):
         raise NumericalError(
             "held-out predictions are NaN or infinite: values overflowed on the way; scale the "
             "columns of X and the targets, or use larger alphas"

@@ -7,7 +7,8 @@ gives upper bounds on the overall scores long before it is done. A pair whose up
 what another is sure to reach is dropped. Nothing is estimated: the winner is that of the full grid.
 
 Kernels are tried in the order of their promise on a small sample of the rows, so that a good score
-is known early; the order changes the time, not the result.
+is known early; the order changes the time, not the result. A method may leave a pair open: bounded,
+but not exactly known. What then is still open when all kernels have been seen is computed again.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ridgefold.crossval import Judge, Progress
+from ridgefold.crossval import HeldOut, Judge, Progress
 from ridgefold.estimators.scoring import Rule, Truth
 from ridgefold.linalg import Array, namespace_of
 
-Path = Callable[[int, Judge, Progress], tuple[np.ndarray, np.ndarray]]
-"""(kernel, judge, progress) -> predictions (n_alphas, rows, t), and which alphas were finished."""
+Path = Callable[[int, Judge, Progress], HeldOut]
+"""(kernel, judge, progress) -> held-out predictions of all alphas."""
+Exactly = Callable[[int, np.ndarray, Progress], Array]
+"""(kernel, numbers of alphas, progress) -> exact predictions of these alphas."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,7 @@ class Standing:
     """What became of one kernel."""
 
     predictions: np.ndarray
+    """Shape (n_alphas, rows, t)."""
     finished: np.ndarray
     """Which alphas were computed to the end; the others cannot win."""
     bounds: np.ndarray
@@ -39,37 +43,52 @@ class Standing:
 class Race:
     """Kernel after kernel, each against the best score that is certain so far."""
 
-    def __init__(self, rule: Rule, truth: Truth, n_alphas: int) -> None:
+    def __init__(self, rule: Rule, truth: Truth, n_kernels: int, n_alphas: int) -> None:
         assert rule.best_fold_score is not None
-        self._rule, self._truth, self._n_alphas = rule, truth, n_alphas
+        self._rule = rule
         self._parts = [truth.part(k) for k in range(len(truth.folds))]
         self._shares = rule.shares(truth)
+        shape = (n_kernels, n_alphas, len(self._parts))
+        self._upper, self._lower = np.full(shape, rule.best_fold_score), np.full(shape, -np.inf)
+        """Bounds on the scores of every kernel, alpha and fold."""
+        self._dropped = np.full(shape[:2], np.nan)
+        """What a pair could reach at most when that was too little. It is not looked at again:
+        what a judge is told of an alpha that was dropped before may mean nothing."""
         self._certain = -np.inf
         """An overall score that some pair is sure to reach."""
-        self._holder: tuple[object, int] | None = None
-        """Whose score that is: the judge of its kernel, and the number of its alpha."""
+        self._holder = (-1, -1)
+        """Whose score that is: the number of its kernel, and of its alpha."""
 
-    def run(self, path: Path, order: Sequence[int], progress: Progress) -> list[Standing]:
+    def run(
+        self, path: Path, exactly: Exactly, order: Sequence[int], progress: Progress
+    ) -> list[Standing]:
         """Every kernel's standing, in the order of their numbers."""
-        standings: dict[int, Standing] = {}
-        for place, kernel in enumerate(order):
 
-            def part(share: float, place: int = place) -> None:
-                progress((place + share) / len(order))
+        def part(place: int) -> Progress:
+            return lambda share: progress((place + share) / len(order))
 
-            bounds = np.full(self._n_alphas, np.nan)
-            standings[kernel] = Standing(*path(kernel, self._judge(bounds), part), bounds)
-        return [standings[kernel] for kernel in range(len(order))]
+        found = {k: path(k, self._judge(k), part(place)) for place, k in enumerate(order)}
+        last = part(len(order) - 1)
+        return [self._settle(k, found[k], exactly, last) for k in range(len(order))]
 
-    def _judge(self, bounds: np.ndarray) -> Judge:
-        """A judge of one kernel's alphas, that remembers what it has seen of them.
+    def _settle(
+        self, kernel: int, result: HeldOut, exactly: Exactly, progress: Progress
+    ) -> Standing:
+        """The standing of a kernel, with what was left open and may still win computed again."""
+        predictions = namespace_of(result.predictions).to_numpy(result.predictions)
+        finished = np.ones(len(predictions), dtype=bool) if result.kept is None else result.kept
+        still = self._alive(kernel)
+        again = np.flatnonzero(still & result.open) if result.open is not None else []
+        if len(again):
+            exact = exactly(kernel, again, progress)
+            predictions, finished = predictions.copy(), finished.copy()
+            predictions[again] = namespace_of(exact).to_numpy(exact)
+            finished[again] = True
+        return Standing(predictions, finished, self._dropped[kernel])
 
-        It writes to `bounds` what an alpha can reach at most when that is too little: what it is
-        told of an alpha that was dropped before may mean nothing.
-        """
-        shape = (self._n_alphas, len(self._parts))
-        upper = np.full(shape, self._rule.best_fold_score)
-        lower = np.full(shape, -np.inf)
+    def _judge(self, kernel: int) -> Judge:
+        """A judge of one kernel's alphas, that remembers what it has seen of them."""
+        upper, lower = self._upper[kernel], self._lower[kernel]
 
         def judge(fold: int, predictions: Array, error: np.ndarray) -> np.ndarray:
             numbers = namespace_of(predictions).to_numpy(predictions)
@@ -77,18 +96,22 @@ class Race:
             upper[:, fold] = np.fmin(upper[:, fold], high)
             lower[:, fold] = np.fmax(lower[:, fold], low)
             reached = lower @ self._shares
-            if np.max(reached) > self._certain:
-                best = int(np.argmax(reached))
-                self._certain, self._holder = float(reached[best]), (judge, best)
-            # Scores that are the same up to rounding tie: the first in grid order wins.
-            slack = 1e-10 * abs(self._certain) if np.isfinite(self._certain) else 0.0
-            possible = upper @ self._shares
-            kept = np.asarray(~(possible < self._certain - slack))
-            bounds[:] = np.where(~kept & np.isnan(bounds), possible, bounds)
-            # A bound leaves out rounding: computed to the end by another method, the score that
-            # it promised may come out a little lower. That is no reason to drop its own pair.
-            if self._holder is not None and self._holder[0] is judge:
-                kept[self._holder[1]] = True
-            return kept
+            best = int(np.argmax(reached))
+            if reached[best] > self._certain:
+                self._certain, self._holder = float(reached[best]), (kernel, best)
+            return self._alive(kernel)
 
         return judge
+
+    def _alive(self, kernel: int) -> np.ndarray:
+        """Which alphas of a kernel may still win."""
+        # Scores that are the same up to rounding tie: the first in grid order wins.
+        slack = 1e-10 * abs(self._certain) if np.isfinite(self._certain) else 0.0
+        possible, dropped = self._upper[kernel] @ self._shares, self._dropped[kernel]
+        alive = np.asarray(~(possible < self._certain - slack))
+        dropped[:] = np.where(~alive & np.isnan(dropped), possible, dropped)
+        # A bound leaves out rounding: computed to the end by another method, the score that
+        # it promised may come out a little lower. That is no reason to drop its own pair.
+        if self._holder[0] == kernel:
+            alive[self._holder[1]] = True
+        return alive

@@ -157,16 +157,18 @@ class GridSearch:
     def _race(
         self, candidates: list[Candidate], alphas: np.ndarray, progress: Progress
     ) -> list[list[Trial]]:
-        def path(kernel: int, judge: Judge, part: Progress) -> tuple[np.ndarray, np.ndarray]:
+        def path(kernel: int, judge: Judge, part: Progress) -> HeldOut:
             # The first kernel has nothing to lose against: all its folds will be needed.
             contested = kernel != order[0]
-            result = self._held_out(candidates[kernel], alphas, part, judge, contested=contested)
-            kept = np.ones(len(alphas), dtype=bool) if result.kept is None else result.kept
-            return self.data.namespace.to_numpy(result.predictions), kept
+            return self._held_out(candidates[kernel], alphas, part, judge, contested=contested)
+
+        def exactly(kernel: int, some: np.ndarray, part: Progress) -> Array:
+            return self._held_out(candidates[kernel], alphas[some], part, certain=True).predictions
 
         started = time.perf_counter()
         order = self._by_promise(candidates, alphas)
-        standings = Race(self.scoring, self.truth, len(alphas)).run(path, order, progress)
+        race = Race(self.scoring, self.truth, len(candidates), len(alphas))
+        standings = race.run(path, exactly, order, progress)
         computed = len(self.folds) * sum(int(np.sum(s.finished)) for s in standings)
         seconds = (time.perf_counter() - started) / max(computed, 1)
         return [
@@ -298,7 +300,9 @@ class GridSearch:
         judge: Judge | None = None,
         *,
         contested: bool = False,
+        certain: bool = False,
     ) -> HeldOut:
+        """Held-out predictions by the planned method, or by its last fallback, which is certain."""
         gram = self.gram_of(candidate)
         problem = describe(
             self.data,
@@ -309,6 +313,11 @@ class GridSearch:
             folds=self.folds,
             judged=contested,
         )
+        resources = available_resources(self.settings.memory_budget, self.settings.time_budget)
+        requested = self.settings.method
+        if certain:
+            plan = plan_cross_validation(problem, resources, requested)
+            requested = (plan.method, *plan.fallbacks)[-1]
         with warnings.catch_warnings():
             # Tiny ridge values of the grid are ill-conditioned; the one that wins is checked
             # when it is fitted.
@@ -328,10 +337,8 @@ class GridSearch:
                     judge=judge,
                 ),
                 problem=problem,
-                resources=available_resources(
-                    self.settings.memory_budget, self.settings.time_budget
-                ),
-                requested=self.settings.method,
+                resources=resources,
+                requested=requested,
             )
         self._steps.append(step)
         return result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -39,6 +39,9 @@ class HeldOut:
     methods that are right to rounding error."""
     kept: np.ndarray | None = None
     """Which α were computed to the end, if a judge had a say; None if all were."""
+    open: np.ndarray | None = None
+    """Which α may still win, though their certificate is not small enough to call them exact;
+    None if there are none. Only where a judge had a say."""
     method: str = ""
     """The method that made them, filled in by the engine."""
 
@@ -94,6 +97,21 @@ def certified(
     total = bound + rounding[:, None, None]
     shape = (total.shape[0], len(folds), total.shape[2])
     return HeldOut(predictions, conditions, np.broadcast_to(total, shape), kept)
+
+
+def judged(
+    result: HeldOut, folds: Folds, judge: Judge, alive: np.ndarray, precise: np.ndarray
+) -> HeldOut:
+    """`result` without the α that cannot win, as its certificate tells.
+
+    A certificate may tell an α from the best long before it is small enough to call its
+    predictions exact. Those that are neither beaten nor `precise` are left open.
+    """
+    assert result.certificate is not None
+    alive = alive.copy()
+    for k, run in enumerate(folds.runs):
+        alive &= judge(k, result.predictions[:, run, :], result.certificate[:, k, :])
+    return replace(result, kept=alive & precise, open=alive & ~precise)
 
 
 class CrossValidation(Protocol):
