@@ -95,9 +95,9 @@ def render() -> tuple[str, list[str]]:
     lines = [
         "# Results",
         "",
-        "`make bench` runs every benchmark and writes this page (`benchmarks/run.py --quick`: small",
-        "sizes, nothing written). Figures are ratios of processor times on one thread, measured in",
-        "one run, unless a page says otherwise; every page has the machine, the date and the setting.",
+        "`make bench` runs every benchmark and writes this page (`benchmarks/run.py --quick`:",
+        "small sizes, nothing written). Figures are ratios of processor times on one thread, in one",
+        "run, unless a page says otherwise; every page has the machine, the date and the setting.",
     ]
     everything: list[Page] = []
     for folder, heading in FOLDERS.items():
