@@ -96,8 +96,8 @@ def render() -> tuple[str, list[str]]:
         "# Results",
         "",
         "`make bench` runs every benchmark and writes this page (`benchmarks/run.py --quick`:",
-        "small sizes, nothing written). Figures are ratios of processor times on one thread, in one",
-        "run, unless a page says otherwise; every page has the machine, the date and the setting.",
+        "small sizes, nothing written). Figures are ratios of processor times on one thread, in",
+        "one run, unless a page says otherwise; every page has the machine, date and setting.",
     ]
     everything: list[Page] = []
     for folder, heading in FOLDERS.items():
