@@ -84,8 +84,9 @@ def test_a_time_budget_rules_out_what_is_slower():
 
 
 def test_a_spectrum_that_falls_slowly_rules_methods_out_unless_they_are_asked_for():
+    spectrum = (*(50.0 / (i + 1) ** 0.2 for i in range(255)), 1e-8)
     slow = problem(
-        n_alphas=20, smallest_alpha=1e-4, folds=(FoldShape(1000, 4000, 5),), spectrum=(50.0,) * 256
+        n_alphas=20, smallest_alpha=1e-4, folds=(FoldShape(1000, 4000, 5),), spectrum=spectrum
     )
     plan = plan_cross_validation(slow, PLENTY)
     reasons = {r.method: r.reason for r in plan.rejected}
@@ -93,6 +94,14 @@ def test_a_spectrum_that_falls_slowly_rules_methods_out_unless_they_are_asked_fo
     assert "rank of about 5000" in reasons["low_rank"]
     assert plan_cross_validation(slow, PLENTY, "krylov").method == "krylov"
     assert plan_cross_validation(slow, PLENTY, "low_rank").method == "low_rank"
+
+
+def test_a_spectrum_with_a_floor_is_well_conditioned():
+    """Rows far from each other: K is little else than its diagonal, and few steps will do."""
+    apart = problem(
+        n_alphas=20, smallest_alpha=1e-4, folds=(FoldShape(1000, 4000, 5),), spectrum=(1.0,) * 256
+    )
+    assert plan_cross_validation(apart, PLENTY).method == "krylov"
 
 
 def test_a_spectrum_that_falls_fast_brings_them_in():

@@ -50,7 +50,7 @@ _MORE_SOLVES = 4
 _SLOW = 0.3
 """If a round leaves more than this of the residual, the next starts from the residuals."""
 _MOST_ROUNDS = 60
-_NOMINAL_SOLVES, _JUDGED_SOLVES = 80, 40
+_NOMINAL_SOLVES, _JUDGED_SOLVES = 80, 70
 _MOST_FOLDS = 25
 
 

@@ -40,7 +40,7 @@ from ridgefold.errors import MethodGaveUpError
 from ridgefold.kernels import Gram
 from ridgefold.kernels.gram import ALL
 from ridgefold.linalg import Array
-from ridgefold.linalg.blocks import CACHE_BYTES, WORKSPACE_BYTES, row_blocks
+from ridgefold.linalg.blocks import WORKSPACE_BYTES
 from ridgefold.linalg.partial_cholesky import PartialCholesky
 from ridgefold.records import Cost, Problem
 
@@ -51,8 +51,8 @@ _CHECK_EVERY = 10
 _HELD_BYTES = 4e9
 """A Gram matrix up to this size is computed once and held."""
 _BLOCK_BYTES = float(1 << 22)
-_BLOCKED_BYTES = 64e6
-"""Up to this size, products with few columns are twice as fast block by block."""
+_TILED_BYTES = 64e6
+"""Up to this size, products with few columns are faster tile by tile, each read once for two."""
 _NOMINAL_STEPS = 200
 _NOMINAL_PRECONDITIONED_STEPS = 60
 
@@ -161,6 +161,7 @@ class _Spaces:
     multiply: Callable[[Array], Array]
     """v ↦ Kv for vectors that are rows."""
     right: Array
+    most_steps: int
 
     def __post_init__(self) -> None:
         namespace, xp = self.state.namespace, self.state.namespace.xp
@@ -172,7 +173,7 @@ class _Spaces:
         self.norms = namespace.to_numpy(xp.sqrt(xp.sum(start * start, axis=1))).astype(float)
         safe = namespace.asarray(np.where(self.norms > 0, self.norms, 1.0), start)
         self.latest = start / safe[:, None]
-        self.bases = namespace.zeros((start.shape[0], 0, start.shape[1]), start)
+        self.bases = namespace.empty((start.shape[0], self.most_steps, start.shape[1]), start)
         self.seen: list[list[Array]] = [[] for _ in self.state.folds.test]
         """What every vector predicts at the test rows of its fold: (t, rows), step by step."""
         self.means: list[Array] = []
@@ -187,19 +188,10 @@ class _Spaces:
         inner = self.state.namespace.xp.sum(self.direction * rows, axis=1)
         return rows - self.direction * inner[:, None]
 
-    def _store(self, rows: Array) -> None:
-        """Keep the vectors; room is made for many at a time."""
-        namespace, step = self.state.namespace, len(self.diagonals)
-        columns, room, n = self.bases.shape
-        if step == room:
-            more = namespace.zeros((columns, max(32, room), n), rows)
-            self.bases = namespace.xp.concat([self.bases, more], axis=1)
-        self.bases[:, step, :] = rows
-
     def step(self) -> None:
         """One more vector for every space."""
         namespace, xp, v = self.state.namespace, self.state.namespace.xp, self.latest
-        self._store(v)
+        self.bases[:, len(self.diagonals), :] = v
         values = self.multiply(v * self.roots)
         for k, test in enumerate(self.state.folds.test):
             own = values[k * self.n_targets : (k + 1) * self.n_targets, :]
@@ -296,13 +288,13 @@ def _lanczos(
 ) -> HeldOut:
     namespace, t = state.namespace, int(targets.shape[1])
     n = state.folds.n_rows
-    spaces = _Spaces(state, t, _multiplier(state.gram), state.spread(targets))
+    most = min(n, _MOST_STEPS)
+    spaces = _Spaces(state, t, _multiplier(state.gram), state.spread(targets), most)
     columns = len(state.folds) * t
     wanted = _wanted_residuals(state, targets, alphas)
     scale = float(namespace.xp.max(namespace.xp.abs(targets)))
     conditions = (_bound_on_eigenvalues(state) + alphas) / alphas
     rounding = rounding_allowance(namespace, targets, conditions, n, scale)
-    most = min(n, _MOST_STEPS)
     alive = np.ones(len(alphas), dtype=bool)
     excess: list[tuple[int, float]] = []
     while True:
@@ -379,17 +371,25 @@ def _multiplier(gram: Gram) -> Callable[[Array], Array]:
         return lambda rows: gram.matmat(rows.T).T
     held, namespace = gram.full(), gram.namespace
     n = int(held.shape[0])
-    if n * n * gram.itemsize > _BLOCKED_BYTES:
+    step = math.isqrt(namespace.tile_bytes(held) // (2 * gram.itemsize))
+    if n * n * gram.itemsize > _TILED_BYTES or n <= step:
         return lambda rows: rows @ held  # K is symmetric; few rows from the left are faster
 
-    def by_blocks(rows: Array) -> Array:
+    def by_tiles(rows: Array) -> Array:
         columns = namespace.copy(rows.T)
-        out = namespace.empty((n, columns.shape[1]), rows)
-        for block in row_blocks(n, n * gram.itemsize, CACHE_BYTES):
-            out[block, :] = held[block, :] @ columns
+        out = namespace.zeros(columns.shape, columns)
+        for start in range(0, n, step):
+            below = slice(start, min(start + step, n))
+            own = held[below, below] @ columns[below, :]
+            for left in range(0, start, step):
+                beside = slice(left, left + step)
+                tile = held[below, beside]
+                own += tile @ columns[beside, :]
+                out[beside, :] += tile.T @ columns[below, :]
+            out[below, :] += own
         return out.T
 
-    return by_blocks
+    return by_tiles
 
 
 def _hopeless(excess: list[tuple[int, float]], most: int) -> bool:

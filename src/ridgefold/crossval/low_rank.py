@@ -50,8 +50,8 @@ _TOLERANCE = 1e-9
 _ACCEPTED = 1e-7
 """A certificate above this is not worth calling exact."""
 _PIVOTS_A_ROUND = 40
-_LARGEST_SHARE = 0.25
-"""Above this rank, as a share of n, other methods are faster."""
+_LARGEST_SHARE = 0.3
+"""Above this rank, as a share of the training rows, other methods are faster."""
 _ALWAYS_ALLOWED = 128
 """Up to this rank nothing is slow."""
 
@@ -75,7 +75,7 @@ class LowRank:
 
     def can_run(self, problem: Problem) -> str | None:
         rank = _likely_rank(problem)
-        if rank is not None and rank > _most(problem.n_rows):
+        if rank is not None and rank > _most(max(f.train for f in problem.folds)):
             return (
                 f"the kernel matrix has a rank of about {rank:.0f} of {problem.n_rows}, too high "
                 "for a factor of few columns to be exact"
@@ -86,6 +86,7 @@ class LowRank:
         """With an unknown rank, as if it were an eighth of its cap: above that it gives up."""
         n, a, t = problem.n_rows, problem.n_alphas, problem.n_targets
         rank = _likely_rank(problem) or max(1.0, _LARGEST_SHARE * n / 8)
+        most = min(n, _most(max(f.train for f in problem.folds)))
         decompositions = 1 if max(f.test for f in problem.folds) == 1 else problem.n_folds
         return Cost(
             flops={
@@ -96,7 +97,7 @@ class LowRank:
             },
             size=rank,
             peak_bytes=WORKSPACE_BYTES
-            + problem.itemsize * (6.0 * n * min(n, _most(n)) + 5 * problem.held_out_numbers),
+            + problem.itemsize * (6.0 * n * most + 5 * problem.held_out_numbers),
         )
 
     def prepare(self, gram: Gram, folds: Folds, weights: Array | None, bias: bool) -> _State:
@@ -149,9 +150,9 @@ class LowRank:
         return result
 
 
-def _most(n: int) -> int:
+def _most(n_training: int) -> int:
     """The largest rank that is worth it."""
-    return max(_ALWAYS_ALLOWED, int(_LARGEST_SHARE * n))
+    return max(_ALWAYS_ALLOWED, int(_LARGEST_SHARE * n_training))
 
 
 def _likely_rank(problem: Problem) -> float | None:
@@ -172,7 +173,7 @@ def _factorise(state: _State, targets: Array, alpha: float, scale: float) -> Non
     size = namespace.norm(targets) or 1.0
     needed = _TOLERANCE * (scale or 1.0) * 2.0 * alpha**1.5 / (size * reach)
     needed = max(needed, partial.rounding)
-    most = _most(n)
+    most = _most(n - min(state.folds.sizes))
     started = partial.trace
     while partial.trace > needed:
         added = partial.grow(min(_PIVOTS_A_ROUND, n - partial.rank))

@@ -2,36 +2,53 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ridgefold.kernels import Gram
 
 _FIRST_SAMPLE, _LARGER_SAMPLE = 96, 256
+_FIRST_SHARE, _LARGER_SHARE = 1 / 12, 1 / 6
+"""Of few rows, fewer are looked at."""
 _NUMERICAL_RANK = 1e-12
-_FEWEST_ROWS = 1000
+_FEWEST_ROWS = 150
 """With fewer rows nothing takes long enough to look."""
 
 
 def probe_spectrum(gram: Gram) -> tuple[float, ...]:
-    """The largest eigenvalues of K, estimated from a few rows spread over the data.
+    """The eigenvalues of K as a few rows show them: the largest, falling, and last the smallest.
 
-    Those of a sample of m of n rows, times n/m: right for the large ones, too small towards the
-    end. Costs m² kernel values and m³ work: less than a millisecond where the spectrum falls
-    fast, some milliseconds where a larger sample is needed to see it fall.
+    A sample of m of n rows has eigenvalues μ. Those that come from rows being alike grow with the
+    number of rows, and a floor that comes from every row being like itself does not:
+
+        λ_i ≈ (n/m)(μ_i − μ_m) + floor.
+
+    Rows get closer as they get more, and the floor sinks: it is carried on from two samples to n
+    rows by a power law. Where the spectrum of the first sample falls to nothing the second is not
+    drawn. Costs m² kernel values and m³ work, one millisecond to ten.
     """
-    if gram.shape[0] < _FEWEST_ROWS:
-        return ()
-    values = _of_sample(gram, _FIRST_SAMPLE)
-    if values and values[3 * len(values) // 4] > _NUMERICAL_RANK * values[0]:
-        values = _of_sample(gram, _LARGER_SAMPLE)
-    return values
-
-
-def _of_sample(gram: Gram, sample: int) -> tuple[float, ...]:
     n = gram.shape[0]
-    rows = np.random.default_rng(0).choice(n, min(sample, n), replace=False)
+    if n < _FEWEST_ROWS:
+        return ()
+    first = _of_sample(gram, min(_FIRST_SAMPLE, int(_FIRST_SHARE * n)))
+    if first is None or first[3 * len(first) // 4] <= _NUMERICAL_RANK * first[0]:
+        return () if first is None else tuple((first * (n / len(first))).tolist())
+    larger = _of_sample(gram, min(_LARGER_SAMPLE, int(_LARGER_SHARE * n)))
+    if larger is None:
+        return ()
+    m = len(larger)
+    tiny = _NUMERICAL_RANK * larger[0]
+    lowest, before = max(larger[-1], tiny), max(first[-1], tiny)
+    slope = min(0.0, math.log(lowest / before) / math.log(m / len(first)))
+    floor = lowest * (n / m) ** slope
+    return tuple(((n / m) * np.maximum(larger - lowest, 0.0) + floor).tolist())
+
+
+def _of_sample(gram: Gram, sample: int) -> np.ndarray | None:
+    """Eigenvalues of a principal submatrix, falling; None if it is not finite."""
+    rows = np.random.default_rng(0).choice(gram.shape[0], sample, replace=False)
     matrix = gram.namespace.to_numpy(gram.block(rows, rows)).astype(np.float64)
     if not np.all(np.isfinite(matrix)):
-        return ()
-    values = np.linalg.eigvalsh(matrix)[::-1] * (n / len(rows))
-    return tuple(np.maximum(values, 0.0).tolist())
+        return None
+    return np.asarray(np.maximum(np.linalg.eigvalsh(matrix)[::-1], 0.0))

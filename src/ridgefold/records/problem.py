@@ -41,8 +41,8 @@ class Problem:
     folds: tuple[FoldShape, ...] = ()
     """The folds by their sizes; empty if nothing is cross-validated."""
     spectrum: tuple[float, ...] = ()
-    """The largest eigenvalues of the kernel matrix, falling, as a small sample of the rows shows
-    them; empty if nothing is known."""
+    """Eigenvalues of the kernel matrix as a small sample of the rows shows them: the largest,
+    falling, and last the smallest; empty if nothing is known."""
     judged: bool = False
     """True if a search drops ridge values as soon as they cannot win, and has a good score."""
     complement_folds: bool = True
