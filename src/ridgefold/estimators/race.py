@@ -77,8 +77,8 @@ class Race:
         """The standing of a kernel, with what was left open and may still win computed again."""
         predictions = namespace_of(result.predictions).to_numpy(result.predictions)
         finished = np.ones(len(predictions), dtype=bool) if result.kept is None else result.kept
-        still = self._alive(kernel)
-        again = np.flatnonzero(still & result.open) if result.open is not None else []
+        alive = self._alive(kernel)
+        again = np.flatnonzero(alive & (False if result.open is None else result.open))
         if len(again):
             exact = exactly(kernel, again, progress)
             predictions, finished = predictions.copy(), finished.copy()
