@@ -2,25 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from ridgefold.combiners import Assignment
-from ridgefold.engine.cell_rows import batches_of
+from ridgefold.engine.cell_rows import batches_of, rows_of
 from ridgefold.errors import NumericalError
 from ridgefold.executors import Executor
 from ridgefold.kernels import KernelGram
 from ridgefold.linalg.blocks import CACHE_BYTES, row_blocks
 from ridgefold.records import Cells, LocalModels
+from ridgefold.storage.mapped import release
 
 _BLOCK_BYTES = 16 * CACHE_BYTES
 
 
+class CellsOfRows(Protocol):
+    """Training rows, by cell."""
+
+    def rows_of_cells(self, numbers: tuple[int, ...]) -> Iterator[np.ndarray]:
+        """X of some cells, in ascending order, one after the other."""
+
+
+@dataclass(frozen=True)
+class IndexedRows:
+    """Training rows in one array, taken by their numbers."""
+
+    X: np.ndarray
+    cells: Cells
+
+    def rows_of_cells(self, numbers: tuple[int, ...]) -> Iterator[np.ndarray]:
+        for cell in numbers:
+            yield np.ascontiguousarray(self.X[rows_of(self.cells, cell)])
+
+
 @dataclass(frozen=True)
 class _Predictions:
-    X: np.ndarray
-    """The training rows of all cells."""
+    training: CellsOfRows
     new: np.ndarray
     models: LocalModels
     cells: Cells
@@ -35,10 +56,11 @@ class _Predictions:
 def _predict_batch(task: _Predictions) -> list[np.ndarray]:
     """Weighted predictions of some cells."""
     out = []
-    for cell, rows, weights in zip(task.numbers, task.rows, task.weights, strict=True):
+    training = task.training.rows_of_cells(task.numbers)
+    for cell, X, rows, weights in zip(task.numbers, training, task.rows, task.weights, strict=True):
         some = slice(task.cells.offsets[cell], task.cells.offsets[cell + 1])
         kernel = task.models.kernels[task.models.kernel_of_cell[cell]]
-        gram = KernelGram(kernel, np.ascontiguousarray(task.X[task.cells.rows[some]]))
+        gram = KernelGram(kernel, X)
         new = np.asarray(task.new[rows])
         dual = task.models.dual_coef[some]
         values = np.empty((len(new), dual.shape[1]), dtype=dual.dtype)
@@ -53,7 +75,7 @@ def _predict_batch(task: _Predictions) -> list[np.ndarray]:
 
 
 def predict_cells(
-    X: np.ndarray,
+    training: CellsOfRows,
     cells: Cells,
     models: LocalModels,
     assignment: Assignment,
@@ -71,7 +93,7 @@ def predict_cells(
         numbers = tuple(busy[some])
         tasks.append(
             _Predictions(
-                X,
+                training,
                 new,
                 models,
                 cells,
@@ -83,6 +105,7 @@ def predict_cells(
     for task, results in zip(tasks, executor.map(_predict_batch, tasks), strict=True):
         for rows, values in zip(task.rows, results, strict=True):
             out[rows] += values
+        release(models.dual_coef)
     if not np.all(np.isfinite(out)):
         raise NumericalError(
             "some predictions are NaN or infinite: the kernel's values overflow, or are not "

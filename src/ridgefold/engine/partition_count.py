@@ -77,13 +77,22 @@ def regions(X: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
         return [np.arange(n)]
     found = []
     for pivot in rng.choice(n, _REGIONS, replace=False):
-        centre = np.asarray(X[pivot])
-        squares = np.empty(n)
-        for some in row_blocks(n, X.itemsize * X.shape[1], float(1 << 25)):
-            difference = X[some] - centre[None, :]
-            squares[some] = np.einsum("ij,ij->i", difference, difference)
-        found.append(np.sort(np.argpartition(squares, _REGION_ROWS)[:_REGION_ROWS]))
+        found.append(_nearest(X, np.asarray(X[int(pivot)]), _REGION_ROWS))
     return found
+
+
+def _nearest(X: np.ndarray, centre: np.ndarray, count: int) -> np.ndarray:
+    """The `count` rows nearest to a point, in ascending order; of equals, the first."""
+    best, rows, worst = np.empty(0), np.empty(0, dtype=np.int64), np.inf
+    for some in row_blocks(X.shape[0], X.itemsize * X.shape[1], float(1 << 24)):
+        difference = X[some] - centre[None, :]
+        squares = np.einsum("ij,ij->i", difference, difference)
+        near = np.flatnonzero(squares <= worst)
+        best, rows = np.concatenate([best, squares[near]]), np.append(rows, near + some.start)
+        first = np.lexsort((rows, best))[:count]
+        best, rows = best[first], rows[first]
+        worst = best[-1] if len(best) == count else np.inf
+    return np.sort(rows)
 
 
 def choose_count(

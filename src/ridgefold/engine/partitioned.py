@@ -20,7 +20,7 @@ from ridgefold.engine.local_search import (
 )
 from ridgefold.executors import Executor
 from ridgefold.records import Cells, FittedBatch, Grid, LocalModels
-from ridgefold.storage.mapped import release
+from ridgefold.storage.mapped import mapping_of, release
 from ridgefold.storage.run_directory import NoRunDirectory, Piece, Run, RunDirectory
 
 _RELEASED_BYTES = 1 << 25
@@ -55,9 +55,11 @@ class _Task:
 
 
 def _fit_batch(task: _Task) -> FittedBatch:
-    data = [task.batch.data(position) for position in range(len(task.batch))]
-    fits = [_fit_cell(task.settings, d, f) for d, f in zip(data, task.factors, strict=True)]
-    ranges = [_range(d, task.settings) for d in data]
+    fits, ranges = [], []
+    for position, factor in enumerate(task.factors):
+        data = task.batch.data(position)
+        fits.append(_fit_cell(task.settings, data, factor))
+        ranges.append(_range(data, task.settings))
     residuals = [fit.residuals for fit in fits if fit.residuals is not None]
     return FittedBatch(
         dual_coef=np.concatenate([fit.dual_coef for fit in fits]),
@@ -234,10 +236,23 @@ def choose_pair(
     return choice
 
 
-def combined_residuals(cells: Cells, residuals: np.ndarray, n_rows: int) -> np.ndarray:
+_RESIDUALS_AT_ONCE = 8192
+
+
+def combined_residuals(
+    cells: Cells, residuals: np.ndarray, n_rows: int, new_array: NewArray = in_memory
+) -> np.ndarray:
     """Leave-one-out residuals of the combined model: Σ_c share_ic · r_ic, since shares sum to 1."""
-    shares = np.ones(len(cells.rows)) if cells.weights is None else cells.weights
-    out = np.empty((n_rows, residuals.shape[1]), dtype=residuals.dtype)
-    for j in range(residuals.shape[1]):
-        out[:, j] = np.bincount(cells.rows, weights=shares * residuals[:, j], minlength=n_rows)
+    out = new_array("held_out", (n_rows, residuals.shape[1]), residuals.dtype)
+    mapped = mapping_of(out) is not None
+    step = _RESIDUALS_AT_ONCE if mapped else max(1, len(cells.rows))
+    out[:] = 0.0
+    for start in range(0, len(cells.rows), step):
+        some = slice(start, start + step)
+        values = residuals[some]
+        if cells.weights is not None:
+            values = cells.weights[some, None] * values
+        np.add.at(out, cells.rows[some], values)
+        for array in (out, residuals, cells.rows, cells.weights):
+            release(array)
     return out

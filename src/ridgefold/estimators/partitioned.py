@@ -24,9 +24,12 @@ from ridgefold.estimators.ls_svm import (
     row_counts,
 )
 from ridgefold.estimators.partitioned_base import PartitionedModel
+from ridgefold.estimators.partitioned_stream import Stream, as_source
 from ridgefold.estimators.probabilities import fit_curves
 from ridgefold.estimators.regressor import check_coverage
-from ridgefold.estimators.validation import unchanged_on_error
+from ridgefold.estimators.validation import TrainingData, unchanged_on_error
+from ridgefold.linalg import namespace_of
+from ridgefold.storage.sources import ArraySource, RowSource
 
 
 class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel):
@@ -185,8 +188,12 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         Parameters
         ----------
         X : array of shape (n_rows, n_columns)
-            May be memory-mapped (``np.load(path, mmap_mode="r")``): it is never copied whole.
+            Also a memory-mapped array (``np.load(path, mmap_mode="r")``), an array of zarr or
+            Dask, or the path of an .npy file, a Parquet file or a folder of them. What does not
+            fit well in `memory_budget` is read in blocks and put in the order of the cells on
+            disk (in `run_dir`, or a temporary folder); the model is the same.
         y : array of shape (n_rows,) or (n_rows, n_targets)
+            Of any of these kinds; with a Parquet X, also the name of one of its columns.
         sample_weight : float or array of shape (n_rows,), optional
             In the fit of a cell a row of weight 2 counts as two rows, one of weight 0 not at
             all; cells are cut, and rows left out, as if weights were equal.
@@ -196,6 +203,13 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
                 raise InvalidInputError(
                     f'intervals must be "auto", "jackknife+" or None, got {self.intervals!r}'
                 )
+            stream = self._opened(X, y, sample_weight)
+            if stream is not None and self._from_disk(stream):
+                targets = as_source(stream.y, "y", stream.X.dtype)
+                self._one_target = len(targets.shape) == 1
+                self._fit_stream(stream, targets, stream.weights)
+                return self
+            X, y, sample_weight = (X, y, sample_weight) if stream is None else stream.loaded()
             data = self._check(X, y, sample_weight, numeric_targets=True)
             self._one_target = data.y.ndim == 1
             self._fit_cells(data, data.y[:, None] if self._one_target else data.y)
@@ -375,12 +389,28 @@ held_out_residuals_, length_scales_, certificate_, n_steps_
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Cut the rows into cells and fit each; y holds labels (numbers or strings)."""
         with unchanged_on_error(self):
-            data = self._check(X, y, sample_weight, numeric_targets=False)
-            data, targets, classes = label_targets(self, data, self.class_weight)
-            self._fit_cells(data, targets)
+            stream = self._opened(X, y, sample_weight)
+            if stream is not None and self._from_disk(stream):
+                classes, targets = self._fit_stream_of_labels(stream)
+            else:
+                X, y, sample_weight = (X, y, sample_weight) if stream is None else stream.loaded()
+                data = self._check(X, y, sample_weight, numeric_targets=False)
+                data, targets, classes = label_targets(self, data, self.class_weight)
+                self._fit_cells(data, targets)
             self.classes_, self.y_fit_ = classes, class_numbers(np.asarray(targets))
             self._calibrate(np.asarray(targets), sample_weight)
         return self
+
+    def _fit_stream_of_labels(self, stream: Stream) -> tuple[Any, np.ndarray]:
+        """Fit from disk; labels are held in memory. Returns the classes and columns of ±1."""
+        y, weights, empty = stream.y, stream.weights, np.empty((0, 1), dtype=stream.X.dtype)
+        labels = y.read() if isinstance(y, RowSource) else np.asarray(y)
+        if weights is not None:
+            weights = as_source(weights, "sample_weight", empty.dtype).read()
+        data = TrainingData(namespace_of(), empty, labels, weights)
+        data, targets, classes = label_targets(self, data, self.class_weight)
+        self._fit_stream(stream, ArraySource(np.asarray(targets)), data.weights)
+        return classes, np.asarray(targets)
 
     def _needs_held_out(self) -> bool:
         return bool(self.probability)

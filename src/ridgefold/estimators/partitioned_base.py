@@ -10,9 +10,10 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.combiners import COMBINERS, Assignment
-from ridgefold.engine.cell_prediction import predict_cells
+from ridgefold.engine.cell_prediction import IndexedRows, predict_cells
 from ridgefold.engine.cell_rows import Training, number_of
-from ridgefold.engine.partitioned import combined_residuals
+from ridgefold.engine.cell_store import StoredRows
+from ridgefold.engine.partitioned import NewArray, combined_residuals, in_memory
 from ridgefold.engine.refine import refine
 from ridgefold.engine.scaled_rows import ScaledRows
 from ridgefold.errors import InvalidInputError, NumericalError, UnsupportedInputError
@@ -26,6 +27,15 @@ from ridgefold.estimators.partitioned_options import (
     partitioner_of,
 )
 from ridgefold.estimators.partitioned_state import OPTIONAL, STATE, require_consistent
+from ridgefold.estimators.partitioned_stream import (
+    Stream,
+    as_source,
+    fit_stream,
+    larger_blocks,
+    new_source,
+    on_disk,
+    open_stream,
+)
 from ridgefold.estimators.progress import progress_bar
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.validation import TrainingData, check_new_rows, check_training_data
@@ -35,6 +45,7 @@ from ridgefold.partitioners import PARTITIONERS
 from ridgefold.planning import available_resources
 from ridgefold.records import Cells, Grid, LocalModels
 from ridgefold.storage.annotations import check_fields
+from ridgefold.storage.sources import ArraySource, RowSource
 
 
 class PartitionedModel(Storable):
@@ -94,12 +105,60 @@ class PartitionedModel(Storable):
 
     def _cut_and_fit(self, data: TrainingData, targets: np.ndarray) -> None:
         options = options_of(self)
-        with opened_run(self, data, targets) as run:
+        with opened_run(self, data.X, targets, data.weights) as run:
             fitted = CellFitting(self, data, targets, options, run).fit()
-            self._keep(fitted, data, options)
+        self._keep(fitted, data, options)
+        if options.refine is not None:
+            self._refine(fitted.training, options, fitted.grid)
+            self._copy_choices()
 
-    def _keep(self, fitted: FittedCells, data: TrainingData, options: Options) -> None:
+    def _opened(self, X: Any, y: Any, sample_weight: Any) -> Stream | None:
+        """Input that can be read in blocks, or has to be."""
+        if y is None:
+            return None
+        stream = open_stream(X, y, sample_weight)
+        if stream is None and options_of(self).executor.remote:
+            # Workers read files: what is in memory is written to some.
+            data = self._check(X, y, sample_weight, numeric_targets=False)
+            stream = Stream(ArraySource(data.X), data.y, data.weights, X)
+        self._column_names = None if stream is None else stream.X.names
+        return stream
+
+    def _from_disk(self, stream: Stream) -> bool:
+        options = options_of(self)
+        able = options.refine is None and not options.combiner.scales_alpha
+        if not able and options.executor.remote:
+            raise InvalidInputError(
+                f"executor={self.executor!r} takes cells that are fitted by themselves: use "
+                'combine="blend" or "route", and refine=None'
+            )
+        return able and on_disk(self, stream, options)
+
+    def _fit_stream(self, stream: Stream, targets: RowSource, weights: Any) -> None:
+        """Fit from rows on disk, which are never all in memory."""
+        options = options_of(self)
+        if weights is not None:
+            weights = as_source(weights, "sample_weight", stream.X.dtype)
+        space, data, fitted = fit_stream(self, stream, targets, weights, options)
+        self.n_features_in_ = stream.X.n_columns
+        self.__dict__.pop("feature_names_in_", None)
+        self._keep(fitted, data, options, space.new_array)
+        # The folder is kept as long as the model reads from it.
+        self._workspace = space
+        self._stored = fitted.rows if isinstance(fitted.rows, StoredRows) else None
+        self.X_fit_, y = data.X.array, data.y.array
+        self.y_fit_ = y if len(targets.shape) == 2 else y[:, 0]
+
+    def _keep(
+        self,
+        fitted: FittedCells,
+        data: TrainingData,
+        options: Options,
+        new_array: NewArray = in_memory,
+    ) -> None:
         """Become the model of these cells."""
+        self.__dict__.pop("_workspace", None)
+        self.__dict__.pop("_stored", None)
         cells, residuals, n = fitted.cells, fitted.residuals, data.X.shape[0]
         self.X_fit_ = data.X
         self.length_scales_ = fitted.length_scales
@@ -109,13 +168,11 @@ class PartitionedModel(Storable):
         self.trials_ = fitted.trials
         self.effective_dimension_ = fitted.dimension
         self.held_out_residuals_ = (
-            None if residuals is None else combined_residuals(cells, residuals, n)
+            None if residuals is None else combined_residuals(cells, residuals, n, new_array)
         )
         self._cells, self._models, self._combine = cells, fitted.models, self.combine
         self._weights = None if data.weights is None else np.asarray(data.weights)
         self.n_steps_ = 0
-        if options.refine is not None:
-            self._refine(fitted.training, options, fitted.grid)
         self._copy_choices()
 
     def _refine(self, training: Training, options: Options, grid: Grid) -> None:
@@ -160,8 +217,28 @@ class PartitionedModel(Storable):
     def _decision(self, X: Any) -> np.ndarray:
         """The combined f(x) of every row and target, shape (n, t)."""
         check_is_fitted(self, "X_fit_")
+        source = new_source(self, X)
+        if source is not None:
+            return self._decision_of_stream(source)
         X = self._new_rows(X)
         return self._combined(X, self._assignment(X))
+
+    def _decision_of_stream(self, source: RowSource) -> np.ndarray:
+        """The same for rows that are read a block at a time."""
+        shape = (source.n_rows, self._models.intercept.shape[1])
+        out, start = np.empty(shape, dtype=self._models.dual_coef.dtype), 0
+        for block in larger_blocks(source, self.memory_budget):
+            rows = self._new_rows(block)
+            out[start : start + len(rows)] = self._combined(rows, self._assignment(rows))
+            start += len(rows)
+        return out
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without files that are there only as long as this object is."""
+        state = dict(super().__getstate__())
+        for name in ("_workspace", "_stored"):
+            state.pop(name, None)
+        return state
 
     def _new_rows(self, X: Any) -> np.ndarray:
         """Checked rows, in the metric in which the cells were cut."""
@@ -178,8 +255,9 @@ class PartitionedModel(Storable):
 
     def _combined(self, X: np.ndarray, assignment: Assignment) -> np.ndarray:
         executor = executor_of(self.executor, self.n_jobs)
+        stored = getattr(self, "_stored", None)
         return predict_cells(
-            self._training_rows(),
+            stored or IndexedRows(self._training_rows(), self._cells),
             self._cells,
             self._models,
             assignment,

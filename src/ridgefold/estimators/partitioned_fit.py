@@ -28,16 +28,18 @@ from ridgefold.engine.partition_count import (
     choose_count_of_average,
     effective_dimension,
 )
-from ridgefold.engine.partitioned import FitSettings, choose_pair, run_cells
+from ridgefold.engine.partitioned import FitSettings, choose_pair, in_memory, run_cells
 from ridgefold.engine.scaled_rows import ScaledRows
 from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.cell_grid import cell_grid
 from ridgefold.estimators.partitioned_options import Options
 from ridgefold.estimators.progress import progress_bar
 from ridgefold.estimators.validation import TrainingData, as_ridgefold_errors
+from ridgefold.executors import Serial
 from ridgefold.kernels import KernelGram
 from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.learning import learn_metric
+from ridgefold.linalg.blocks import row_blocks
 from ridgefold.records import Cells, CellTrial, Grid, LocalModels
 from ridgefold.storage import fingerprint
 from ridgefold.storage.model_file import library_versions
@@ -46,6 +48,7 @@ from ridgefold.storage.run_directory import NoRunDirectory, Run, RunDirectory
 _SAMPLE_ROWS = 512
 _DIMENSION_ROWS = 500
 _LEARNING_ROWS = 6000
+_NEAREST_NUMBERS = 1 << 22
 _SEEDS = 2**31 - 1
 _NO_PART = ("executor", "memory_budget", "n_jobs", "random_state", "run_dir", "verbose")
 """Arguments that do not change the result; the seed is compared by itself."""
@@ -59,6 +62,8 @@ class FittedCells:
     models: LocalModels
     residuals: np.ndarray | None
     """Leave-one-out residuals, aligned with ``cells.rows``."""
+    rows: CellRows
+    """The rows by cell."""
     grid: Grid
     trials: tuple[CellTrial, ...]
     dimension: float | None
@@ -81,24 +86,36 @@ class _Search:
 
 
 @contextmanager
-def opened_run(model: Any, data: TrainingData, targets: np.ndarray) -> Iterator[Run]:
+def opened_run(model: Any, X: Any, targets: Any, weights: Any) -> Iterator[Run]:
     """The run directory of a fit, locked; or one that keeps nothing."""
-    folder = model.run_dir
+    folder = folder_of(model)
     if folder is None:
         yield NoRunDirectory()
         return
-    if not isinstance(folder, (str, PathLike)):
+    with RunDirectory(folder, asked_of(model, X, targets, weights)).opened() as run:
+        yield run
+
+
+def folder_of(model: Any) -> Path | None:
+    folder = model.run_dir
+    if folder is not None and not isinstance(folder, (str, PathLike)):
         raise InvalidInputError(f"run_dir must be a path or None, got {folder!r}")
-    asked = {
+    return None if folder is None else Path(folder)
+
+
+def asked_of(
+    model: Any, X: Any, targets: Any, weights: Any, *, on_disk: bool = False
+) -> dict[str, Any]:
+    """What a fit is asked to do: data, settings, versions."""
+    return {
+        "on_disk": on_disk,
         "estimator": type(model).__name__,
         "settings": {**_settings(model), "random_state": _seed_words(model.random_state)},
-        "X": fingerprint.of_rows(data.X),
+        "X": fingerprint.of_rows(X),
         "y": fingerprint.of_rows(targets),
-        "sample_weight": None if data.weights is None else fingerprint.of_rows(data.weights),
+        "sample_weight": None if weights is None else fingerprint.of_rows(weights),
         "versions": library_versions(),
     }
-    with RunDirectory(Path(folder), asked).opened() as run:
-        yield run
 
 
 def _settings(model: Any) -> dict[str, str]:
@@ -128,6 +145,8 @@ class CellFitting:
             state = check_random_state(model.random_state)
         seed = run.step("seed", lambda: int(state.randint(_SEEDS)))
         self.rng = np.random.default_rng(seed)
+        # What looks at a few thousand rows is not worth sending to another machine.
+        self._here = Serial() if options.executor.remote else options.executor
         self.scales: np.ndarray | None = None
         self.data, self.targets = data, targets
         if model.learn_scales:
@@ -150,6 +169,7 @@ class CellFitting:
             search.cells,
             models,
             residuals,
+            search.rows,
             search.grid,
             search.trials,
             search.dimension,
@@ -171,7 +191,12 @@ class CellFitting:
                 self.options.executor,
                 progress=progress,
                 run=self.run,
+                new_array=self._new_array,
             )
+
+    def _new_array(self, name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        """Where the arrays of the model lie."""
+        return in_memory(name, shape, dtype)
 
     def _fit_settings(self, grid: Grid) -> FitSettings:
         choose = grid.is_choice and not self.shared
@@ -189,8 +214,7 @@ class CellFitting:
         targets = self.training.targets
         if not self.options.bias:
             return np.zeros(targets.shape[1], dtype=targets.dtype)
-        mean = np.average(targets, axis=0, weights=self.training.weights)
-        return np.asarray(mean, dtype=targets.dtype)
+        return _mean(targets, self.training.weights)
 
     def _learned_scales(self) -> np.ndarray:
         """One scale a column, learned on a sample of the rows."""
@@ -254,7 +278,7 @@ class CellFitting:
             self.options.partitioner,
             self.options.overlap,
             grid,
-            self.options.executor,
+            self._here,
             loss=self.options.loss,
             rng=self.rng,
             settings=self._fit_settings(grid),
@@ -275,7 +299,7 @@ class CellFitting:
 
         def choose() -> list[int]:
             options = self.options
-            choice = choose_pair(rows, cells, grid, options.executor, bias=options.bias)
+            choice = choose_pair(rows, cells, grid, self._here, bias=options.bias)
             return [choice.kernel, choice.alpha]
 
         kernel, alpha = self.run.step("pair", choose)
@@ -323,6 +347,18 @@ class CellFitting:
         return {**found, "cells": cells, "trials": trials}
 
 
+def _mean(targets: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+    """The weighted mean, block by block: the same for rows in memory and on disk."""
+    total, count = np.zeros(targets.shape[1]), 0.0
+    for some in row_blocks(targets.shape[0], 8.0 * targets.shape[1], float(1 << 24)):
+        part = np.asarray(targets[some], dtype=np.float64)
+        if weights is None:
+            total, count = total + part.sum(axis=0), count + len(part)
+        else:
+            total, count = total + weights[some] @ part, count + float(weights[some].sum())
+    return np.asarray(total / count, dtype=targets.dtype)
+
+
 def _packed_count(count: Count) -> dict[str, Any]:
     """A count as values that a file can hold."""
     fitted = count.fitted
@@ -342,7 +378,8 @@ def _unpacked_count(found: dict[str, Any]) -> Count:
 def _nearest(X: np.ndarray, row: int, count: int) -> np.ndarray:
     """The rows nearest to one of them, from a sample if there are many."""
     n = X.shape[0]
-    some = np.unique(np.linspace(0, n - 1, min(n, 200_000)).astype(np.intp))
+    most = min(200_000, max(2000, _NEAREST_NUMBERS // X.shape[1]))
+    some = np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.intp))
     count = max(min(n, 8), min(len(some), count * len(some) // n))
     squares = np.sum((np.asarray(X[some], dtype=np.float64) - X[row]) ** 2, axis=1)
     return np.asarray(np.sort(some[np.argsort(squares, kind="stable")[:count]]))

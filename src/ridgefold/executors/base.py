@@ -18,6 +18,9 @@ class Executor(ABC):
     be sent elsewhere.
     """
 
+    remote = False
+    """True if tasks run in processes that see nothing but files of this one."""
+
     def __init__(self, n_workers: int = 1) -> None:
         self.n_workers = n_workers
 

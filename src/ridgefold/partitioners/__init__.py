@@ -1,6 +1,6 @@
 """Cut rows into cells. One file a way; a new one is a line here."""
 
-from ridgefold.partitioners.base import Partitioner, Router
+from ridgefold.partitioners.base import Partitioner, Router, learning_rows
 from ridgefold.partitioners.hyperplanes import Hyperplanes
 from ridgefold.partitioners.kmeans import KMeansCells
 from ridgefold.partitioners.random import RandomSplit
@@ -22,4 +22,5 @@ __all__ = [
     "RandomSplit",
     "Router",
     "Tree",
+    "learning_rows",
 ]

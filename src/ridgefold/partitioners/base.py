@@ -31,6 +31,14 @@ class Partitioner(Protocol):
     def fit(self, X: np.ndarray, n_cells: int, overlap: float, rng: np.random.Generator) -> Cells:
         """Cut the rows of X into at most `n_cells` cells, none of them empty."""
 
+    def learn(
+        self, X: np.ndarray, n_cells: int, overlap: float, rng: np.random.Generator
+    ) -> tuple[Router, int]:
+        """The geometry of at most `n_cells` cells, each with some of these rows, and how many.
+
+        X is in memory: all rows, or those of `learning_rows`.
+        """
+
     def route(self, router: Router, X: np.ndarray) -> np.ndarray:
         """The cell of every row."""
 
@@ -88,6 +96,37 @@ def sample_of(X: np.ndarray, rows: np.ndarray | None, rng: np.random.Generator) 
         rows = some if rows is None else rows[some]
     part = X if rows is None else X[rows]
     return np.asarray(part, dtype=np.float64)
+
+
+_LEARNING_NUMBERS = 1 << 22
+_LEARNING_ROWS_A_CELL = 16
+
+
+def learning_rows(
+    n_rows: int, n_columns: int, n_cells: int, rng: np.random.Generator
+) -> np.ndarray | None:
+    """Rows from which cells are learned, in ascending order; None if it is from all.
+
+    Of many rows a sample is enough, one in each of as many stretches of equal length: some
+    million numbers, or 16 rows a cell. It does not depend on where the rows are kept, so cells
+    of rows on disk are those of the same rows in memory.
+    """
+    size = max(_LEARNING_NUMBERS // max(1, n_columns), _LEARNING_ROWS_A_CELL * n_cells)
+    if n_rows <= size:
+        return None
+    places = (np.arange(size) + rng.random(size)) * (n_rows / size)
+    return np.unique(np.minimum(places.astype(np.int64), n_rows - 1))
+
+
+def cut(
+    partitioner: Partitioner, X: np.ndarray, n_cells: int, overlap: float, rng: np.random.Generator
+) -> Cells:
+    """Learn cells, and put every row of X into its own."""
+    rows = learning_rows(X.shape[0], X.shape[1], n_cells, rng)
+    router, m = partitioner.learn(X if rows is None else X[rows], n_cells, overlap, rng)
+    if overlap > 0 and m > 1:
+        return overlapping_cells(partitioner.membership(router, X), m, router)
+    return cells_of(partitioner.route(router, X), m, router)
 
 
 def cells_of(labels: np.ndarray, n_cells: int, router: Router) -> Cells:

@@ -14,11 +14,10 @@ import numpy as np
 
 from ridgefold.partitioners.base import (
     Router,
-    cells_of,
+    cut,
     finite_floats,
     first_direction,
     membership_in_blocks,
-    overlapping_cells,
     ramp,
     route_in_blocks,
     sample_of,
@@ -33,9 +32,14 @@ class Hyperplanes:
     in_space = True
 
     def fit(self, X: np.ndarray, n_cells: int, overlap: float, rng: np.random.Generator) -> Cells:
+        return cut(self, X, n_cells, overlap, rng)
+
+    def learn(
+        self, X: np.ndarray, n_cells: int, overlap: float, rng: np.random.Generator
+    ) -> tuple[Router, int]:
         n = X.shape[0]
         direction = first_direction(sample_of(X, None, rng)).astype(X.dtype)
-        position = np.sort(route_in_blocks(X, lambda rows: rows @ direction))
+        position = np.sort(route_in_blocks(X, lambda rows: _project(rows, direction)))
         ends = np.unique(np.round(np.arange(1, min(n_cells, n)) * (n / min(n_cells, n))))
         ends = ends[(ends > 0) & (ends < n)].astype(np.intp)
         below, above = position[ends - 1], position[ends]
@@ -49,20 +53,20 @@ class Hyperplanes:
         edges = np.concatenate([[lowest], cuts, [highest]])
         # A band reaches `overlap`/2 of the narrower neighbour to each side: bands never meet.
         half = 0.5 * overlap * np.minimum(np.diff(edges)[:-1], np.diff(edges)[1:])
-        router = {"direction": direction, "cuts": cuts, "half_widths": half}
-        if overlap > 0:
-            return overlapping_cells(self.membership(router, X), len(cuts) + 1, router)
-        return cells_of(self.route(router, X), len(cuts) + 1, router)
+        router: Router = {"direction": direction, "cuts": cuts, "half_widths": half}
+        return router, len(cuts) + 1
 
     def route(self, router: Router, X: np.ndarray) -> np.ndarray:
         direction, cuts = router["direction"], router["cuts"]
-        return route_in_blocks(X, lambda rows: np.searchsorted(cuts, rows @ direction, side="left"))
+        return route_in_blocks(
+            X, lambda rows: np.searchsorted(cuts, _project(rows, direction), side="left")
+        )
 
     def membership(self, router: Router, X: np.ndarray) -> Membership:
         direction, cuts, half = router["direction"], router["cuts"], router["half_widths"]
 
         def place(rows: np.ndarray) -> Membership:
-            position = rows @ direction
+            position = _project(rows, direction)
             cell = np.searchsorted(cuts, position, side="left")
             indices = np.arange(len(rows))
             if len(cuts) == 0:
@@ -87,3 +91,8 @@ class Hyperplanes:
             "half_widths": (n_cells - 1,),
         }
         return finite_floats(router, shapes) and bool(np.all(np.diff(router["cuts"]) >= 0))
+
+
+def _project(rows: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    """Row by row, so that a row's place does not depend on the block it is in (BLAS may)."""
+    return np.asarray(np.einsum("ij,j->i", rows, direction))

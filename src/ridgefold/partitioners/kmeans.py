@@ -17,10 +17,9 @@ import numpy as np
 from ridgefold.kernels import Kernel, KernelGram
 from ridgefold.partitioners.base import (
     Router,
-    cells_of,
+    cut,
     finite_floats,
     membership_in_blocks,
-    overlapping_cells,
     route_in_blocks,
 )
 from ridgefold.records import Cells, Membership
@@ -45,6 +44,11 @@ class KMeansCells:
     in_space = True
 
     def fit(self, X: np.ndarray, n_cells: int, overlap: float, rng: np.random.Generator) -> Cells:
+        return cut(self, X, n_cells, overlap, rng)
+
+    def learn(
+        self, X: np.ndarray, n_cells: int, overlap: float, rng: np.random.Generator
+    ) -> tuple[Router, int]:
         from sklearn.cluster import MiniBatchKMeans
 
         n = X.shape[0]
@@ -64,14 +68,10 @@ class KMeansCells:
             warnings.filterwarnings("ignore", message="Number of distinct clusters")
             means.fit(features)
         router = {**landmarks, "centres": np.asarray(means.cluster_centers_, dtype=np.float64)}
-        labels = self.route(router, X)
-        used = np.unique(labels)
+        used = np.unique(self.route(router, X))
         router["centres"] = router["centres"][used]
-        labels = np.searchsorted(used, labels)
         router["width"] = np.asarray(overlap * self._reach(router, sample))
-        if overlap > 0 and len(used) > 1:
-            return overlapping_cells(self.membership(router, X), len(used), router)
-        return cells_of(labels, len(used), router)
+        return router, len(used)
 
     def _landmarks(self, sample: np.ndarray, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Landmark rows Z and k(Z, Z)^(−½), or nothing without a kernel."""

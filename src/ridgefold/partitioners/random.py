@@ -29,6 +29,11 @@ class RandomSplit:
         rng.shuffle(labels)
         return cells_of(labels, n_cells, {})
 
+    def learn(
+        self, X: np.ndarray, n_cells: int, overlap: float, rng: np.random.Generator
+    ) -> tuple[Router, int]:
+        return {}, min(n_cells, X.shape[0])
+
     def route(self, router: Router, X: np.ndarray) -> np.ndarray:
         raise InvalidInputError(_NOT_IN_SPACE)
 

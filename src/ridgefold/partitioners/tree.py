@@ -24,11 +24,10 @@ import numpy as np
 from ridgefold.linalg.blocks import row_blocks
 from ridgefold.partitioners.base import (
     Router,
-    cells_of,
+    cut,
     finite_floats,
     first_direction,
     membership_in_blocks,
-    overlapping_cells,
     ramp,
     route_in_blocks,
     sample_of,
@@ -67,15 +66,18 @@ class Tree:
     in_space = True
 
     def fit(self, X: np.ndarray, n_cells: int, overlap: float, rng: np.random.Generator) -> Cells:
+        return cut(self, X, n_cells, overlap, rng)
+
+    def learn(
+        self, X: np.ndarray, n_cells: int, overlap: float, rng: np.random.Generator
+    ) -> tuple[Router, int]:
         n = X.shape[0]
         grown = _Growing([], [], [], [], [])
-        labels = np.zeros(n, dtype=np.int64)
         spreads: list[np.ndarray] = []
         depth = max(1.0, np.log2(max(1, min(n_cells, n))))
         # Every level multiplies the rows by 1 + share.
         share = min(overlap, _MOST_REPEATS ** (1.0 / depth) - 1.0)
-        _grow(X, min(n_cells, n), grown, labels, spreads=spreads, share=share, rng=rng)
-        m = len(grown.ancestors)
+        _grow(X, min(n_cells, n), grown, spreads=spreads, share=share, rng=rng)
         router = {
             "directions": np.array(grown.directions, dtype=X.dtype).reshape(-1, X.shape[1]),
             "cuts": np.array(grown.cuts, dtype=np.float64),
@@ -84,9 +86,7 @@ class Tree:
             ),
             "children": np.array(grown.children, dtype=np.int64).reshape(-1, 2),
         }
-        if overlap > 0 and m > 1:
-            return overlapping_cells(self.membership(router, X), m, router)
-        return cells_of(labels, m, router)
+        return router, len(grown.ancestors)
 
     def route(self, router: Router, X: np.ndarray) -> np.ndarray:
         children, cuts = router["children"], router["cuts"]
@@ -164,13 +164,12 @@ def _grow(
     X: np.ndarray,
     n_cells: int,
     grown: _Growing,
-    labels: np.ndarray,
     *,
     spreads: list[np.ndarray],
     share: float,
     rng: np.random.Generator,
 ) -> None:
-    """Cut until every part is one cell; fills `grown`, `labels` and `spreads`.
+    """Cut until every part is one cell; fills `grown` and `spreads`.
 
     `spreads` holds, for every cell, the standard deviations of its rows along the directions
     of the cuts above it. Parts wait on a stack, large ones as row numbers (in ascending order,
@@ -184,15 +183,14 @@ def _grow(
         rows, part, m, parent, side = stack.pop()
         path = paths.pop()
         if part is None and len(rows) * X.shape[1] * X.itemsize <= _GATHERED_BYTES:
-            part = np.asarray(X[rows])
-        cut = None if m == 1 else _cut(X, rows, part, rng, place=m // 2 / m, share=share)
-        if cut is None:
+            part = X if len(rows) == len(X) and isinstance(X, np.ndarray) else np.asarray(X[rows])
+        split = None if m == 1 else _cut(X, rows, part, rng, place=m // 2 / m, share=share)
+        if split is None:
             name = -1 - len(grown.ancestors)
-            labels[rows] = len(grown.ancestors)
             grown.ancestors.append(path)
             spreads.append(_spread(X, rows, part, [grown.directions[node] for node in path]))
         else:
-            direction, value, reach, right = cut
+            direction, value, reach, right = split
             name = len(grown.cuts)
             grown.directions.append(direction)
             grown.cuts.append(value)

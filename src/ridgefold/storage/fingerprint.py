@@ -8,7 +8,7 @@ words.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,19 +25,24 @@ _LONGEST = 60
 
 
 def of_rows(rows: Any) -> dict[str, Any]:
-    """Shape, type and SHA-256 of an array, or of anything that gives slices of rows."""
+    """Shape, type and SHA-256 of an array, or of what gives rows by slices or in blocks."""
     digest = hashlib.sha256()
-    n, width = len(rows), int(np.prod(rows.shape[1:]))
     dtype = np.dtype(rows.dtype).newbyteorder("<")
-    for some in row_blocks(n, dtype.itemsize * width, _BLOCK_BYTES):
-        block = np.ascontiguousarray(rows[some], dtype=dtype)
+    for part in rows.blocks() if hasattr(rows, "blocks") else _blocks(rows):
+        block = np.ascontiguousarray(part, dtype=dtype)
         digest.update(block.reshape(-1).view(np.uint8).data)
-        release(rows)
     return {
         "shape": [int(size) for size in rows.shape],
         "dtype": dtype.name,
         "sha256": digest.hexdigest(),
     }
+
+
+def _blocks(rows: Any) -> Iterator[np.ndarray]:
+    width = np.dtype(rows.dtype).itemsize * int(np.prod(rows.shape[1:]))
+    for some in row_blocks(len(rows), width, _BLOCK_BYTES):
+        yield rows[some]
+        release(rows)
 
 
 def of_settings(settings: Mapping[str, Any]) -> dict[str, str]:

@@ -6,6 +6,7 @@
     steps/          values that were computed once: learned scales, the cells, the choice
     cells/          results, one file for every task of cells
     rows/           rows in the order of the cells, where they are kept on disk
+    model/          arrays of the model, where they are kept on disk
 
 A finished file is a container (`storage.container`) that names the run and itself and holds the
 SHA-256 of everything in it. It is used only if that, and the manifest where it lists the file,
@@ -41,8 +42,9 @@ from ridgefold.storage.tree import Packer, Unpacker
 
 VERSION = 1
 MOST_TRIES = 3
-_KIND = "ridgefold-run-piece"
+PIECE_KIND = "ridgefold-run-piece"
 _ASKED, _LOCK, _MANIFEST = "run.json", "lock", "manifest.jsonl"
+_FOLDERS = ("steps", "cells", "rows", "model")
 _MOST_VALUES = 1_000_000
 _CHUNK = 1 << 20
 
@@ -59,7 +61,7 @@ class Piece:
         """Keep a value; returns the SHA-256 of the file."""
         packer = Packer()
         document = {"run": self.run, "name": self.name, "value": packer.pack(value, "value")}
-        return write_container(self.path, document, packer.arrays, kind=_KIND)
+        return write_container(self.path, document, packer.arrays, kind=PIECE_KIND)
 
     @contextlib.contextmanager
     def tried(self) -> Iterator[None]:
@@ -84,7 +86,7 @@ class Piece:
 
     def read(self) -> Any:
         """The value that was kept; a typed error if the file is not whole, or of another run."""
-        opened = open_container(self.path, kind=_KIND)
+        opened = open_container(self.path, kind=PIECE_KIND)
         if opened.document.get("run") != self.run or opened.document.get("name") != self.name:
             raise ModelFileError(f"it is not {self.name!r} of this run")
         unpacker = Unpacker(read_arrays(opened))
@@ -133,8 +135,8 @@ class RunDirectory:
                 f"{str(self.path)!r} holds other files and is no run directory: choose a new or "
                 "empty folder"
             )
-        for folder in (self.path, self.path / "steps", self.path / "cells", self.path / "rows"):
-            folder.mkdir(parents=True, exist_ok=True)
+        for name in _FOLDERS:
+            (self.path / name).mkdir(parents=True, exist_ok=True)
 
     def _take_lock(self) -> None:
         import fcntl
@@ -175,7 +177,7 @@ class RunDirectory:
 
     def _clean(self) -> None:
         """Remove what writers that were killed left behind."""
-        for folder in (self.path, self.path / "steps", self.path / "cells"):
+        for folder in (self.path, *(self.path / name for name in _FOLDERS)):
             for path in (*folder.glob(".*.part"), *folder.glob("*.tries")):
                 path.unlink(missing_ok=True)
 
@@ -261,6 +263,15 @@ class NoRunDirectory:
 
 
 Run = RunDirectory | NoRunDirectory
+
+
+def asked_before(path: Path) -> dict[str, Any] | None:
+    """What a run directory was begun with; None if there is none."""
+    try:
+        found = strict_json.loads((path / _ASKED).read_bytes(), most_values=_MOST_VALUES)
+    except (ModelFileError, OSError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def file_digest(path: Path) -> str:

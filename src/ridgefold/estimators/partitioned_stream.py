@@ -1,0 +1,276 @@
+"""Partitioned fits and predictions from rows that do not fit in memory."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ridgefold.engine.cell_rows import CellRows, batches_of
+from ridgefold.engine.cell_store import Placing, StoredRows, place_rows
+from ridgefold.errors import InvalidInputError
+from ridgefold.estimators.partitioned_fit import (
+    CellFitting,
+    FittedCells,
+    asked_of,
+    folder_of,
+)
+from ridgefold.estimators.partitioned_options import Options
+from ridgefold.estimators.progress import progress_bar
+from ridgefold.estimators.validation import TrainingData, require_usable_weights
+from ridgefold.linalg import namespace_of
+from ridgefold.partitioners import learning_rows
+from ridgefold.planning import available_resources
+from ridgefold.records import Cells
+from ridgefold.storage.mapped import new_array, release
+from ridgefold.storage.run_directory import RunDirectory, asked_before
+from ridgefold.storage.sources import (
+    ArraySource,
+    MappedSource,
+    ParquetSource,
+    RowSource,
+    open_source,
+    to_file,
+)
+
+_SHARE_IN_MEMORY = 0.25
+"""Rows that take a smaller share of the memory budget are fitted in memory."""
+_SHARE_OF_A_BLOCK = 0.125
+_PREDICTED_SHARE = 1 / 6
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Rows, targets and weights, as they were given."""
+
+    X: RowSource
+    y: Any
+    weights: Any
+    given: Any
+    """X itself."""
+
+    def loaded(self) -> tuple[Any, Any, Any]:
+        """All of it in memory; a mapped array stays mapped."""
+        in_place = isinstance(self.X, MappedSource) and isinstance(self.given, np.ndarray)
+        X = self.given if in_place else self.X.read()
+        return X, _read(self.y), _read(self.weights)
+
+
+def _read(values: Any) -> Any:
+    return values.read() if isinstance(values, RowSource) else values
+
+
+def open_stream(X: Any, y: Any, sample_weight: Any) -> Stream | None:
+    """Input that is read in blocks; None if it is in memory as it is."""
+    source = open_source(X)
+    if source is None:
+        return None
+    y, weights = _part(source, y), _part(source, sample_weight)
+    if isinstance(source, ParquetSource):
+        taken = [v.names or [] for v in (y, weights) if isinstance(v, ParquetSource)]
+        source = source.without(*(name for names in taken for name in names))
+    if len(source.shape) != 2 or 0 in source.shape:
+        raise InvalidInputError(
+            f"X must have two dimensions (rows, columns), none of them empty, got shape "
+            f"{source.shape}"
+        )
+    return Stream(source, y, weights, X)
+
+
+def _part(source: RowSource, values: Any) -> Any:
+    """Targets or weights: a column of the same table by its name, an array, or a source."""
+    if isinstance(values, str) and isinstance(source, ParquetSource):
+        return source.column(values)
+    found = open_source(values)
+    return values if found is None else found
+
+
+def as_source(values: Any, argument: str, dtype: Any) -> RowSource:
+    """Numbers in memory as a source; sources are ones already."""
+    if isinstance(values, RowSource):
+        return values
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiub" or array.ndim not in (1, 2):
+        raise InvalidInputError(
+            f"{argument} must hold one real number (or one row of them) for each row of X, got "
+            f"{array.dtype} and shape {array.shape}"
+        )
+    return ArraySource(array.astype(dtype, copy=False))
+
+
+class Workspace:
+    """The folder of a fit from disk; a temporary one goes when nobody uses it any more."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.temporary = folder is None
+        self.path = Path(tempfile.mkdtemp(prefix="ridgefold-")) if folder is None else folder
+        if self.temporary:
+            self._remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+    def new_array(self, name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        (self.path / "model").mkdir(parents=True, exist_ok=True)
+        return new_array(self.path / "model" / f"{name}.npy", shape, dtype)
+
+
+def on_disk(model: Any, stream: Stream, options: Options) -> bool:
+    """Whether to work from disk; what a run directory has begun, it goes on with."""
+    folder = folder_of(model)
+    kept = None if folder is None else asked_before(folder)
+    if kept is not None and isinstance(kept.get("on_disk"), bool):
+        return bool(kept["on_disk"])
+    if options.executor.remote:
+        return True
+    budget = available_resources(model.memory_budget).memory_bytes
+    return stream.X.n_bytes > _SHARE_IN_MEMORY * budget
+
+
+def fit_stream(
+    model: Any, stream: Stream, targets: RowSource, weights: RowSource | None, options: Options
+) -> tuple[Workspace, TrainingData, FittedCells]:
+    """Fit from disk; `targets` has the rows of X and one or two dimensions."""
+    _require_lengths(stream.X, targets, weights)
+    space = Workspace(folder_of(model))
+    asked: dict[str, Any] = {"temporary": space.path.name}
+    if not space.temporary:
+        asked = asked_of(model, stream.X, targets, weights, on_disk=True)
+    with RunDirectory(space.path, asked).opened() as run:
+        data = mapped_data(stream.X, targets, weights, space.path / "data")
+        fitted = _StreamFitting(model, data, options, run, space).fit()
+    return space, data, fitted
+
+
+def mapped_data(
+    X: RowSource, targets: RowSource, weights: RowSource | None, folder: Path
+) -> TrainingData:
+    """Checked rows, targets and weights in files, in one type; those in files stay there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    dtype = X.dtype
+    rows = to_file(X, folder / "X.npy", dtype, finite="X")
+    y = to_file(targets, folder / "y.npy", dtype, finite="y").as_columns()
+    w = None
+    if weights is not None:
+        w = to_file(weights, folder / "w.npy", dtype, finite="sample_weight")
+        require_usable_weights(np.asarray(w))
+        release(w.array)
+    return TrainingData(namespace_of(), rows, y, w)
+
+
+def _require_lengths(X: RowSource, targets: RowSource, weights: RowSource | None) -> None:
+    if targets.n_rows != X.n_rows:
+        raise InvalidInputError(
+            f"y must have one entry a row: X has {X.n_rows} rows, y {targets.n_rows}"
+        )
+    if weights is not None and weights.shape != (X.n_rows,):
+        raise InvalidInputError(
+            f"sample_weight must hold one number for each of the {X.n_rows} rows, got shape "
+            f"{weights.shape}"
+        )
+
+
+class _StreamFitting(CellFitting):
+    """The same steps with rows, cells and models in files."""
+
+    def __init__(
+        self,
+        model: Any,
+        data: TrainingData,
+        options: Options,
+        run: RunDirectory,
+        space: Workspace,
+    ) -> None:
+        super().__init__(model, data, data.y, options, run)
+        self.directory, self._space = run, space
+
+    def _new_array(self, name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        return self._space.new_array(name, shape, dtype)
+
+    def _cut(self, m: int) -> tuple[Cells, CellRows]:
+        options, X = self.options, self.data.X
+        router, m = self.run.step("router", lambda: self._learn(m), self.rng)
+        placing = Placing(
+            X,
+            self.targets,
+            self.data.weights,
+            options.partitioner,
+            self.directory.piece("steps/router"),
+            options.overlap > 0,
+        )
+        budget = available_resources(self.model.memory_budget).memory_bytes
+        block_bytes = self.run.step("block_bytes", lambda: _SHARE_OF_A_BLOCK * budget)
+        with progress_bar(self.model.verbose, "placing rows") as progress:
+            store = place_rows(
+                placing,
+                m,
+                options.executor,
+                self.directory,
+                block_bytes=block_bytes,
+                progress=progress,
+            )
+        store = replace(store, weighted_scores=bool(self.model.weighted_scores))
+        return self._cells(store, router), store
+
+    def _learn(self, m: int) -> tuple[Any, int]:
+        options, X = self.options, self.data.X
+        rows = learning_rows(X.shape[0], X.shape[1], m, self.rng)
+        some = np.ascontiguousarray(X[:] if rows is None else X[rows])
+        return options.partitioner.learn(some, m, options.overlap, self.rng)
+
+    def _cells(self, store: StoredRows, router: Any) -> Cells:
+        """Which rows each cell has, in files."""
+        offsets = store.offsets()
+        rows = self._new_array("rows", (int(offsets[-1]),), np.int64)
+        shares = None
+        if self.options.overlap > 0 and store.n_cells > 1:
+            shares = self._new_array("weights", rows.shape, np.float64)
+        for some in batches_of(np.diff(offsets).tolist()):
+            at = slice(int(offsets[some.start]), int(offsets[some.stop]))
+            parts = store.read(some.start, some.stop, ("rows", "shares"))
+            rows[at] = np.concatenate([part["rows"] for part in parts])
+            if shares is not None:
+                shares[at] = np.concatenate([part["shares"] for part in parts])
+            release(rows)
+            release(shares)
+        return Cells(rows, offsets, shares, router)
+
+
+# -- prediction --------------------------------------------------------------------------
+
+
+def new_source(model: Any, X: Any) -> RowSource | None:
+    """Rows to predict that are read in blocks; None if they are in memory, or few."""
+    source = open_source(X)
+    if source is None:
+        return None
+    budget = available_resources(model.memory_budget).memory_bytes
+    if isinstance(source, MappedSource) and source.n_bytes <= _PREDICTED_SHARE * budget:
+        return None
+    if isinstance(source, ParquetSource):
+        names = getattr(model, "_column_names", None)
+        source = ParquetSource(source.path, names or source.names)
+    if len(source.shape) != 2 or 0 in source.shape:
+        raise InvalidInputError(
+            f"X must have two dimensions (rows, columns), none of them empty, got shape "
+            f"{source.shape}"
+        )
+    return source
+
+
+def larger_blocks(source: RowSource, memory_budget: Any) -> Iterator[np.ndarray]:
+    """Blocks of a source put together, as large as suits the budget: every one of them is
+    predicted by all cells, whose rows have to be read again."""
+    most = _PREDICTED_SHARE * available_resources(memory_budget).memory_bytes
+    held: list[np.ndarray] = []
+    size = 0
+    for block in source.blocks():
+        if held and size + block.nbytes > most:
+            yield np.concatenate(held)
+            held, size = [], 0
+        held.append(block)
+        size += block.nbytes
+    yield np.concatenate(held)

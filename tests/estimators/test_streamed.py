@@ -1,0 +1,325 @@
+"""Models of rows on disk are those of the same rows in memory, in bounded memory."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
+import pytest
+
+import ridgefold
+from ridgefold import PartitionedKernelRidge, PartitionedLSSVMClassifier
+from ridgefold.engine import cell_rows
+from ridgefold.errors import InvalidInputError, TableError
+from ridgefold.partitioners import base
+
+SMALL = "64kB"
+"""So small a budget that every data set here is worked on from disk."""
+N = 1500
+FIXED = {"n_partitions": 8, "alpha": 0.1, "length_scale": 1.0, "intervals": "jackknife+"}
+
+
+def data(n=N, d=3, seed=0, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, (n, d)).astype(dtype)
+    y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(n)
+    return X, y.astype(dtype)
+
+
+def mapped(folder, array, name="X"):
+    np.save(folder / f"{name}.npy", array)
+    return np.load(folder / f"{name}.npy", mmap_mode="r")
+
+
+def as_parquet(folder, X, y):
+    """A folder of two files."""
+    (folder / "parts").mkdir()
+    half = len(X) // 2
+    for number, some in enumerate((slice(0, half), slice(half, None))):
+        columns = {f"x{j}": X[some, j] for j in range(X.shape[1])} | {"y": y[some]}
+        pa_parquet.write_table(
+            pa.table(columns), folder / "parts" / f"{number}.parquet", row_group_size=300
+        )
+    return folder / "parts", "y"
+
+
+def as_zarr(folder, X, y):
+    zarr = pytest.importorskip("zarr")
+    stored = zarr.create_array(folder / "X.zarr", shape=X.shape, chunks=(400, 2), dtype=X.dtype)
+    stored[:] = X
+    return stored, y
+
+
+def as_dask(folder, X, y):
+    dask_array = pytest.importorskip("dask.array")
+    chunks = dask_array.from_array(X, chunks=((800, 100, len(X) - 900), X.shape[1]))
+    return chunks, dask_array.from_array(y, chunks=700)
+
+
+KINDS = {
+    "mapped": lambda folder, X, y: (mapped(folder, X), mapped(folder, y, "y")),
+    "path": lambda folder, X, y: (mapped(folder, X).filename, y),
+    "part of a file": lambda folder, X, y: (
+        mapped(folder, np.concatenate([X[:17], X]))[17:],
+        y,
+    ),
+    "parquet": as_parquet,
+    "zarr": as_zarr,
+    "dask": as_dask,
+}
+
+
+def same(one, other):
+    assert np.array_equal(one._cells.rows, other._cells.rows)
+    assert np.array_equal(one._cells.offsets, other._cells.offsets)
+    for name in ("dual_coef", "intercept", "alpha"):
+        assert np.array_equal(getattr(one._models, name), getattr(other._models, name))
+    assert one.kernels_ == other.kernels_
+    assert one.trials_ == other.trials_
+    if one.held_out_residuals_ is not None:
+        assert np.array_equal(one.held_out_residuals_, other.held_out_residuals_)
+    return True
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return PartitionedKernelRidge(**FIXED).fit(*data())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_rows_gives_the_model_of_the_rows_in_memory(kind, tmp_path, reference):
+    X, y = data()
+    rows, targets = KINDS[kind](tmp_path, X, y)
+    model = PartitionedKernelRidge(**FIXED, memory_budget=SMALL).fit(rows, targets)
+    assert model._stored is not None
+    assert same(model, reference)
+    new = data(200, seed=1)[0]
+    assert np.array_equal(model.predict(new), reference.predict(new))
+    for ours, theirs in zip(
+        model.predict_interval(new[:5]), reference.predict_interval(new[:5]), strict=True
+    ):
+        assert np.array_equal(ours, theirs)
+    # And rows to predict may be of any of these kinds.
+    rows = (tmp_path / "parts") if kind == "parquet" else rows
+    assert np.allclose(model.predict(rows), reference.predict(X), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_that_fit_in_memory_are_fitted_there(kind, tmp_path, reference):
+    X, y = data()
+    rows, targets = KINDS[kind](tmp_path, X, y)
+    model = PartitionedKernelRidge(**FIXED).fit(rows, targets)
+    assert not hasattr(model, "_stored")
+    assert same(model, reference)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"partition": "hyperplanes", "n_partitions": 9},
+        {"partition": "kmeans", "n_partitions": 7},
+        {"partition": "tree", "n_partitions": 10, "combine": "route"},
+        {"partition": "tree", "n_partitions": 10, "learn_scales": True},
+        {"partition": "tree", "n_partitions": 1},
+    ],
+    ids=lambda settings: "-".join(map(str, settings.values())),
+)
+def test_cells_learned_from_a_sample_are_the_same_on_disk(settings, tmp_path, monkeypatch):
+    monkeypatch.setattr(base, "_LEARNING_NUMBERS", 2400)
+    X, y = data()
+    weights = np.random.default_rng(3).integers(0, 3, N).astype(float)
+    settings = {**settings, "tuning": "shared", "weighted_scores": True, "alpha": [0.1, 1.0]}
+    disk = PartitionedKernelRidge(**settings, memory_budget=SMALL).fit(
+        mapped(tmp_path, X), y, mapped(tmp_path, weights, "w")
+    )
+    memory = PartitionedKernelRidge(**settings).fit(X, y, weights)
+    new = data(300, seed=1)[0]
+    if settings["partition"] == "kmeans":  # blocks of products may round differently
+        assert np.allclose(disk.predict(new), memory.predict(new), rtol=1e-10, atol=1e-10)
+    else:
+        assert same(disk, memory)
+        assert np.array_equal(disk.predict(new), memory.predict(new))
+
+
+def test_the_number_of_cells_is_chosen_alike(tmp_path):
+    X, y = data(8300, d=3)
+    settings = {"alpha": 0.1, "length_scale": 1.0}
+    disk = PartitionedKernelRidge(**settings, memory_budget=SMALL).fit(mapped(tmp_path, X), y)
+    assert len(disk.trials_) >= 2
+    assert same(disk, PartitionedKernelRidge(**settings).fit(X, y))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_several_targets_and_types(dtype, tmp_path):
+    X, y = data(1500, dtype=dtype)
+    y = np.column_stack([y, -y])
+    settings = {"n_partitions": 9, "alpha": 0.1, "length_scale": 1.0}
+    disk = PartitionedKernelRidge(**settings, memory_budget=SMALL).fit(mapped(tmp_path, X), y)
+    memory = PartitionedKernelRidge(**settings).fit(X, y)
+    assert same(disk, memory)
+    assert disk.predict(X).dtype == dtype
+    assert np.array_equal(disk.y_fit_, y)
+
+
+def test_the_classifier_reads_from_disk_too(tmp_path):
+    X, y = data()
+    labels = np.where(y > 0, "up", "down")
+    settings = {"n_partitions": 6, "probability": True, "class_weight": "balanced"}
+    disk = PartitionedLSSVMClassifier(**settings, tuning="shared", memory_budget=SMALL)
+    disk.fit(mapped(tmp_path, X), labels)
+    memory = PartitionedLSSVMClassifier(**settings, tuning="shared").fit(X, labels)
+    assert same(disk, memory)
+    assert np.array_equal(disk.predict(X), memory.predict(X))
+    assert np.array_equal(disk.predict_proba(X[:50]), memory.predict_proba(X[:50]))
+
+
+@pytest.mark.parametrize("settings", [{"combine": "average"}, {"refine": 3}])
+def test_what_needs_all_rows_gets_them(settings, tmp_path):
+    X, y = data(1000)
+    rows, targets = as_parquet(tmp_path, X, y)
+    settings = {"n_partitions": 5, "alpha": 0.1, "length_scale": 1.0, **settings}
+    disk = PartitionedKernelRidge(**settings, memory_budget=SMALL).fit(rows, targets)
+    memory = PartitionedKernelRidge(**settings).fit(X, y)
+    assert np.allclose(disk.predict(X), memory.predict(X), rtol=1e-10, atol=1e-10)
+
+
+def test_a_model_of_rows_on_disk_can_be_saved_and_sent(tmp_path, reference):
+    X, y = data()
+    model = PartitionedKernelRidge(**FIXED, memory_budget=SMALL).fit(mapped(tmp_path, X), y)
+    new = data(100, seed=1)[0]
+    model.save(tmp_path / "m.ridgefold")
+    loaded = ridgefold.load(tmp_path / "m.ridgefold")
+    sent = pickle.loads(pickle.dumps(model))  # noqa: S301 - our own bytes
+    folder = model._workspace.path
+    assert folder.exists()
+    del model
+    assert not folder.exists()
+    for other in (loaded, sent):
+        assert np.array_equal(other.predict(new), reference.predict(new))
+
+
+def test_a_stopped_fit_from_disk_goes_on(tmp_path, monkeypatch, reference):
+    from ridgefold.storage.run_directory import RunDirectory
+
+    class Stop(BaseException):
+        pass
+
+    monkeypatch.setattr(cell_rows, "_ROWS_A_BATCH", 400)
+    X, y = data()
+    rows = mapped(tmp_path, X)
+    original, seen = RunDirectory.record, []
+
+    def record(self, name, sha256):
+        original(self, name, sha256)
+        seen.append(name)
+        if len(seen) in (6, 9):
+            raise Stop
+
+    monkeypatch.setattr(RunDirectory, "record", record)
+    fit = lambda **k: PartitionedKernelRidge(  # noqa: E731
+        **FIXED, run_dir=tmp_path / "run", **k
+    ).fit(rows, y)
+    for _ in range(2):
+        with pytest.raises(Stop):
+            fit(memory_budget=SMALL)
+    # Another budget changes neither blocks nor the way that was begun.
+    assert same(fit(), reference)
+    assert len(seen) == len(set(seen))
+    assert any(name.startswith("rows/") for name in seen)
+
+
+def test_a_row_that_is_no_number_is_named(tmp_path):
+    X, y = data(1500)
+    X[1234, 1] = np.nan
+    with pytest.raises(InvalidInputError, match="X holds NaN or infinity in row 1234"):
+        PartitionedKernelRidge(memory_budget=SMALL).fit(mapped(tmp_path, X), y)
+    good, bad = mapped(tmp_path, np.nan_to_num(X)), np.where(np.arange(1500) == 7, np.inf, y)
+    with pytest.raises(InvalidInputError, match="y holds NaN or infinity in row 7"):
+        PartitionedKernelRidge(memory_budget=SMALL).fit(good, bad)
+
+
+def test_files_and_shapes_that_cannot_be_used_are_refused(tmp_path):
+    X, y = data(1500)
+    model = PartitionedKernelRidge(memory_budget=SMALL)
+    with pytest.raises(TableError, match=r"\.npy file, a \.parquet file"):
+        model.fit("rows.csv", y)
+    with pytest.raises(InvalidInputError, match="X has 1500 rows, y 1499"):
+        model.fit(mapped(tmp_path, X), y[:-1])
+    with pytest.raises(InvalidInputError, match="sample_weight must hold one number for each"):
+        model.fit(mapped(tmp_path, X), y, np.ones(5))
+    with pytest.raises(InvalidInputError, match="sample_weight must be >= 0"):
+        model.fit(mapped(tmp_path, X), y, -np.ones(1500))
+    pa_parquet.write_table(pa.table({"a": ["x"], "y": [1.0]}), tmp_path / "t.parquet")
+    with pytest.raises(TableError, match=r"column 'a' .* holds string, not numbers"):
+        model.fit(tmp_path / "t.parquet", "y")
+    with pytest.raises(TableError, match="has no column 'z'"):
+        model.fit(tmp_path / "t.parquet", "z")
+
+
+MEMORY = """
+import json, sys
+import numpy as np
+from ridgefold import PartitionedKernelRidge
+
+folder, budget = sys.argv[1], int(sys.argv[2])
+
+def status(entry):
+    with open("/proc/self/status") as file:
+        return next(int(l.split()[1]) * 1024 for l in file if l.startswith(entry + ":"))
+
+warm = np.random.default_rng(0).standard_normal((600, 5))
+PartitionedKernelRidge(n_partitions=2).fit(warm, warm[:, 0]).predict(warm)
+X = np.load(folder + "/X.npy", mmap_mode="r")
+y = np.load(folder + "/y.npy", mmap_mode="r")
+with open("/proc/self/clear_refs", "w") as file:
+    file.write("5")
+before = status("VmRSS")
+model = PartitionedKernelRidge(
+    combine="route", n_partitions=len(X) // 200, alpha=1.0, length_scale=10.0, memory_budget=budget
+).fit(X, y)
+fitted = status("VmHWM") - before
+part = slice(0, len(X) // 3)
+predictions = model.predict(X[part])
+print(json.dumps({
+    "fitted": fitted,
+    "predicted": status("VmHWM") - before,
+    "error": float(np.mean((predictions - y[part]) ** 2)),
+    "predicted_bytes": X[part].nbytes,
+}))
+"""
+
+
+def test_rows_of_four_times_the_budget_are_fitted_and_predicted_within_it(tmp_path):
+    import json
+
+    budget, n, d = 96 << 20, 170_000, 300
+    rng = np.random.default_rng(0)
+    X = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.float64, (n, d))
+    mixing = rng.standard_normal((3, d))  # many columns, few directions
+    for start in range(0, n, 10_000):
+        X[start : start + 10_000] = rng.uniform(-1, 1, (10_000, 3)) @ mixing
+    np.save(tmp_path / "y.npy", np.tanh(X[:, 0]))
+    X.flush()
+    assert X.nbytes > 4 * budget
+    done = subprocess.run(  # noqa: S603 - our own script
+        [sys.executable, "-c", MEMORY, str(tmp_path), str(budget)],
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    found = json.loads(done.stdout)
+    assert found["error"] < 1.0
+    assert found["fitted"] < budget
+    assert found["predicted"] < budget < found["predicted_bytes"]
+
+
+def test_batches_on_disk_are_those_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(cell_rows, "_ROWS_A_BATCH", 300)
+    X, y = data(1500)
+    settings = {"n_partitions": 12, "length_scale": 1.0, "alpha": [0.1, 1.0]}
+    disk = PartitionedKernelRidge(**settings, memory_budget=SMALL, executor="threads", n_jobs=2)
+    assert same(disk.fit(mapped(tmp_path, X), y), PartitionedKernelRidge(**settings).fit(X, y))
