@@ -63,33 +63,35 @@ def _router(piece: Piece) -> tuple[Mapping[str, np.ndarray], int]:
 
 def _place(task: _Block) -> str:
     """Write one block in the order of its cells; returns the SHA-256 of the file."""
+    return task.piece.made(lambda: _placed(task))
+
+
+def _placed(task: _Block) -> dict[str, np.ndarray]:
     placing, start = task.placing, task.rows.start
     router, m = _router(placing.router)
-    with task.piece.tried():
-        X = placing.X[task.rows]
-        n = len(X)
-        if placing.overlap and m > 1:
-            found = placing.partitioner.membership(router, X)
-            held = found.weights > 0
-            found = Membership(found.rows[held], found.cells[held], found.weights[held])
-        else:
-            cells = placing.partitioner.route(router, X)
-            found = Membership(np.arange(n), cells, np.ones(n))
-        order = np.lexsort((found.rows, found.cells))
-        rows = found.rows[order]
-        offsets = np.zeros(m + 1, dtype=np.int64)
-        np.cumsum(np.bincount(found.cells, minlength=m), out=offsets[1:])
-        block = {
-            "offsets": offsets,
-            "rows": rows.astype(np.int64) + start,
-            "targets": placing.targets[task.rows][rows],
-            "X": X[rows],
-        }
-        if placing.overlap and m > 1:
-            block["shares"] = found.weights[order]
-        if placing.weights is not None:
-            block["weights"] = placing.weights[task.rows][rows]
-        return task.piece.write(block)
+    X = placing.X[task.rows]
+    n = len(X)
+    if placing.overlap and m > 1:
+        found = placing.partitioner.membership(router, X)
+        held = found.weights > 0
+        found = Membership(found.rows[held], found.cells[held], found.weights[held])
+    else:
+        found = Membership(np.arange(n), placing.partitioner.route(router, X), np.ones(n))
+    order = np.lexsort((found.rows, found.cells))
+    rows = found.rows[order]
+    offsets = np.zeros(m + 1, dtype=np.int64)
+    np.cumsum(np.bincount(found.cells, minlength=m), out=offsets[1:])
+    block = {
+        "offsets": offsets,
+        "rows": rows.astype(np.int64) + start,
+        "targets": placing.targets[task.rows][rows],
+        "X": X[rows],
+    }
+    if placing.overlap and m > 1:
+        block["shares"] = found.weights[order]
+    if placing.weights is not None:
+        block["weights"] = placing.weights[task.rows][rows]
+    return block
 
 
 def place_rows(

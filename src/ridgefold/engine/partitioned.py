@@ -75,8 +75,7 @@ def _fit_batch(task: _Task) -> FittedBatch:
 def _fit_and_keep(task: _Task) -> str:
     """Fit, and write the models where the run keeps them; returns the SHA-256 of the file."""
     assert task.piece is not None
-    with task.piece.tried():
-        return task.piece.write(_fit_batch(task))
+    return task.piece.made(lambda: _fit_batch(task))
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")

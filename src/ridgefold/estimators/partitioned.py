@@ -79,8 +79,11 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         Share of accuracy (root mean squared error) that ``n_partitions="auto"`` may lose.
     n_jobs : int, optional
         Cells worked on at once; -1 uses all cores.
-    executor : {"auto", "serial", "threads", "processes"}, default="auto"
-        Where cells are worked on; results are the same.
+    executor : {"auto", "serial", "threads", "processes", "dask"}, client or address, default="auto"
+        Where cells are worked on; results are the same. A ``distributed.Client``, or the address
+        of a Dask scheduler (``tcp://…``), uses its workers, which must see the same files as
+        this process; "dask" starts `n_jobs` of them on this machine. Give a `run_dir` that
+        they see.
     random_state : int, RandomState or None, default=0
     memory_budget : "auto", int or str, default="auto"
     verbose : int, default=0
@@ -149,7 +152,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         weighted_scores: bool = False,
         loss: float = 0.02,
         n_jobs: int | None = None,
-        executor: str = "auto",
+        executor: Any = "auto",
         random_state: Any = 0,
         memory_budget: Any = "auto",
         verbose: int = 0,
@@ -352,7 +355,7 @@ held_out_residuals_, length_scales_, certificate_, n_steps_
         weighted_scores: bool = False,
         loss: float = 0.02,
         n_jobs: int | None = None,
-        executor: str = "auto",
+        executor: Any = "auto",
         random_state: Any = 0,
         memory_budget: Any = "auto",
         verbose: int = 0,

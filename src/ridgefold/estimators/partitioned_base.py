@@ -30,6 +30,7 @@ from ridgefold.estimators.partitioned_state import OPTIONAL, STATE, require_cons
 from ridgefold.estimators.partitioned_stream import (
     Stream,
     as_source,
+    begun_on_disk,
     fit_stream,
     larger_blocks,
     new_source,
@@ -39,6 +40,7 @@ from ridgefold.estimators.partitioned_stream import (
 from ridgefold.estimators.progress import progress_bar
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.validation import TrainingData, check_new_rows, check_training_data
+from ridgefold.executors import Serial
 from ridgefold.kernels import PRECOMPUTED, takes_sparse_and_negative
 from ridgefold.linalg.namespace import is_foreign_array
 from ridgefold.partitioners import PARTITIONERS
@@ -70,7 +72,7 @@ class PartitionedModel(Storable):
     weighted_scores: bool
     loss: float
     n_jobs: int | None
-    executor: str
+    executor: Any
     random_state: Any
     memory_budget: Any
     verbose: int
@@ -117,11 +119,13 @@ class PartitionedModel(Storable):
         if y is None:
             return None
         stream = open_stream(X, y, sample_weight)
-        if stream is None and options_of(self).executor.remote:
+        if stream is None and (options_of(self).executor.remote or begun_on_disk(self)):
             # Workers read files: what is in memory is written to some.
             data = self._check(X, y, sample_weight, numeric_targets=False)
             stream = Stream(ArraySource(data.X), data.y, data.weights, X)
-        self._column_names = None if stream is None else stream.X.names
+        self.__dict__.pop("_column_names", None)
+        if stream is not None and stream.X.names is not None:
+            self._column_names = stream.X.names
         return stream
 
     def _from_disk(self, stream: Stream) -> bool:
@@ -141,7 +145,8 @@ class PartitionedModel(Storable):
             weights = as_source(weights, "sample_weight", stream.X.dtype)
         space, data, fitted = fit_stream(self, stream, targets, weights, options)
         self.n_features_in_ = stream.X.n_columns
-        self.__dict__.pop("feature_names_in_", None)
+        if not isinstance(stream.X, ArraySource):
+            self.__dict__.pop("feature_names_in_", None)
         self._keep(fitted, data, options, space.new_array)
         # The folder is kept as long as the model reads from it.
         self._workspace = space
@@ -255,6 +260,8 @@ class PartitionedModel(Storable):
 
     def _combined(self, X: np.ndarray, assignment: Assignment) -> np.ndarray:
         executor = executor_of(self.executor, self.n_jobs)
+        if executor.remote:  # a block of rows is not worth sending
+            executor = Serial()
         stored = getattr(self, "_stored", None)
         return predict_cells(
             stored or IndexedRows(self._training_rows(), self._cells),

@@ -100,7 +100,7 @@ def folder_of(model: Any) -> Path | None:
     folder = model.run_dir
     if folder is not None and not isinstance(folder, (str, PathLike)):
         raise InvalidInputError(f"run_dir must be a path or None, got {folder!r}")
-    return None if folder is None else Path(folder)
+    return None if folder is None else Path(folder).resolve()
 
 
 def asked_of(
@@ -147,6 +147,7 @@ class CellFitting:
         self.rng = np.random.default_rng(seed)
         # What looks at a few thousand rows is not worth sending to another machine.
         self._here = Serial() if options.executor.remote else options.executor
+        self._elsewhere = self._here
         self.scales: np.ndarray | None = None
         self.data, self.targets = data, targets
         if model.learn_scales:
@@ -188,7 +189,7 @@ class CellFitting:
                 search.cells,
                 self._fit_settings(search.grid),
                 factors,
-                self.options.executor,
+                self._elsewhere,
                 progress=progress,
                 run=self.run,
                 new_array=self._new_array,

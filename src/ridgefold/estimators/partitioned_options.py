@@ -9,10 +9,12 @@ import numpy as np
 
 from ridgefold.combiners import COMBINERS, Combiner
 from ridgefold.errors import InvalidInputError
-from ridgefold.executors import EXECUTORS, Executor
+from ridgefold.executors import EXECUTORS, Dask, Executor
 from ridgefold.partitioners import PARTITIONERS, Partitioner
 
 EXACT = "exact"
+_CLIENT = ("submit", "scheduler_info", "nthreads")
+"""What a client of Dask has."""
 
 
 @dataclass(frozen=True)
@@ -90,9 +92,14 @@ def executor_of(executor: Any, n_jobs: Any) -> Executor:
         raise InvalidInputError(
             f"n_jobs must be a whole number other than 0 (-1: all cores), or None, got {n_jobs!r}"
         )
-    if executor != "auto" and (not isinstance(executor, str) or executor not in EXECUTORS):
+    if isinstance(executor, str) and executor.startswith(("tcp://", "tls://")):
+        return Dask(address=executor)
+    if not isinstance(executor, str) and all(hasattr(executor, name) for name in _CLIENT):
+        return Dask(client=executor)
+    if not isinstance(executor, str) or executor not in ("auto", *EXECUTORS):
         raise InvalidInputError(
-            f"executor must be one of auto, {', '.join(EXECUTORS)}, got {executor!r}"
+            f"executor must be one of auto, {', '.join(EXECUTORS)}, a distributed.Client or the "
+            f"address of a Dask scheduler (tcp://…, tls://…), got {executor!r}"
         )
     workers = 1 if n_jobs is None else int(effective_n_jobs(n_jobs))
     if executor == "auto":

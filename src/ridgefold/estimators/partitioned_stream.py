@@ -118,12 +118,18 @@ class Workspace:
         return new_array(self.path / "model" / f"{name}.npy", shape, dtype)
 
 
-def on_disk(model: Any, stream: Stream, options: Options) -> bool:
-    """Whether to work from disk; what a run directory has begun, it goes on with."""
+def begun_on_disk(model: Any) -> bool | None:
+    """Whether the run directory holds a fit from disk; None if there is none."""
     folder = folder_of(model)
     kept = None if folder is None else asked_before(folder)
-    if kept is not None and isinstance(kept.get("on_disk"), bool):
-        return bool(kept["on_disk"])
+    return None if kept is None else kept.get("on_disk") is True
+
+
+def on_disk(model: Any, stream: Stream, options: Options) -> bool:
+    """Whether to work from disk; what a run directory has begun, it goes on with."""
+    begun = begun_on_disk(model)
+    if begun is not None:
+        return begun
     if options.executor.remote:
         return True
     budget = available_resources(model.memory_budget).memory_bytes
@@ -186,6 +192,7 @@ class _StreamFitting(CellFitting):
     ) -> None:
         super().__init__(model, data, data.y, options, run)
         self.directory, self._space = run, space
+        self._elsewhere = options.executor
 
     def _new_array(self, name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         return self._space.new_array(name, shape, dtype)

@@ -1,15 +1,17 @@
 """Where independent tasks run. One file a way; a new one is a line here."""
 
 from ridgefold.executors.base import Executor
+from ridgefold.executors.dask import Dask
 from ridgefold.executors.processes import Processes
 from ridgefold.executors.serial import Serial
 from ridgefold.executors.threads import Threads
 
 EXECUTORS: dict[str, type[Executor]] = {
+    "dask": Dask,
     "processes": Processes,
     "serial": Serial,
     "threads": Threads,
 }
 """Every name that `executor=` takes, apart from "auto"."""
 
-__all__ = ["EXECUTORS", "Executor", "Processes", "Serial", "Threads"]
+__all__ = ["EXECUTORS", "Dask", "Executor", "Processes", "Serial", "Threads"]

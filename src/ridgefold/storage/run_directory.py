@@ -57,6 +57,19 @@ class Piece:
     run: str
     name: str
 
+    def made(self, make: Callable[[], Any]) -> str:
+        """Keep `make()`; returns the SHA-256 of the file.
+
+        What is there and whole stays: its result may have been lost on the way with the worker
+        that had made it.
+        """
+        if self.path.exists():
+            with contextlib.suppress(ModelFileError):
+                self.read()
+                return file_digest(self.path)
+        with self.tried():
+            return self.write(make())
+
     def write(self, value: Any) -> str:
         """Keep a value; returns the SHA-256 of the file."""
         packer = Packer()

@@ -1,0 +1,155 @@
+"""A Dask cluster: tasks are small, name their rows by files, and write results to files.
+
+Workers and this process must see the same folders (a shared file system). A task is known by
+its key, is run again where a worker is lost, and never holds data: what is lost is the work of
+the tasks that were running. Nothing else of ridgefold imports Dask.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from ridgefold.errors import ClusterError, WorkerLostError
+from ridgefold.executors.base import Executor, Result
+
+_RETRIES = 3
+_WAITING_A_WORKER = 4
+"""Tasks that are handed out ahead of time, for every worker."""
+_FEWEST_WAITING = 16
+_SECONDS_TO_CONNECT = 20
+
+
+class Dask(Executor):
+    """Workers of a cluster, each with one BLAS thread.
+
+    Parameters
+    ----------
+    n_workers : int
+        Processes of a cluster on this machine that lives as long as the work does; unless
+    client : distributed.Client, optional
+        is given, or
+    address : str, optional
+        of a scheduler, as tcp://… or tls://….
+    """
+
+    remote = True
+
+    def __init__(
+        self, n_workers: int = 1, *, client: Any = None, address: str | None = None
+    ) -> None:
+        super().__init__(n_workers)
+        self._given, self._address = client, address
+
+    def map(
+        self,
+        task: Callable[[Any], Result],
+        items: Sequence[Any],
+        keys: Sequence[str] | None = None,
+    ) -> Iterator[Result]:
+        if not items:
+            return
+        with self._client() as client:
+            yield from _results(client, task, items, keys)
+
+    @contextlib.contextmanager
+    def _client(self) -> Iterator[Any]:
+        from distributed import Client
+
+        if self._given is not None:
+            yield self._given
+        elif self._address is not None:
+            try:
+                client = Client(self._address, timeout=_SECONDS_TO_CONNECT, set_as_default=False)
+            except (OSError, TimeoutError, ValueError) as error:
+                raise ClusterError(
+                    f"there is no Dask scheduler at {self._address!r} ({error}): start one, or "
+                    "check the address"
+                ) from None
+            with client:
+                yield client
+        else:
+            with local_cluster(self.n_workers) as client:
+                yield client
+
+
+@contextlib.contextmanager
+def local_cluster(n_workers: int) -> Iterator[Any]:
+    """A client of worker processes on this machine: loopback only, no dashboard."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            # The pages of a dashboard are not served; the ports that remain are loopback's.
+            dashboard_address="127.0.0.1:0",
+            worker_dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"dashboard": False},
+            silence_logs=50,
+            memory_limit=0,
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+class _OneThread:
+    """The task, with BLAS held to one thread where it runs."""
+
+    def __init__(self, task: Callable[[Any], Any]) -> None:
+        self._task = task
+
+    def __call__(self, item: Any) -> Any:
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(1):
+            return self._task(item)
+
+
+def _results(
+    client: Any,
+    task: Callable[[Any], Result],
+    items: Sequence[Any],
+    keys: Sequence[str] | None,
+) -> Iterator[Result]:
+    """Results in order, with a bounded number of tasks under way."""
+    run = _OneThread(task)
+    if not client.scheduler_info(n_workers=-1)["workers"]:
+        client.wait_for_workers(1, timeout=_SECONDS_TO_CONNECT)
+    ahead = max(_FEWEST_WAITING, _WAITING_A_WORKER * len(client.nthreads()))
+    under_way: deque[Any] = deque()
+    try:
+        for number, item in enumerate(items):
+            key = None if keys is None else keys[number]
+            under_way.append(client.submit(run, item, key=key, retries=_RETRIES, pure=False))
+            if len(under_way) >= ahead:
+                yield _result(under_way.popleft())
+        while under_way:
+            yield _result(under_way.popleft())
+    finally:
+        for future in under_way:
+            future.cancel()
+
+
+def _result(future: Any) -> Any:
+    from distributed import KilledWorker
+
+    try:
+        return future.result()
+    except KilledWorker as error:
+        raise WorkerLostError(
+            f"the workers that ran {future.key!r} died, one after the other ({error}): it may need "
+            "more memory than they have, or crash; see the workers' logs"
+        ) from None
+    except FileNotFoundError as error:
+        raise ClusterError(
+            f"a worker does not see {error.filename!r}: workers and this process need the same "
+            "files; give a run_dir, and data, on a file system that they share"
+        ) from None
+    finally:
+        future.release()

@@ -1,0 +1,157 @@
+"""A cluster gives the model of one process, bit for bit, whatever happens to its workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("distributed")
+import cloudpickle
+
+from ridgefold import PartitionedKernelRidge, PartitionedLSSVMClassifier
+from ridgefold.engine import partitioned
+from ridgefold.errors import ClusterError, InvalidInputError, WorkerLostError
+from ridgefold.executors import Dask
+from ridgefold.executors.dask import local_cluster
+from ridgefold.storage.run_directory import RunDirectory
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+SETTINGS = {"alpha": 0.1, "length_scale": 1.0, "n_partitions": 100, "intervals": "jackknife+"}
+N = 24_000
+"""Rows enough for eight tasks."""
+
+
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (N, 2))
+    return X, np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * rng.standard_normal(N)
+
+
+@pytest.fixture(scope="module")
+def client():
+    with local_cluster(2) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return PartitionedKernelRidge(**SETTINGS).fit(*data())
+
+
+def same(one, other):
+    for name in ("dual_coef", "intercept", "alpha", "lowest", "highest"):
+        assert np.array_equal(getattr(one._models, name), getattr(other._models, name))
+    assert np.array_equal(one._cells.rows, other._cells.rows)
+    assert np.array_equal(one.held_out_residuals_, other.held_out_residuals_)
+    new = np.random.default_rng(1).uniform(-2, 2, (100, 2))
+    return bool(np.array_equal(one.predict(new), other.predict(new)))
+
+
+def test_the_scheduler_and_workers_listen_on_this_machine_only(client):
+    import psutil
+
+    processes = [os.getpid(), *client.run(os.getpid).values()]
+    assert len(processes) == 3
+    listening = [
+        connection.laddr.ip
+        for number in processes
+        for connection in psutil.Process(number).net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN
+    ]
+    assert len(listening) >= 3
+    assert set(listening) == {"127.0.0.1"}
+
+
+@pytest.mark.parametrize("where", ["run_dir", "temporary folder"])
+def test_the_model_is_that_of_one_process(where, client, reference, tmp_path):
+    folder = tmp_path / "run" if where == "run_dir" else None
+    model = PartitionedKernelRidge(**SETTINGS, executor=client, run_dir=folder).fit(*data())
+    assert same(model, reference)
+    if folder is not None:  # and the run is any executor's
+        again = PartitionedKernelRidge(**SETTINGS, run_dir=folder, executor="threads", n_jobs=2)
+        assert same(again.fit(*data()), reference)
+
+
+def test_the_classifier_runs_there_too(client):
+    X, y = data()
+    settings = {"alpha": 0.1, "length_scale": 1.0, "n_partitions": 20}
+    ours = PartitionedLSSVMClassifier(**settings, executor=client).fit(X[:4000], y[:4000] > 0)
+    theirs = PartitionedLSSVMClassifier(**settings).fit(X[:4000], y[:4000] > 0)
+    assert np.array_equal(ours.decision_function(X[:99]), theirs.decision_function(X[:99]))
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_a_killed_worker_changes_nothing(share, client, reference, tmp_path, monkeypatch):
+    original, seen, finished = RunDirectory.record, [], {}
+
+    def record(self, name, sha256):
+        original(self, name, sha256)
+        if name.startswith("cells/"):
+            seen.append(name)
+            if len(seen) == max(1, round(share * 8)):
+                for path in (tmp_path / "cells").glob("*.piece"):
+                    finished[path] = path.stat().st_ino
+                victim = next(iter(client.run(os.getpid).values()))
+                os.kill(victim, signal.SIGKILL)
+
+    monkeypatch.setattr(RunDirectory, "record", record)
+    model = PartitionedKernelRidge(**SETTINGS, executor=client, run_dir=tmp_path).fit(*data())
+    assert same(model, reference)
+    # What was finished when the worker died was not made again.
+    assert finished
+    assert all(path.stat().st_ino == inode for path, inode in finished.items())
+
+
+def deadly(task):
+    from ridgefold.engine import partitioned as there
+
+    if task.piece.name == "cells/0000003":
+        with task.piece.tried():
+            os.kill(os.getpid(), signal.SIGKILL)
+    return there._fit_and_keep(task)
+
+
+def test_a_cell_that_always_kills_its_worker_is_named(client, tmp_path, monkeypatch):
+    monkeypatch.setattr(partitioned, "_fit_and_keep", deadly)
+    model = PartitionedKernelRidge(**SETTINGS, executor=client, run_dir=tmp_path)
+    with pytest.raises(WorkerLostError, match="cells/0000003 was begun 3 times"):
+        model.fit(*data())
+    assert (tmp_path / "cells" / "0000003.tries").stat().st_size == 3
+
+
+def blas_threads(_):
+    from threadpoolctl import threadpool_info
+
+    return [info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"]
+
+
+def square(number):
+    return number * number
+
+
+def test_results_come_in_order_on_one_thread(client):
+    executor = Dask(client=client)
+    keys = [f"square-{k}" for k in range(50)]
+    assert list(executor.map(square, range(50), keys)) == [k * k for k in range(50)]
+    assert list(executor.map(square, [])) == []
+    for threads in executor.map(blas_threads, [0, 1]):
+        assert set(threads) <= {1}
+
+
+def test_what_cannot_run_there_is_refused(client):
+    X, y = data()
+    for settings in ({"combine": "average"}, {"refine": 2}):
+        with pytest.raises(InvalidInputError, match='combine="blend" or "route", and refine=None'):
+            PartitionedKernelRidge(**settings, executor=client).fit(X, y)
+
+
+def test_an_address_where_nobody_listens_is_an_error(monkeypatch):
+    from ridgefold.executors import dask
+
+    monkeypatch.setattr(dask, "_SECONDS_TO_CONNECT", 1)
+    with pytest.raises(ClusterError, match="there is no Dask scheduler at 'tcp:"):
+        list(Dask(address="tcp://127.0.0.1:9").map(square, [1]))
