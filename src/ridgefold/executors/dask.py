@@ -140,6 +140,13 @@ def _result(future: Any) -> Any:
     from distributed import KilledWorker
 
     try:
+        for _ in range(_RETRIES):
+            try:
+                return future.result()
+            except KilledWorker:
+                # Whatever waited at workers that died is blamed; a task that kills them itself
+                # counts its tries and says so.
+                future.retry()
         return future.result()
     except KilledWorker as error:
         raise WorkerLostError(
