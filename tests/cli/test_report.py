@@ -15,8 +15,16 @@ from ridgefold import KernelRidge
 from ridgefold.cli import app
 
 
+def runner():
+    """One that keeps stdout and stderr apart: newer versions of click always do."""
+    try:
+        return CliRunner(mix_stderr=False)
+    except TypeError:
+        return CliRunner()
+
+
 def run(*arguments, code=0):
-    result = CliRunner().invoke(app, [str(each) for each in arguments])
+    result = runner().invoke(app, [str(each) for each in arguments], env={"COLUMNS": "200"})
     assert result.exit_code == code, result.output
     return result
 

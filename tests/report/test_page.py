@@ -9,7 +9,6 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse
-import torch
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -208,9 +207,9 @@ def test_many_rows_are_drawn_as_a_density_and_the_page_stays_small(tmp_path):
 
 X, Y = rows(40), numbers(rows(40))
 UNUSUAL = {
-    "torch tensors": lambda: KernelRidgeCV([0.1, 1.0], cv=3).fit(torch.tensor(X), torch.tensor(Y)),
+    "torch tensors": lambda: KernelRidgeCV([0.1, 1.0], cv=3).fit(tensor(X), tensor(Y)),
     "classes on torch": lambda: LSSVMClassifierCV([0.1, 1.0], cv=3, probability=True).fit(
-        torch.tensor(X), torch.tensor((Y > 10).astype(int))
+        tensor(X), tensor((Y > 10).astype(int))
     ),
     "sparse rows": lambda: KernelRidgeCV([0.1, 1.0], cv=3).fit(
         scipy.sparse.csr_array(np.where(X > 0, X, 0)), Y
@@ -237,6 +236,10 @@ UNUSUAL = {
     ).fit(X, Y),
     "huge numbers": lambda: KernelRidgeCV([0.1, 1.0], cv=3).fit(X, 1e60 * Y),
 }
+
+
+def tensor(values):
+    return pytest.importorskip("torch").tensor(values)
 
 
 def product(a, b):
