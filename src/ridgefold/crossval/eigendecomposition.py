@@ -6,6 +6,11 @@ K̃ = PΛPᵀ once, q = Pᵀỹ once. Then for every α
     C_kk   = (E_kP)(Λ + αI)⁻¹(E_kP)ᵀ          a symmetric product (syrk) for each fold
     d_k    = C_kk⁻¹ ã_k                       by Cholesky
 
+Eigenvalues that are zero but for rounding are set to zero. Where there are many of them, with
+P = [P₀ P₁] and P₀P₀ᵀ = I − P₁P₁ᵀ, only the others take part:
+
+    C_kk   = I/α − (E_kP₁)(I/α − (Λ₁ + αI)⁻¹)(E_kP₁)ᵀ.
+
 For leave-one-out the diagonal of C for all α is one product of P∘P with 1/(Λ + α).
 """
 
@@ -27,6 +32,11 @@ from ridgefold.linalg.symmetric import SpectralFactor, factorise_spectrally
 from ridgefold.records import Cost, Problem
 from ridgefold.solvers.base import write_system_matrix
 
+_ROUNDING = 8.0
+"""Computed eigenvalues up to this many units of rounding of the largest may as well be zero."""
+_WORTH_LEAVING_OUT = 0.3
+"""A smaller share of the eigenvectors is not worth the more complicated formula."""
+
 
 @dataclass(frozen=True)
 class _Spectrum:
@@ -34,6 +44,8 @@ class _Spectrum:
     values: Array
     vectors: Array
     centring: Centring | None
+    n_zero: int
+    """How many of the leading eigenvalues are zero, where that is worth knowing; else 0."""
 
     def at(self, alpha: float) -> SpectralFactor:
         shifted = SpectralFactor(self.layout.namespace, self.values + alpha, self.vectors)
@@ -64,7 +76,14 @@ class _SpectralInverse:
         spectrum = self._spectrum
         namespace = spectrum.layout.namespace
         vectors = namespace.take_rows(spectrum.vectors, position)
-        block = namespace.weighted_gram_of_rows(vectors, self._inverse_values)
+        zeros, values = spectrum.n_zero, self._inverse_values
+        if zeros:
+            most = float(values[0])
+            block = namespace.weighted_gram_of_rows(vectors[:, zeros:], most - values[zeros:])
+            block *= -1.0
+            namespace.add_to_diagonal_in_place(block, most)
+        else:
+            block = namespace.weighted_gram_of_rows(vectors, values)
         if spectrum.centring is not None:
             u = namespace.take_rows(spectrum.centring.direction, position)
             block -= spectrum.along_bias(self.alpha) * u[:, None] * u[None, :]
@@ -117,7 +136,8 @@ class Eigendecomposition:
         matrix = layout.namespace.empty((n, n), gram.like)
         centring = write_system_matrix(layout.system_gram(), layout.direction(), matrix)
         factor = factorise_spectrally(layout.namespace, matrix)
-        return _Spectrum(layout, factor.values, factor.vectors, centring)
+        values, n_zero = _without_rounding(factor)
+        return _Spectrum(layout, values, factor.vectors, centring, n_zero)
 
     def held_out(
         self,
@@ -153,6 +173,19 @@ class Eigendecomposition:
                 coefficients[:, j * t : (j + 1) * t],
                 None if diagonals is None else diagonals[:, j],
             )
+
+
+def _without_rounding(factor: SpectralFactor) -> tuple[Array, int]:
+    """Rising eigenvalues with those of the size of their own rounding error set to zero.
+
+    Also how many lead, if they are so many that leaving them out pays.
+    """
+    namespace, xp, values = factor.namespace, factor.namespace.xp, factor.values
+    tiny = xp.abs(values) <= _ROUNDING * namespace.eps(values) * factor.largest
+    count = int(xp.sum(xp.astype(tiny, xp.int64)))
+    values = xp.where(tiny, xp.zeros_like(values), values)
+    leading = bool(xp.all(tiny[:count]))
+    return values, count if leading and count >= _WORTH_LEAVING_OUT * tiny.shape[0] else 0
 
 
 def _diagonals(state: _Spectrum, filters: Array, alphas: np.ndarray) -> Array:
