@@ -6,6 +6,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from sklearn.model_selection import RepeatedKFold
 
 import ridgefold
 from report_models import ALPHAS, model, numbers, rows
@@ -196,3 +197,11 @@ def test_a_grid_of_two_numbers_is_drawn_as_curves(ax):
     drawn = CVSurfaceDisplay.from_estimator(fitted, ax=ax)
     assert drawn.width_name is None
     assert len(ax.lines) == 4
+
+
+def test_errors_of_rows_that_several_folds_test_are_still_errors(ax):
+    folds = RepeatedKFold(n_splits=3, n_repeats=2, random_state=0)
+    fitted = ridgefold.KernelRidgeCV(ALPHAS, cv=folds).fit(rows(60), numbers(rows(60)))
+    drawn = CVSurfaceDisplay.from_estimator(fitted, ax=ax)
+    assert drawn.score_name == "root mean square error"
+    assert drawn.scores[drawn.best] == pytest.approx(np.sqrt(-fitted.best_score_))

@@ -143,6 +143,18 @@ def test_every_held_out_prediction_is_that_of_the_estimator():
     assert loo.predictions[0, 0] == pytest.approx(refitted.predict(rows()[:1])[0], rel=1e-8)
 
 
+@pytest.mark.parametrize("name", ["regressor", "cells", "cells of classes", "classifier"])
+def test_of_very_many_rows_some_are_looked_at(name, tmp_path, monkeypatch):
+    whole = held_out_of(model(name))
+    monkeypatch.setattr("ridgefold.report.evidence._MOST_ROWS", 50)
+    some = held_out_of(model(name))
+    assert some.sampled
+    assert len(some.rows) == 50
+    np.testing.assert_array_equal(some.truth, whole.truth[some.rows])
+    page = report(model(name), tmp_path / "r.html")
+    assert "Errors are those of 50 rows, evenly spread" in page.text
+
+
 @pytest.mark.parametrize("name", ["regressor", "cells", "with intervals", "several targets"])
 def test_held_out_intervals_hold_about_the_share_that_was_asked_for(name):
     found = intervals_of(model(name))

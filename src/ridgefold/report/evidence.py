@@ -11,6 +11,9 @@ from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.probabilities import probabilities
 from ridgefold.linalg import namespace_of
 
+_MOST_ROWS = 2_000_000
+"""Of more held-out rows, so many are looked at: a page shows no more digits than they give."""
+
 
 @dataclass(frozen=True)
 class HeldOutNumbers:
@@ -22,6 +25,8 @@ class HeldOutNumbers:
     predictions: np.ndarray
     rows: np.ndarray | None
     """Positions among the training rows; None for rows of a test set."""
+    sampled: bool = False
+    """True if there are more."""
 
     @property
     def residuals(self) -> np.ndarray:
@@ -48,6 +53,7 @@ class HeldOutClasses:
     probabilities: np.ndarray | None
     """Shape (n, n_classes)."""
     rows: np.ndarray | None
+    sampled: bool = False
 
     @property
     def accuracy(self) -> float:
@@ -91,40 +97,46 @@ def held_out_of(model: Any, X: Any = None, y: Any = None) -> HeldOut | None:
 
 
 def _kept_numbers(inner: Any, truth: np.ndarray) -> HeldOutNumbers | None:
-    columns = truth[:, None] if truth.ndim == 1 else truth
-    columns = columns.astype(np.float64)
+    n, some = len(truth), _some(len(truth))
+    columns = truth[some].astype(np.float64).reshape(len(some), -1)
     kept = getattr(inner, "held_out_residuals_", None)
     if kept is not None:
-        predictions = columns - to_numpy(kept)
+        predictions = columns - to_numpy(kept[some])
     elif hasattr(inner, "held_out_predictions_"):
-        predictions = to_numpy(inner.held_out_predictions_).reshape(len(columns), -1)
+        predictions = to_numpy(inner.held_out_predictions_)[some].reshape(len(some), -1)
     elif getattr(inner, "intervals_", None) is not None:
         residuals = to_numpy(inner.intervals_.residuals)
-        if len(residuals) != len(columns):
+        if len(residuals) != n:
             return None  # rows of weight zero have none, and which these are is not kept
-        predictions = columns - residuals
+        predictions = columns - residuals[some]
     else:
         return None
-    known = np.flatnonzero(np.all(np.isfinite(predictions), axis=1))
-    if len(known) == 0:
+    known = np.all(np.isfinite(predictions), axis=1)
+    if not known.any():
         return None
     return HeldOutNumbers(
-        how_held_out(inner), columns[known], predictions[known].astype(np.float64), known
+        how_held_out(inner),
+        columns[known],
+        predictions[known].astype(np.float64),
+        some[known],
+        sampled=len(some) < n,
     )
 
 
 def _kept_classes(inner: Any, truth: np.ndarray) -> HeldOutClasses | None:
+    n, some = len(truth), _some(len(truth))
+    truth = truth[some]
     decisions = getattr(inner, "held_out_decisions_", None)
     residuals = getattr(inner, "held_out_residuals_", None)
     if decisions is not None:
-        columns = to_numpy(decisions).astype(np.float64).reshape(len(truth), -1)
+        columns = to_numpy(decisions)[some].astype(np.float64).reshape(len(some), -1)
     elif residuals is not None:
-        kept = to_numpy(residuals).astype(np.float64)
+        kept = to_numpy(residuals[some]).astype(np.float64)
         columns = _signs(truth, kept.shape[1]) - kept
     else:
         return None
-    known = np.flatnonzero(np.all(np.isfinite(columns), axis=1))
-    if len(known) == 0:
+    known = np.all(np.isfinite(columns), axis=1)
+    if not known.any():
         return None
     columns = columns[known]
     predicted = (
@@ -132,7 +144,16 @@ def _kept_classes(inner: Any, truth: np.ndarray) -> HeldOutClasses | None:
     )
     curves = getattr(inner, "calibration_", None)
     shares = None if curves is None else probabilities(columns, np.asarray(curves))
-    return HeldOutClasses(how_held_out(inner), truth[known], predicted, shares, known)
+    return HeldOutClasses(
+        how_held_out(inner), truth[known], predicted, shares, some[known], sampled=len(some) < n
+    )
+
+
+def _some(n: int) -> np.ndarray:
+    """All rows, or so many of them, evenly spread."""
+    if n <= _MOST_ROWS:
+        return np.arange(n)
+    return np.unique(np.linspace(0, n - 1, _MOST_ROWS).astype(np.intp))
 
 
 def _signs(codes: np.ndarray, n_columns: int) -> np.ndarray:

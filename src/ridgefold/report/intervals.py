@@ -83,9 +83,9 @@ def _groups(inner: Any, found: HeldOutNumbers) -> tuple[np.ndarray | None, bool]
 
         return owners(inner._cells, int(inner.X_fit_.shape[0]))[found.rows], True
     groups = np.asarray(inner.intervals_.groups)
-    if len(groups) != len(found.truth) or len(np.unique(groups)) > 50:
-        return None, False
-    return groups, False
+    if len(groups) != len(inner.y_fit_) or len(np.unique(groups)) > 50:
+        return None, False  # rows of weight zero are in none, or every row is its own
+    return groups[found.rows], False
 
 
 def _radii(

@@ -118,7 +118,12 @@ def _not_held_out(subject: Subject) -> Iterator[str]:
         )
     if found is None or found.rows is None:
         return
-    if len(found.rows) < subject.n_rows:
+    if found.sampled:
+        yield (
+            f"Errors are those of {count(len(found.rows))} rows, evenly spread over all "
+            f"{count(subject.n_rows)}."
+        )
+    elif len(found.rows) < subject.n_rows:
         missing = subject.n_rows - len(found.rows)
         yield (
             f"{plural(missing, 'row')} of {count(subject.n_rows)} "
