@@ -25,7 +25,7 @@ from ridgefold.report.style import (
     note,
     plain_ticks,
 )
-from ridgefold.report.words import NARROW, clean, number, setting, tick
+from ridgefold.report.words import NARROW, clean, number, percent, setting, tick
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -150,6 +150,11 @@ class CVSurfaceDisplay(Display):
         numbers = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values)
         return names[0] if numbers else None
 
+    def shown(self, score: float) -> str:
+        """A score as people write it."""
+        share = self.score_name.startswith("share")
+        return percent(float(score)) if share else number(float(score), 4)
+
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw on `ax`, or on new axes."""
         ax = axes_or_new(ax)
@@ -222,9 +227,9 @@ class CVSurfaceDisplay(Display):
     def _about(self, width: str, value: float, k: int, j: int) -> str:
         where = f"{_words(width)} {setting(value)}, alpha {setting(self.alphas[j])}"
         if not self.dropped[k, j]:
-            return f"{where}: {self.score_name} {number(self.scores[k, j], 4)}"
+            return f"{where}: {self.score_name} {self.shown(self.scores[k, j])}"
         side = "at least" if self.errors else "at most"
-        return f"{where}: {self.score_name} {side} {number(self.bounds[k, j], 4)}, dropped early"
+        return f"{where}: {self.score_name} {side} {self.shown(self.bounds[k, j])}, dropped early"
 
     def _draw_legend(self, ax: Axes, names: list[str]) -> None:
         """The steps above the map, from far off to best."""

@@ -70,7 +70,8 @@ def _by_cell(inner: Any, display: CellsDisplay) -> Table:
         )
         rows.append(row)
         keys.append(f"cell-{c + 1}")
-    with_errors = (display.error_name,) if display.errors is not None else ()
+    short = display.error_name.removeprefix("share of ")
+    with_errors = (short,) if display.errors is not None else ()
     titles = ("cell", "rows", *with_errors, "alpha", "length scale" if plain else "kernel")
     chosen = len({repr(kernel) for kernel in inner.kernels_}) > 1 or len(set(inner.alpha_)) > 1
     caption = "Each cell chose its own kernel width and ridge by leave-one-out." if chosen else ""

@@ -10,7 +10,7 @@ from ridgefold.report.displays.cv_surface import CVSurfaceDisplay, differing
 from ridgefold.report.kernel_words import kernel_in_words
 from ridgefold.report.parts import Canvas, Cell, Section, Table, rows_of, text
 from ridgefold.report.subject import Subject
-from ridgefold.report.words import clean, count, number, setting
+from ridgefold.report.words import clean, count, setting
 
 _MOST_PAIRS = 8
 _SHORT = {"root mean square error": "RMS error", "share of wrong answers": "wrong answers"}
@@ -35,7 +35,7 @@ def search(subject: Subject, canvas: Canvas) -> Section | None:
     )
     lead = (
         f"Of {count(tried)} pairs of kernel and ridge, {kernel_in_words(inner.kernel_)} with "
-        f"{ridge} did best on held-out rows: {display.score_name} {number(best, 4)}."
+        f"{ridge} did best on held-out rows: {display.score_name} {display.shown(best)}."
     )
     if gone:
         lead += (
@@ -69,7 +69,9 @@ def _pairs(inner: Any, display: CVSurfaceDisplay) -> Table:
     """The best pairs, as a table."""
     finite = np.argwhere(np.isfinite(display.scores))
     values = display.scores[finite[:, 0], finite[:, 1]]
-    order = np.argsort(values if display.errors else -values, kind="stable")[:_MOST_PAIRS]
+    chosen = np.all(finite == display.best, axis=1)
+    # Of pairs that are as good, the chosen one first.
+    order = np.lexsort((~chosen, values if display.errors else -values))[:_MOST_PAIRS]
     names = differing(display.kernels)
     rows = []
     for place in order:
@@ -84,7 +86,7 @@ def _pairs(inner: Any, display: CVSurfaceDisplay) -> Table:
                 else text("" if value is None else clean(value, 60))
             )
         row.append(Cell(setting(float(display.alphas[j])), float(display.alphas[j])))
-        row.append(Cell(number(float(values[place]), 4), float(values[place])))
+        row.append(Cell(display.shown(values[place]), float(values[place])))
         rows.append(row)
     short = _SHORT.get(display.score_name, display.score_name)
     titles = (*(name.replace("_", " ") for name in names), "alpha", short)
