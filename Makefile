@@ -86,6 +86,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py
 
 figures:
+	$(PYTHON) benchmarks/summary.py
 	$(PYTHON) benchmarks/figures.py
 
 $(VENV)/.docs: $(VENV)/.test

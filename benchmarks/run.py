@@ -2,7 +2,7 @@
 
 A script has `main(quick: bool) -> bool`, true if every target was met, and a `--quick` flag
 (small sizes, nothing written). Names on the command line choose some: `run.py fit`. Afterwards the
-figures that pages quote are filled in anew (`figures.py`).
+page of all results (`summary.py`) and the figures that pages quote (`figures.py`) are written anew.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def main() -> int:
         if subprocess.run(command, check=False, cwd=HERE.parent).returncode != 0:
             missed.append(name)
         print(f"   {time.perf_counter() - started:.0f} s", flush=True)
-    if not options.quick:
-        figures = [sys.executable, str(HERE / "figures.py")]
-        if subprocess.run(figures, check=False, cwd=HERE.parent).returncode != 0:
-            missed.append("figures")
+    for name in () if options.quick else ("summary", "figures"):
+        command = [sys.executable, str(HERE / f"{name}.py")]
+        if subprocess.run(command, check=False, cwd=HERE.parent).returncode != 0:
+            missed.append(name)
     if missed:
         print(f"failed, or missed a target: {', '.join(missed)}")
     return 1 if missed else 0

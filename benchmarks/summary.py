@@ -2,6 +2,7 @@
 
 Reads results/*.json and misses.toml, writes results/README.md. A miss without an explanation is
 an error, and so is an explanation without a miss: the page cannot hide one or keep an old one.
+`--check` writes nothing.
 """
 
 from __future__ import annotations
@@ -129,7 +130,10 @@ def render() -> tuple[str, list[str]]:
 
 def main() -> int:
     text, problems = render()
-    (RESULTS / "README.md").write_text(text, encoding="utf-8")
+    if "--check" not in sys.argv:
+        (RESULTS / "README.md").write_text(text, encoding="utf-8")
+    elif (RESULTS / "README.md").read_text(encoding="utf-8") != text:
+        problems.append("results/README.md is not what summary.py writes: run it")
     for problem in problems:
         print(problem)
     return 1 if problems else 0

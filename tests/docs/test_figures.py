@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import subprocess
 import sys
 
 import pytest
@@ -77,3 +78,9 @@ def test_result_pages_hold_the_numbers_of_their_files(path):
             number = figure["measured"]
             shown = f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
             assert any(row.startswith(f"| {figure['what']} |") and shown in row for row in rows)
+
+
+def test_every_miss_is_explained():
+    command = [sys.executable, str(BENCHMARKS / "summary.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    assert done.returncode == 0, done.stdout + done.stderr

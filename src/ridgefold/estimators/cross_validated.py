@@ -49,6 +49,7 @@ class CrossValidatedModel(KernelModel):
     method: str
     search: str
     one_standard_error: bool
+    average_folds: bool
     weighted_scores: bool
     learn_scales: bool
     preprocess: str | None
@@ -123,7 +124,28 @@ class CrossValidatedModel(KernelModel):
         folds: Folds,
     ) -> None:
         """Fit the chosen kernel and alpha to all rows."""
-        self._solve_with(data, targets, gram, choice.alphas)
+        final = self._final_targets(data, targets, choice, folds)
+        self._solve_with(data, final, gram, choice.alphas)
+
+    def _final_targets(
+        self, data: TrainingData, targets: Array, choice: Choice, folds: Folds
+    ) -> Array:
+        """What to fit: the targets, or those whose fit is the mean of the models of the folds.
+
+        The model without a fold is the model of all rows with the targets of the fold replaced
+        by its own predictions of them, and a fit is linear in its targets. So the mean of the
+        models of l folds is one fit of y − (y − ŷ)/l, ŷ the held-out predictions.
+        """
+        if not self.average_folds:
+            return targets
+        if not folds.each_row_once:
+            raise InvalidInputError(
+                f"average_folds=True needs a cv that holds every row out once, got cv={self.cv!r}: "
+                "use another cv, or average_folds=False"
+            )
+        numbers = data.namespace.to_numpy(targets)
+        mean = numbers - (numbers - by_row(folds, choice.predictions)) / len(folds)
+        return data.namespace.asarray(mean, targets)
 
     def _set_learned(self, metric: LearnedMetric | None) -> None:
         """What was learned, or nothing left of an earlier fit."""

@@ -71,7 +71,7 @@ class _CrossValidatedRegressor(
         choice: Choice,
         folds: Folds,
     ) -> None:
-        usable = folds.complement and folds.disjoint and len(folds.stacked) == folds.n_rows
+        usable = folds.each_row_once
         method = self._interval_method()
         if method == "cv+" and not (usable and len(folds) <= _MOST_FOLDS):
             raise InvalidInputError(
@@ -90,6 +90,7 @@ class _CrossValidatedRegressor(
             choice.alphas,
             folds=folds if by_folds else None,
             held_out=held_out,
+            final=self._final_targets(data, targets, choice, folds),
         )
 
     def _interval_method(self) -> str | None:
@@ -155,6 +156,9 @@ class KernelRidgeCV(_CrossValidatedRegressor):
         Choose one ridge for each target.
     one_standard_error : bool, default=False
         Take the largest alpha whose score is within one standard error of the best.
+    average_folds : bool, default=False
+        Predict with the mean of the models of the folds instead of one fit on all rows. It needs
+        a `cv` that holds every row out once, and costs nothing.
     weighted_scores : bool, default=False
         Weight the scores by `sample_weight` too.
     learn_scales : bool, default=False
@@ -229,6 +233,7 @@ class KernelRidgeCV(_CrossValidatedRegressor):
         search: str = "auto",
         alpha_per_target: bool = False,
         one_standard_error: bool = False,
+        average_folds: bool = False,
         weighted_scores: bool = False,
         learn_scales: bool = False,
         preprocess: str | None = None,
@@ -255,6 +260,7 @@ class KernelRidgeCV(_CrossValidatedRegressor):
         self.search = search
         self.alpha_per_target = alpha_per_target
         self.one_standard_error = one_standard_error
+        self.average_folds = average_folds
         self.weighted_scores = weighted_scores
         self.learn_scales = learn_scales
         self.preprocess = preprocess
@@ -276,8 +282,8 @@ class LSSVMRegressorCV(_CrossValidatedRegressor):
     Parameters
     ----------
     alphas, kernel, gamma, length_scale, degree, coef0, kernel_params, cv, scoring, method, \
-search, alpha_per_target, one_standard_error, weighted_scores, learn_scales, preprocess, \
-learning_rows, random_state, solver, tol, memory_budget, time_budget, verbose, intervals
+search, alpha_per_target, one_standard_error, average_folds, weighted_scores, learn_scales, \
+preprocess, learning_rows, random_state, solver, tol, memory_budget, time_budget, verbose, intervals
         As in :class:`KernelRidgeCV`.
     fit_intercept : bool, default=True
         Add a bias that is not penalised.
@@ -310,6 +316,7 @@ learning_rows, random_state, solver, tol, memory_budget, time_budget, verbose, i
         search: str = "auto",
         alpha_per_target: bool = False,
         one_standard_error: bool = False,
+        average_folds: bool = False,
         weighted_scores: bool = False,
         learn_scales: bool = False,
         preprocess: str | None = None,
@@ -336,6 +343,7 @@ learning_rows, random_state, solver, tol, memory_budget, time_budget, verbose, i
         self.search = search
         self.alpha_per_target = alpha_per_target
         self.one_standard_error = one_standard_error
+        self.average_folds = average_folds
         self.weighted_scores = weighted_scores
         self.learn_scales = learn_scales
         self.preprocess = preprocess

@@ -33,8 +33,8 @@ class LSSVMClassifierCV(ClassifierMixin, CrossValidatedModel):
     Parameters
     ----------
     alphas, kernel, gamma, length_scale, degree, coef0, kernel_params, method, search, \
-one_standard_error, weighted_scores, learn_scales, preprocess, learning_rows, random_state, \
-solver, tol, memory_budget, time_budget, verbose
+one_standard_error, average_folds, weighted_scores, learn_scales, preprocess, learning_rows, \
+random_state, solver, tol, memory_budget, time_budget, verbose
         As in :class:`KernelRidgeCV`.
     fit_intercept : bool, default=True
         Add a bias that is not penalised.
@@ -100,6 +100,7 @@ length_scales_, feature_relevance_, metric_
         method: str = "auto",
         search: str = "auto",
         one_standard_error: bool = False,
+        average_folds: bool = False,
         weighted_scores: bool = False,
         learn_scales: bool = False,
         preprocess: str | None = None,
@@ -126,6 +127,7 @@ length_scales_, feature_relevance_, metric_
         self.method = method
         self.search = search
         self.one_standard_error = one_standard_error
+        self.average_folds = average_folds
         self.weighted_scores = weighted_scores
         self.learn_scales = learn_scales
         self.preprocess = preprocess

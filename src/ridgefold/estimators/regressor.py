@@ -76,17 +76,21 @@ class KernelRegressor(KernelModel):
         *,
         folds: Folds | None = None,
         held_out: np.ndarray | None = None,
+        final: Array | None = None,
     ) -> None:
         """Fit, and keep what intervals need: with folds CV+, else what `intervals` asks for.
+
+        What is fitted are the targets, or `final` in their place.
 
         The model without a fold is the model of all rows with the targets of the fold replaced
         by its own predictions of them. So the fold models are further columns of the same
         system, solved with the factorisation that there is anyway.
         """
         self.intervals_: Intervals | None = None
+        fitted = targets if final is None else final
         if folds is not None and held_out is not None:
             further = _targets_without_folds(data, targets, folds, held_out)
-            model = self._solve_with(data, targets, gram, alphas, further)
+            model = self._solve_with(data, fitted, gram, alphas, further)
             numbers = data.namespace.to_numpy(targets)
             groups = np.full(folds.n_rows, -1)
             for k, rows in enumerate(folds.test):
@@ -99,7 +103,7 @@ class KernelRegressor(KernelModel):
         if self._interval_method() == "jackknife+":
             self._require_one_alpha(alphas)
             self._require_room(int(targets.shape[0]), data)
-        self._solve_with(data, targets, gram, alphas)
+        self._solve_with(data, fitted, gram, alphas)
         if self._interval_method() == "jackknife+":
             self.intervals_ = leave_one_out_models(
                 gram, targets, float(alphas[0]), data.weights, bool(self.fit_intercept)

@@ -67,6 +67,11 @@ class Folds:
         return len(np.unique(self.stacked)) == len(self.stacked)
 
     @cached_property
+    def each_row_once(self) -> bool:
+        """True if every row is tested once, by a fold that trains on all rows it does not test."""
+        return self.complement and self.disjoint and len(self.stacked) == self.n_rows
+
+    @cached_property
     def leave_one_out(self) -> bool:
         """True if every fold tests a single row, and none twice."""
         return max(self.sizes) == 1 and self.disjoint
