@@ -17,7 +17,7 @@ def test_demo_prints_a_table_of_errors_and_writes_a_page(tmp_path):
     for text in (
         "choosing kernel and alpha, ",
         "measured",
-        "if it gives up",
+        "not eigendecomposition: ",
         "linear",
         "polynomial",
         "RBF as chosen",
