@@ -12,6 +12,7 @@ import typer
 from ridgefold.cli.exit_codes import command, require_free
 from ridgefold.cli.options import CommandOptions as Options
 from ridgefold.cli.options import Kept, Missing, Task, messages, say
+from ridgefold.cli.streaming import fitted_from_stream, worth_streaming
 from ridgefold.cli.training import choose_model, read_training_table, summary_of
 from ridgefold.errors import InvalidInputError
 
@@ -67,6 +68,16 @@ def fit(
             help="A folder in which finished cells are kept: the same command goes on where it "
             "was stopped. With --partitions."
         ),
+    ] = None,
+    executor: Annotated[
+        str | None,
+        typer.Option(
+            help="Where cells are worked on: serial, threads, processes, dask, or the address of "
+            "a Dask scheduler, as tcp://host:8786. With --partitions."
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Cells worked on at once on this machine; -1: all cores.")
     ] = None,
     ignore: Annotated[
         list[str] | None, typer.Option(help="A column to leave out; may be given again.")
@@ -126,7 +137,63 @@ def fit(
         require_free(report, force)
         if report.resolve() == output.resolve():
             raise InvalidInputError(f"--report and --output both name {str(output)!r}")
+    if executor is not None and partitions is None:
+        raise InvalidInputError("--executor runs cells, and needs --partitions")
     started, talk = time.perf_counter(), not (quiet or as_json)
+
+    def make(task: str) -> Any:
+        return choose_model(
+            task,
+            kernels=kernel or ["rbf"],
+            alpha=alpha,
+            length_scale=length_scale,
+            nu=nu,
+            cv=folds_of_text(cv),
+            learn_scales=learn_scales,
+            partitions=_partitions(partitions),
+            run_dir=None if run_dir is None else str(run_dir),
+            executor=executor,
+            jobs=jobs,
+            intervals=None if intervals is Kept.none else intervals.value,
+            memory=memory,
+            time_limit=time_limit,
+            verbose=talk,
+        )
+
+    def finish(model: Any, y: np.ndarray, task: str) -> None:
+        notes = {"target": target, "task": task, "data": data.name}
+        model.save(output, dtype="float32" if float32 else None, notes=notes)
+        title = f"{target} from {data.name}"
+        if report is not None:
+            from ridgefold.report import write_report
+
+            write_report(model, report, target_name=target, title=title, force=force)
+        summary: dict[str, Any] = {
+            **summary_of(model, y, target, task),
+            "seconds": round(time.perf_counter() - started, 2),
+            "model": str(output),
+            "model_bytes": output.stat().st_size,
+            **({} if report is None else {"report": str(report)}),
+        }
+        say(summary, quiet=quiet, as_json=as_json, title=title)
+        if talk:
+            messages().print(f"next: ridgefold predict {output} NEW.csv -o OUT.csv", markup=False)
+
+    if partitions is not None and worth_streaming(data, memory):
+        with fitted_from_stream(
+            data,
+            target,
+            make,
+            ignore=ignore or [],
+            categorical=categorical or [],
+            missing=missing.value,
+            standardise=standardise,
+            task=task.value,
+            run_dir=run_dir,
+            quiet=not talk,
+        ) as streamed:
+            finish(streamed.model, streamed.y, streamed.task)
+        return
     table = read_training_table(
         data,
         target,
@@ -141,21 +208,7 @@ def fit(
         order = np.random.default_rng(seed).permutation(len(order))
     from ridgefold.estimators.table_model import TableModel
 
-    inner = choose_model(
-        table.task,
-        kernels=kernel or ["rbf"],
-        alpha=alpha,
-        length_scale=length_scale,
-        nu=nu,
-        cv=folds_of_text(cv),
-        learn_scales=learn_scales,
-        partitions=_partitions(partitions),
-        run_dir=None if run_dir is None else str(run_dir),
-        intervals=None if intervals is Kept.none else intervals.value,
-        memory=memory,
-        time_limit=time_limit,
-        verbose=talk,
-    )
+    inner = make(table.task)
     if talk:
         _say_if_long(inner, len(order), len(table.frame.columns))
     model = TableModel(
@@ -165,23 +218,7 @@ def fit(
         missing=missing.value,
         device=device,
     ).fit(table.frame[order], table.y[order])
-    notes = {"target": target, "task": table.task, "data": data.name}
-    model.save(output, dtype="float32" if float32 else None, notes=notes)
-    if report is not None:
-        from ridgefold.report import write_report
-
-        title = f"{target} from {data.name}"
-        write_report(model, report, target_name=target, title=title, force=force)
-    summary: dict[str, Any] = {
-        **summary_of(model, table.y[order], target, table.task),
-        "seconds": round(time.perf_counter() - started, 2),
-        "model": str(output),
-        "model_bytes": output.stat().st_size,
-        **({} if report is None else {"report": str(report)}),
-    }
-    say(summary, quiet=quiet, as_json=as_json, title=f"{target} from {data.name}")
-    if talk:
-        messages().print(f"next: ridgefold predict {output} NEW.csv -o OUT.csv", markup=False)
+    finish(model, table.y[order], table.task)
 
 
 def _say_if_long(model: Any, n: int, d: int) -> None:

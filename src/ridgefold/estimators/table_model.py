@@ -110,6 +110,13 @@ class TableModel(Storable):
             self.rows_used_ = len(rows)
         return self
 
+    def fit_numbers(self, columns: TableColumns, X: Any, y: Any) -> Self:
+        """Fit to the numbers that `columns` make of a table, such as a memory-mapped matrix."""
+        with unchanged_on_error(self):
+            self.model_ = clone(self.model).fit(X, y)
+            self.columns_, self.rows_used_ = columns, int(X.shape[0])
+        return self
+
     def _on_device(self, matrix: np.ndarray) -> Any:
         return matrix if self.device is None else on_device(matrix, self.device)
 

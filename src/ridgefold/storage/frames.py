@@ -6,7 +6,7 @@ Frames of pandas, polars and pyarrow are read through narwhals; none of them is 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import narwhals as nw
@@ -73,7 +73,7 @@ def learn_columns(
     return TableColumns(
         tuple(
             _learn_category(frame[name], missing)
-            if name in categorical or _is_text(frame[name])
+            if name in categorical or is_text(frame[name])
             else _learn_number(frame[name], standardise, missing)
             for name in frame.columns
         ),
@@ -85,7 +85,7 @@ def complete_rows(frame: nw.DataFrame[Any]) -> np.ndarray:
     """Which rows have no missing value."""
     complete = np.ones(len(frame), dtype=bool)
     for name in frame.columns:
-        complete &= ~_missing(frame[name])
+        complete &= ~missing_in(frame[name])
     return complete
 
 
@@ -109,7 +109,7 @@ def encode(frame: nw.DataFrame[Any], columns: TableColumns) -> tuple[np.ndarray,
     for column in columns.columns:
         series = frame[column.name]
         if isinstance(column, NumberColumn):
-            values = _numbers(series)[rows]
+            values = numbers_of(series)[rows]
             lost = np.isnan(values)
             if lost.any():
                 if column.fill is None:
@@ -118,7 +118,7 @@ def encode(frame: nw.DataFrame[Any], columns: TableColumns) -> tuple[np.ndarray,
             out[:, position] = (values - column.mean) / column.scale
             position += 1
         else:
-            lost = _missing(series)[rows]
+            lost = missing_in(series)[rows]
             if lost.any() and not column.missing_level:
                 raise InvalidInputError(_says_missing(column.name, lost))
             width = len(column.levels) + column.missing_level
@@ -132,7 +132,7 @@ def _listed(names: Collection[str], most: int = 8) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
-def _is_text(series: nw.Series[Any]) -> bool:
+def is_text(series: nw.Series[Any]) -> bool:
     if isinstance(series.dtype, (nw.String, nw.Categorical, nw.Enum)):
         return True
     return isinstance(series.dtype, nw.Object) and _holds_text(series)
@@ -143,14 +143,14 @@ def _holds_text(series: nw.Series[Any]) -> bool:
     return bool(known) and all(isinstance(value, str) for value in known)
 
 
-def _missing(series: nw.Series[Any]) -> np.ndarray:
+def missing_in(series: nw.Series[Any]) -> np.ndarray:
     missing = series.is_null().to_numpy().astype(bool)
     if isinstance(series.dtype, (nw.Float32, nw.Float64)):
         missing = missing | series.is_nan().fill_null(True).to_numpy().astype(bool)
     return np.asarray(missing)
 
 
-def _numbers(series: nw.Series[Any]) -> np.ndarray:
+def numbers_of(series: nw.Series[Any]) -> np.ndarray:
     """float64 with NaN for missing values."""
     dtype = series.dtype
     if not (dtype.is_numeric() or isinstance(dtype, (nw.Boolean, nw.Unknown)) or _is_empty(series)):
@@ -174,12 +174,15 @@ def _is_empty(series: nw.Series[Any]) -> bool:
 
 
 def _require_allowed_missing(frame: nw.DataFrame[Any], missing: str) -> None:
-    if missing != "error":
-        return
-    lost = {name: _missing(frame[name]) for name in frame.columns}
-    worst = [name for name, where in lost.items() if where.any()]
+    if missing == "error":
+        refuse_missing({name: int(missing_in(frame[name]).sum()) for name in frame.columns})
+
+
+def refuse_missing(lost: Mapping[str, int]) -> None:
+    """An error if values are missing in any column; `lost` says how many."""
+    worst = [name for name, count in lost.items() if count]
     if worst:
-        counts = ", ".join(f"{name!r} ({int(lost[name].sum())})" for name in worst[:8])
+        counts = ", ".join(f"{name!r} ({lost[name]})" for name in worst[:8])
         more = f" and {len(worst) - 8} more" if len(worst) > 8 else ""
         raise InvalidInputError(
             f"values are missing in {len(worst)} columns: {counts}{more}. Choose what to do with "
@@ -197,7 +200,7 @@ def _says_missing(name: str, lost: np.ndarray) -> str:
 
 
 def _learn_number(series: nw.Series[Any], standardise: bool, missing: str) -> NumberColumn:
-    values = _numbers(series)
+    values = numbers_of(series)
     known = values[~np.isnan(values)]
     if len(known) == 0:
         raise InvalidInputError(f"column {series.name!r} is empty: leave it out")
@@ -207,34 +210,42 @@ def _learn_number(series: nw.Series[Any], standardise: bool, missing: str) -> Nu
         return NumberColumn(series.name, fill=fill, boolean=boolean)
     filled = np.where(np.isnan(values), known.mean(), values)
     mean, scale = float(filled.mean()), float(filled.std())
-    # As scikit-learn does: a spread that is rounding error is none.
-    rounding = 10 * np.finfo(np.float64).eps * abs(mean)
-    return NumberColumn(series.name, mean, scale if scale > rounding else 1.0, fill, boolean)
+    return NumberColumn(series.name, mean, usable_scale(mean, scale), fill, boolean)
 
 
-def _texts(series: nw.Series[Any]) -> nw.Series[Any]:
+def usable_scale(mean: float, scale: float) -> float:
+    """As scikit-learn does: a spread that is rounding error is none, and divides by 1."""
+    return scale if scale > 10 * np.finfo(np.float64).eps * abs(mean) else 1.0
+
+
+def texts_of(series: nw.Series[Any]) -> nw.Series[Any]:
     return series if isinstance(series.dtype, nw.String) else series.cast(nw.String)
 
 
 def _learn_category(series: nw.Series[Any], missing: str) -> CategoryColumn:
-    levels = sorted(str(level) for level in _texts(series).drop_nulls().unique().to_list())
+    levels = sorted(str(level) for level in texts_of(series).drop_nulls().unique().to_list())
+    return category_of(series.name, levels, missing)
+
+
+def category_of(name: str, levels: list[str], missing: str) -> CategoryColumn:
+    """A column of categories, from its sorted levels."""
     if len(levels) > MOST_LEVELS:
         raise InvalidInputError(
-            f"column {series.name!r} is text with {len(levels)} different values (such as "
+            f"column {name!r} is text with {len(levels)} different values (such as "
             f"{levels[0][:40]!r}): at most {MOST_LEVELS} can be categories. Leave it out "
             "(--ignore on the command line), or group its values"
         )
     if not levels:
-        raise InvalidInputError(f"column {series.name!r} is empty: leave it out")
-    return CategoryColumn(series.name, tuple(levels), missing == "fill")
+        raise InvalidInputError(f"column {name!r} is empty: leave it out")
+    return CategoryColumn(name, tuple(levels), missing == "fill")
 
 
 def _one_hot(series: nw.Series[Any], column: CategoryColumn) -> np.ndarray:
-    lost = _missing(series)
+    lost = missing_in(series)
     out = np.zeros((len(series), len(column.levels) + column.missing_level))
     if len(series) == 0:
         return out
-    texts = _texts(series)
+    texts = texts_of(series)
     for j, level in enumerate(column.levels):
         out[:, j] = (texts == level).fill_null(False).to_numpy()
     if column.missing_level:

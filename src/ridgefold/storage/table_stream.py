@@ -1,0 +1,224 @@
+"""A table that is larger than memory as arrays on disk: one pass to learn, one to write.
+
+Means and spreads are put together batch by batch (Chan, Golub and LeVeque, 1983): with n, m and
+S the count, mean and sum of squared deviations of each of two parts, δ = m₂ − m₁,
+
+    m = m₁ + δ·n₂/(n₁ + n₂),    S = S₁ + S₂ + δ²·n₁n₂/(n₁ + n₂).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
+from ridgefold.errors import InvalidInputError
+from ridgefold.records import CategoryColumn, NumberColumn, TableColumns
+from ridgefold.storage.atomic import written_whole
+from ridgefold.storage.frames import (
+    category_of,
+    complete_rows,
+    encode,
+    is_text,
+    missing_in,
+    numbers_of,
+    refuse_missing,
+    texts_of,
+    usable_scale,
+)
+from ridgefold.storage.tables import TableFile
+
+_MOST_KNOWN = 1000
+"""Different values of a column or target that are remembered."""
+
+
+@dataclass
+class _Seen:
+    """What the batches so far have shown of one column."""
+
+    text: bool
+    boolean: bool = False
+    count: int = 0
+    mean: float = 0.0
+    squares: float = 0.0
+    lost: int = 0
+    values: set[Any] = field(default_factory=set)
+
+    def add_numbers(self, known: np.ndarray) -> None:
+        if len(known) == 0:
+            return
+        total, mean = self.count + len(known), float(known.mean())
+        change = mean - self.mean
+        self.squares += float(np.sum((known - mean) ** 2))
+        self.squares += change**2 * self.count * len(known) / total
+        self.mean += change * len(known) / total
+        self.count = total
+
+    def column(self, name: str, missing: str, standardise: bool) -> NumberColumn | CategoryColumn:
+        if self.text:
+            return category_of(name, sorted(self.values), missing)
+        if self.count == 0:
+            raise InvalidInputError(f"column {name!r} is empty: leave it out")
+        fill = self.mean if missing == "fill" else None
+        if not standardise:
+            return NumberColumn(name, fill=fill, boolean=self.boolean)
+        # Missing numbers become the mean: they count as rows and deviate by nothing.
+        rows = self.count + (self.lost if missing == "fill" else 0)
+        scale = usable_scale(self.mean, math.sqrt(self.squares / rows))
+        return NumberColumn(name, self.mean, scale, fill, self.boolean)
+
+
+@dataclass(frozen=True)
+class Scanned:
+    """What one pass over a table has shown."""
+
+    columns: TableColumns
+    n_rows: int
+    """Rows that can be learned from."""
+    without_target: int
+    target_is_text: bool
+    target_is_boolean: bool
+    target_values: frozenset[Any]
+    """The different targets, if they are few; else some of them."""
+
+
+class TableStream:
+    """Some columns and the target of a table, batch by batch."""
+
+    def __init__(
+        self,
+        file: TableFile,
+        used: Sequence[str],
+        target: str,
+        *,
+        categorical: Collection[str],
+        missing: str,
+    ) -> None:
+        self._file, self._used, self._target = file, list(used), target
+        self._categorical, self._missing = set(categorical), missing
+        first = next(file.batches([*self._used, target], {}, _nobody), None)
+        if first is None or first.num_rows == 0:
+            raise InvalidInputError("the table has no rows")
+        # What begins with whole numbers may go on with others.
+        self._types = {
+            entry.name: self._type(entry) for entry in first.schema if self._type(entry) is not None
+        }
+
+    def _type(self, entry: Any) -> Any:
+        if entry.name in self._categorical:
+            return pa.string()
+        whole = pa.types.is_integer(entry.type) or pa.types.is_null(entry.type)
+        return pa.float64() if whole and entry.name != self._target else None
+
+    def _batches(self) -> Iterator[tuple[nw.DataFrame[Any], np.ndarray]]:
+        """Frames, and which of their rows have a target."""
+        for table in self._file.batches([*self._used, self._target], self._types, _nobody):
+            frame = nw.from_native(table, eager_only=True)
+            yield frame, ~missing_in(frame[self._target])
+
+    def scan(self, *, standardise: bool) -> Scanned:
+        """Learn how every column becomes numbers."""
+        seen: dict[str, _Seen] = {}
+        values: set[Any] = set()
+        kind, n_rows, without = None, 0, 0
+        for frame, known in self._batches():
+            without += int((~known).sum())
+            whole = frame[np.flatnonzero(known)]
+            rows = whole.select(self._used)
+            if self._missing == "drop":
+                complete = np.flatnonzero(complete_rows(rows))
+                rows, whole = rows[complete], whole[complete]
+            n_rows += len(rows)
+            kind = whole[self._target].dtype
+            if len(values) < _MOST_KNOWN:
+                values.update(whole[self._target].unique().to_list())
+            for name in self._used:
+                series = rows[name]
+                found = seen.setdefault(
+                    name,
+                    _Seen(
+                        name in self._categorical or is_text(series),
+                        isinstance(series.dtype, nw.Boolean),
+                    ),
+                )
+                found.lost += int(missing_in(series).sum())
+                if found.text:
+                    if len(found.values) <= _MOST_KNOWN:
+                        levels = texts_of(series).drop_nulls().unique().to_list()
+                        found.values.update(str(level) for level in levels)
+                else:
+                    numbers = numbers_of(series)
+                    found.add_numbers(numbers[~np.isnan(numbers)])
+        if self._missing == "error":
+            refuse_missing({name: found.lost for name, found in seen.items()})
+            if without:
+                raise InvalidInputError(
+                    f"the target {self._target!r} is missing in {without} rows: fill them, or pass "
+                    "--missing drop (or fill) to leave those rows out"
+                )
+        if n_rows < 2:
+            raise InvalidInputError(
+                f"the table has {n_rows} rows to learn from: at least 2 are needed"
+            )
+        columns = tuple(seen[name].column(name, self._missing, standardise) for name in self._used)
+        return Scanned(
+            TableColumns(columns, self._missing),
+            n_rows,
+            without,
+            isinstance(kind, (nw.String, nw.Categorical)),
+            isinstance(kind, nw.Boolean),
+            frozenset(values),
+        )
+
+    def write(self, scanned: Scanned, folder: Path, *, labels: bool) -> tuple[Path, Any]:
+        """The matrix that a model takes as an .npy file, and targets: another, or labels."""
+        shape = (scanned.n_rows, len(scanned.columns.feature_names))
+        kept: list[np.ndarray] = []
+        paths = folder / "X.npy", folder / "y.npy"
+        with written_whole(paths[0]) as rows, written_whole(paths[1]) as targets:
+            for file, size in ((rows, shape), (targets, shape[:1])):
+                header = {"descr": "<f8", "fortran_order": False, "shape": size}
+                np.lib.format.write_array_header_1_0(file, header)
+            for frame, known in self._batches():
+                some = frame[np.flatnonzero(known)]
+                matrix, used = encode(some, scanned.columns)
+                rows.write(np.ascontiguousarray(matrix, dtype="<f8").data)
+                y = some[self._target]
+                if labels:
+                    kept.append(_labels(y)[used])
+                else:
+                    numbers = numbers_of(y)[used]
+                    targets.write(np.ascontiguousarray(numbers, dtype="<f8").data)
+            if labels:
+                targets.write(np.zeros(shape[0], dtype="<f8").data)
+        return paths[0], np.concatenate(kept) if labels else paths[1]
+
+
+def _labels(y: nw.Series[Any]) -> np.ndarray:
+    if y.dtype.is_numeric() or isinstance(y.dtype, nw.Boolean):
+        values = np.asarray(y.to_numpy())
+        whole = values.astype(np.int64) if values.dtype.kind == "f" else values
+        return whole if np.array_equal(whole, values) else values
+    return np.asarray(y.cast(nw.String).to_list(), dtype=np.str_)
+
+
+def _nobody(share: float) -> None:
+    """Nobody asks how far it is."""
+
+
+def bytes_as_numbers(path: Path) -> float:
+    """About the memory that a table would take as numbers."""
+    if path.suffix.lower() == ".parquet":
+        import pyarrow.parquet as pa_parquet
+
+        found = pa_parquet.read_metadata(path)
+        return float(8 * found.num_rows * found.num_columns)
+    return float(path.stat().st_size) * (
+        4.0 if path.suffix.lower() in (".gz", ".bz2", ".zst") else 1
+    )

@@ -1,0 +1,94 @@
+"""`ridgefold fit` of tables larger than its memory gives what reading them whole gives."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pa_parquet
+import pytest
+from typer.testing import CliRunner
+
+import ridgefold
+from ridgefold.cli import app, streaming
+
+N = 1200
+FIXED = ("--partitions", 5, "--alpha", 0.1, "--length-scale", 1.0, "--no-shuffle")
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(app, [str(a) for a in arguments], env={"COLUMNS": "300"})
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture(params=["csv", "parquet"])
+def table(request, tmp_path, monkeypatch):
+    monkeypatch.setattr("ridgefold.storage.tables._BLOCK_BYTES", 8000)
+    monkeypatch.setattr("ridgefold.storage.tables._BATCH_ROWS", 250)
+    rng = np.random.default_rng(0)
+    a, b = rng.uniform(-2, 2, (2, N))
+    columns = {
+        "a": pa.array(a, mask=np.arange(N) % 97 == 5),
+        "whole": np.where(np.arange(N) < 900, 3, 3.5) if request.param == "csv" else b,
+        "colour": pa.array(rng.choice(["red", "green", "blue"], N), mask=np.arange(N) % 50 == 7),
+        "flag": b > 0,
+        "y": pa.array(np.sin(2 * a) + b, mask=np.arange(N) % 100 == 1),
+        "side": np.where(a > 0, "right", "left"),
+    }
+    path = tmp_path / f"rows.{request.param}"
+    write = pa_csv.write_csv if request.param == "csv" else pa_parquet.write_table
+    write(pa.table(columns), path)
+    return path
+
+
+@pytest.mark.parametrize("missing", ["drop", "fill"])
+@pytest.mark.parametrize("target", ["y", "side"])
+def test_a_streamed_table_gives_the_model_of_the_whole_one(table, missing, target, tmp_path):
+    arguments = ("fit", table, "-t", target, "--missing", missing, *FIXED)
+    ignored = ("--ignore", "side" if target == "y" else "y")
+    run(*arguments, *ignored, "-o", tmp_path / "whole.ridgefold")
+    said = run(*arguments, *ignored, "-o", tmp_path / "parts.ridgefold", "--memory", "200kB")
+    assert "read in batches" in said.output
+    whole, parts = (ridgefold.load(tmp_path / f"{n}.ridgefold") for n in ("whole", "parts"))
+    assert parts.rows_used_ == whole.rows_used_
+    assert parts.columns_.feature_names == whole.columns_.feature_names
+    assert np.allclose(parts.model_.X_fit_, whole.model_.X_fit_, rtol=1e-12, atol=1e-12)
+    run("predict", tmp_path / "parts.ridgefold", table, "-o", tmp_path / "out.csv")
+    if target == "y":
+        new = np.random.default_rng(1).standard_normal((50, parts.model_.n_features_in_))
+        ours, theirs = (m.model_.predict(new) for m in (parts, whole))
+        assert np.allclose(ours, theirs, rtol=1e-8, atol=1e-8)
+
+
+def test_missing_values_and_targets_are_refused(table, tmp_path):
+    arguments = ("fit", table, "-o", tmp_path / "m.ridgefold", *FIXED, "--memory", "200kB")
+    refused = run(*arguments, "-t", "y", code=3)
+    assert "values are missing in 2 columns" in refused.output
+    refused = run(*arguments, "-t", "y", "--ignore", "a", "--ignore", "colour", code=3)
+    assert "the target 'y' is missing in 12 rows" in refused.output
+    refused = run(*arguments, "-t", "side", "--task", "regression", "--missing", "fill", code=3)
+    assert "pass --task classification" in refused.output
+
+
+def test_a_streamed_fit_has_a_run_directory_and_a_summary(table, tmp_path):
+    arguments = ("fit", table, "-t", "y", "--ignore", "side", "--missing", "fill", *FIXED)
+    more = ("--memory", "200kB", "--run-dir", tmp_path / "run", "--json", "--force")
+    for _ in range(2):
+        said = run(*arguments, "-o", tmp_path / "m.ridgefold", *more)
+        summary = json.loads(said.stdout)
+        assert summary["rows"] == N - 12
+        assert summary["held_out_rmse"] < summary["rmse_of_the_mean"]
+    assert (tmp_path / "run" / "run.json").exists()
+
+
+def test_small_tables_are_read_whole(table):
+    assert not streaming.worth_streaming(table, "1GB")
+    assert streaming.worth_streaming(table, "100kB")
+
+
+def test_an_executor_needs_cells(table, tmp_path):
+    refused = run("fit", table, "-t", "y", "-o", tmp_path / "m", "--executor", "threads", code=3)
+    assert "needs --partitions" in refused.output
