@@ -32,6 +32,13 @@ def explain(
     cv: Annotated[str, typer.Option(help="Number of folds, or loo for leave-one-out.")] = "5",
     kernel: Annotated[str, typer.Option(help="Name of the kernel.")] = "rbf",
     float32: Annotated[bool, typer.Option("--float32", help="Numbers of four bytes.")] = False,
+    workers: Annotated[
+        float | None,
+        typer.Option(
+            help="Plan a fit in cells on so many worker processes of a cluster; --memory is what "
+            "each of them has."
+        ),
+    ] = None,
     memory: Options.Memory = "auto",
     time_limit: Options.Time = None,
     as_json: Options.Json = False,
@@ -54,6 +61,18 @@ def explain(
         from ridgefold.estimators.kernel_ridge_cv import LSSVMRegressorCV
 
         n = _whole("--rows", rows)
+        if workers is not None:
+            _explain_cluster(
+                n,
+                _whole("--columns", columns),
+                _whole("--targets", targets),
+                workers=_whole("--workers", workers),
+                kernel=kernel,
+                single=float32,
+                memory=memory,
+                as_json=as_json,
+            )
+            return
         values = None if alphas is None else np.geomspace(1e-7 * n, n, _whole("--alphas", alphas))
         explanation = explain_shapes(
             LSSVMRegressorCV(values, kernel=kernel, cv=folds_of_text(cv)),
@@ -70,6 +89,35 @@ def explain(
         Console().print(plain_text(str(explanation)))
     if all(step["method"] is None for step in explanation.steps):
         raise BudgetError("nothing fits the budget: raise --memory or --time, or use fewer rows")
+
+
+def _explain_cluster(
+    rows: int,
+    columns: int,
+    targets: int,
+    *,
+    workers: int,
+    kernel: str,
+    single: bool,
+    memory: str,
+    as_json: bool,
+) -> None:
+    from ridgefold.estimators.explain import explain as explain_shapes
+    from ridgefold.estimators.partitioned import PartitionedKernelRidge
+
+    explanation = explain_shapes(
+        PartitionedKernelRidge(kernel=kernel),
+        n_samples=rows,
+        n_features=columns,
+        n_targets=targets,
+        dtype=np.float32 if single else np.float64,
+        memory_budget=memory,
+        n_workers=workers,
+    )
+    if as_json:
+        sys.stdout.write(json.dumps(list(explanation.steps), ensure_ascii=False) + "\n")
+    else:
+        Console().print(plain_text(str(explanation)))
 
 
 def _whole(option: str, value: float) -> int:

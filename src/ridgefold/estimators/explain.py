@@ -11,10 +11,12 @@ import numpy as np
 from ridgefold.errors import BudgetError, InvalidInputError
 from ridgefold.estimators.cross_validated import CrossValidatedModel
 from ridgefold.estimators.kernel_ridge_cv import KernelRidgeCV
+from ridgefold.estimators.partitioned_base import PartitionedModel
 from ridgefold.kernels import Kernel, KernelSettings, resolve_kernel
 from ridgefold.planning import (
     Explanation,
     available_resources,
+    explain_cells,
     explain_plans,
     plan_cross_validation,
     plan_fit,
@@ -35,6 +37,7 @@ def explain(
     dtype: Any = np.float64,
     memory_budget: Any = None,
     time_budget: float | None = None,
+    n_workers: int | None = None,
 ) -> Explanation:
     """Which methods would run, what they would cost, and why not others.
 
@@ -48,6 +51,8 @@ def explain(
     dtype : float32 or float64
     memory_budget, time_budget : optional
         Instead of the estimator's own.
+    n_workers : int, optional
+        For partitioned models: worker processes of a cluster, each with the memory budget.
 
     Returns
     -------
@@ -70,6 +75,8 @@ def explain(
     seconds = getattr(model, "time_budget", None) if time_budget is None else time_budget
     resources = available_resources(budget, seconds)
     fit = _fit_problem(model, rows, columns, _count("n_targets", n_targets), dtype)
+    if isinstance(model, PartitionedModel):
+        return explain_cells(fit, _count("n_workers", n_workers or 1), resources)
     plans: list[tuple[str, Plan | Exception]] = []
     if isinstance(model, CrossValidatedModel):
         search = _search_problem(model, fit)

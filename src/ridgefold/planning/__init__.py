@@ -1,6 +1,7 @@
 """Decide how to compute something from shapes alone, and say why."""
 
 from ridgefold.planning.calibration import calibrate
+from ridgefold.planning.cells import explain_cells
 from ridgefold.planning.choose import plan_cross_validation, plan_fit
 from ridgefold.planning.explain import Explanation, explain_plans, explain_run
 from ridgefold.planning.resources import available_resources, parse_memory
@@ -9,6 +10,7 @@ __all__ = [
     "Explanation",
     "available_resources",
     "calibrate",
+    "explain_cells",
     "explain_plans",
     "explain_run",
     "parse_memory",

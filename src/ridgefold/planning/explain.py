@@ -100,7 +100,30 @@ def _accuracy(method: str) -> str:
 # -- text --------------------------------------------------------------------------------
 
 
+def _text_of_parts(step: dict[str, Any]) -> list[str]:
+    """A fit of many steps: where each runs, what it takes, and what moves."""
+    lines = [
+        f"{step['step']} on {step['workers']:,} workers: {step['problem']}",
+        f"predicted {in_seconds(step['predicted_seconds'])}, of which "
+        f"{in_seconds(step['serial_seconds'])} before any worker is busy; "
+        f"{in_bytes(step['disk_bytes'])} of shared files",
+    ]
+    for part in step["parts"]:
+        lines += [
+            f"├─ {part['step']}",
+            f"│  ├─ on {part['where']}: {in_seconds(part['predicted_seconds'])}, "
+            f"{in_bytes(part['predicted_bytes'])} each of {in_bytes(part['memory_budget'])}",
+            f"│  └─ moves {part['moves']}",
+        ]
+        if part["refused"]:
+            lines.insert(-1, f"│  ├─ does not fit: {part['refused']}")
+    lines.append(f"└─ assumed: {'; '.join(step['assumptions'])}")
+    return lines
+
+
 def _text(step: dict[str, Any]) -> list[str]:
+    if "parts" in step:
+        return _text_of_parts(step)
     if step["method"] is None:
         return [f"{step['step']}: refused", f"└─ {step['refused']}"]
     lines = [f"{step['step']}: {step['problem']}"]
@@ -138,6 +161,8 @@ def _measured(step: dict[str, Any]) -> str:
 
 def _html(step: dict[str, Any]) -> str:
     """What matters as a small table; why not others folded below it."""
+    if "parts" in step:
+        return f"<pre>{html.escape(chr(10).join(_text_of_parts(step)))}</pre>"
     if step["method"] is None:
         rows, others = [("refused", step["refused"])], {}
     else:

@@ -1,0 +1,144 @@
+"""Two workers of a Dask cluster against one, and rows of four times the memory budget."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import numpy as np
+import rows as data
+
+import measure
+from measure import Figure
+
+ROWS = 10**6
+BUDGET = 200 * 10**6
+LARGER_ROWS = 10**7
+"""Of ten columns in float64: four times the budget."""
+NOTES = """
+Data as in [rows](rows.md): 10 uniform columns, float64, in memory-mapped .npy files.
+
+*Workers.* `PartitionedKernelRidge(executor=client, run_dir=…)` with no other arguments on 1,000,000
+rows; a cluster of worker processes on this machine, one BLAS thread each, loopback only. Time is by
+the clock, from the memory map to the fitted model: rows placed and cells fitted by the workers, the
+number of cells and the pair of width and ridge chosen by the process that drives them, and what
+every task writes flushed to the disk. The cluster is started before.
+
+*Memory.* 10,000,000 rows, 800 MB, with `memory_budget` 200 MB and one process: fitted (width and
+ridge given, cells of 200 rows) and 1,000,000 of the rows predicted. *Peak* is the highest resident
+memory beyond what the process held before it opened the rows, mapped pages among it.
+"""
+
+
+def fit_here(folder: str, workers: int) -> dict[str, Any]:
+    """Time of a fit on a cluster in this process."""
+    from ridgefold import PartitionedKernelRidge
+    from ridgefold.executors.dask import local_cluster
+
+    X, y, new, truth = _arrays(folder)
+    with local_cluster(workers) as client, tempfile.TemporaryDirectory() as run:
+        started = time.perf_counter()
+        model = PartitionedKernelRidge(executor=client, run_dir=Path(run) / "run").fit(X, y)
+        seconds = time.perf_counter() - started
+        error = float(np.sqrt(np.mean((model.predict(new) - truth) ** 2)))
+        return {"seconds": seconds, "cells": model.n_partitions_, "rmse": error}
+
+
+def fit_larger_here(folder: str, budget: int) -> dict[str, Any]:
+    """Peak memory of a fit and a prediction from disk in this process."""
+    from ridgefold import PartitionedKernelRidge
+
+    def status(entry: str) -> float:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(1024.0 * int(line.split()[1]) for line in lines if line.startswith(entry))
+
+    warm = np.random.default_rng(0).standard_normal((500, 3))
+    PartitionedKernelRidge(n_partitions=2).fit(warm, warm[:, 0]).predict(warm)
+    X, y, _, _ = _arrays(folder)
+    Path("/proc/self/clear_refs").write_text("5")
+    held, started = status("VmRSS"), time.perf_counter()
+    model = PartitionedKernelRidge(
+        n_partitions=len(X) // 200, alpha=0.1, length_scale=1.0, memory_budget=budget
+    ).fit(X, y)
+    fitted, seconds = status("VmHWM") - held, time.perf_counter() - started
+    part = slice(0, len(X) // 10)
+    predictions = model.predict(X[part])
+    return {
+        "rows": len(X),
+        "bytes": X.nbytes,
+        "budget": budget,
+        "fit_peak": fitted,
+        "peak": status("VmHWM") - held,
+        "fit_seconds": seconds,
+        "seconds": time.perf_counter() - started,
+        "rmse": float(np.sqrt(np.mean((predictions - y[part]) ** 2))),
+    }
+
+
+def _arrays(folder: str) -> list[np.ndarray]:
+    names = ("train_X", "train_y", "new_X", "new_y")
+    return [np.load(Path(folder) / f"{name}.npy", mmap_mode="r") for name in names]
+
+
+def child(*arguments: object) -> dict[str, Any]:
+    answer = subprocess.run(
+        [sys.executable, __file__, "--here", *map(str, arguments)],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    found: dict[str, Any] = json.loads(answer.stdout.splitlines()[-1])
+    print(arguments, found, flush=True)
+    return found
+
+
+def main(quick: bool) -> bool:
+    with tempfile.TemporaryDirectory() as folder:
+        data.make(Path(folder), 20_000 if quick else ROWS)
+        by_workers = {workers: child("workers", folder, workers) for workers in (1, 2)}
+    with tempfile.TemporaryDirectory() as folder:
+        data.make(Path(folder), 100_000 if quick else LARGER_ROWS)
+        larger = child("larger", folder, 2_000_000 if quick else BUDGET)
+    if quick:
+        return True
+    gain = by_workers[1]["seconds"] / by_workers[2]["seconds"]
+    figures = [
+        Figure("10^6 rows: one worker's time over that of two", gain, "×", at_least=1.7),
+        Figure("data over budget", larger["bytes"] / larger["budget"], "×", at_least=4),
+        Figure("peak of fit and prediction over budget", larger["peak"] / BUDGET, "×", at_most=1),
+    ]
+    lines = ["| workers | cells | fit, s | test error / noise |", "|---|---|---|---|"]
+    lines += [
+        f"| {w} | {f['cells']:,} | {f['seconds']:.1f} | {f['rmse'] / data.NOISE:.3f} |"
+        for w, f in by_workers.items()
+    ]
+    lines += ["", "| rows | data, MB | budget, MB | peak of fit, MB | peak, MB | fit, s |"]
+    lines += ["|---|---|---|---|---|---|"]
+    megabytes = [f"{larger[k] / 1e6:.0f}" for k in ("bytes", "budget", "fit_peak", "peak")]
+    lines += [f"| {larger['rows']:,} | {' | '.join(megabytes)} | {larger['fit_seconds']:.0f} |"]
+    measure.write_results(
+        "cluster",
+        "Two workers of a cluster, and data larger than memory",
+        NOTES,
+        figures,
+        more="\n".join(lines),
+        data={"workers": by_workers, "larger": larger},
+    )
+    print(measure.markdown_table(figures))
+    return all(f.held is not False for f in figures)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--here"]:
+        kind, where, number = sys.argv[2:]
+        run = fit_here if kind == "workers" else fit_larger_here
+        print(json.dumps(run(where, int(number))))
+    else:
+        measure.command_line(main, __doc__)
