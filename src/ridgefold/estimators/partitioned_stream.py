@@ -276,8 +276,10 @@ def larger_blocks(source: RowSource, memory_budget: Any) -> Iterator[np.ndarray]
     size = 0
     for block in source.blocks():
         if held and size + block.nbytes > most:
-            yield np.concatenate(held)
-            held, size = [], 0
+            whole = held[0] if len(held) == 1 else np.concatenate(held)
+            held, size = [], 0  # let the parts go before the whole is worked on
+            yield whole
+            del whole
         held.append(block)
         size += block.nbytes
-    yield np.concatenate(held)
+    yield held[0] if len(held) == 1 else np.concatenate(held)
