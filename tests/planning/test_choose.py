@@ -107,11 +107,23 @@ def test_a_spectrum_with_a_floor_is_well_conditioned():
 def test_a_spectrum_that_falls_fast_brings_them_in():
     fast = problem(
         n_alphas=20,
-        smallest_alpha=1e-2,
+        smallest_alpha=1e-1,
         folds=(FoldShape(1000, 4000, 5),),
         spectrum=tuple(5000.0 * 0.5 ** np.arange(96)),
     )
     assert plan_cross_validation(fast, PLENTY).method == "low_rank"
+
+
+def test_what_rounding_would_spoil_is_not_tried():
+    steep = problem(
+        n_alphas=20,
+        smallest_alpha=1e-4,
+        folds=(FoldShape(1000, 4000, 5),),
+        spectrum=tuple(5000.0 * 0.5 ** np.arange(96)),
+    )
+    reasons = {r.method: r.reason for r in plan_cross_validation(steep, PLENTY).rejected}
+    assert "rounding alone" in reasons["low_rank"]
+    assert "condition number of about 5e+07" in reasons["anchored"]
 
 
 def test_short_work_runs_on_one_thread():

@@ -50,6 +50,8 @@ _MORE_SOLVES = 4
 _SLOW = 0.3
 """If a round leaves more than this of the residual, the next starts from the residuals."""
 _MOST_ROUNDS = 60
+_LARGEST_CONDITION = 2e7
+"""Above it, rounding in the residuals is likely more than the tolerance allows."""
 _NOMINAL_SOLVES, _JUDGED_SOLVES = 80, 70
 _MOST_FOLDS = 25
 
@@ -85,6 +87,11 @@ class Anchored:
     def can_run(self, problem: Problem) -> str | None:
         if problem.n_folds > _MOST_FOLDS:
             return f"{problem.n_folds} folds would each need factorisations of their own"
+        if problem.spectrum and problem.spectrum[0] > _LARGEST_CONDITION * problem.smallest_alpha:
+            return (
+                f"K + αI has a condition number of about "
+                f"{problem.spectrum[0] / problem.smallest_alpha:.0e}, too high for its certificate"
+            )
         return needs_semidefinite(problem)
 
     def cost(self, problem: Problem) -> Cost:
@@ -158,9 +165,9 @@ class Anchored:
         residuals = np.empty((a, len(folds), t))
         kept = np.ones(a, dtype=bool)
         for k, run in enumerate(folds.runs):
-            fold = _Fold(state, matrix, targets, k)
-            space = _Space(fold, [_Anchor(fold, float(sigma)) for sigma in anchors])
+            space = _space(_Fold(state, matrix, targets, k), anchors)
             found = space.solve(alphas, wanted, kept, reach, judge)
+            del space  # its factors: the next fold's shall not stand beside them
             predictions[:, run, :], residuals[:, k, :] = found.predictions, found.residuals
             progress((k + 1) / len(folds))
             if not kept.any():
@@ -285,6 +292,10 @@ class _Found:
     """Shape (a, test rows, t)."""
     residuals: np.ndarray
     """Shape (a, t)."""
+
+
+def _space(fold: _Fold, anchors: np.ndarray) -> _Space:
+    return _Space(fold, [_Anchor(fold, float(sigma)) for sigma in anchors])
 
 
 class _Space:

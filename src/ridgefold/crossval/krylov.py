@@ -35,7 +35,7 @@ from ridgefold.crossval.shared.base import (
 )
 from ridgefold.crossval.shared.folds import Folds
 from ridgefold.crossval.shared.masked import MaskedFolds, mask_folds
-from ridgefold.crossval.shared.spectrum import lanczos_steps
+from ridgefold.crossval.shared.spectrum import lanczos_steps, preconditioned_steps
 from ridgefold.errors import MethodGaveUpError
 from ridgefold.kernels import Gram
 from ridgefold.kernels.gram import ALL
@@ -79,8 +79,11 @@ class Krylov:
     def cost(self, problem: Problem) -> Cost:
         n, columns = float(problem.n_rows), problem.n_folds * problem.n_targets
         if problem.n_alphas == 1:
-            steps = float(_NOMINAL_PRECONDITIONED_STEPS)
             rank = _preconditioner_rank(problem.n_rows, columns)
+            steps = (
+                preconditioned_steps(problem, rank, problem.smallest_alpha, _TOLERANCE)
+                or _NOMINAL_PRECONDITIONED_STEPS
+            )
             numbers = n * (2 * rank + 10 * columns) + columns * rank**2
             return Cost(
                 flops={

@@ -80,6 +80,11 @@ class LowRank:
                 f"the kernel matrix has a rank of about {rank:.0f} of {problem.n_rows}, too high "
                 "for a factor of few columns to be exact"
             )
+        if problem.spectrum and not problem.judged and _likely_promise(problem) > _ACCEPTED:
+            return (
+                f"rounding alone would leave its certificate above {_ACCEPTED:.0e} with "
+                f"alpha={problem.smallest_alpha:g}"
+            )
         return needs_complement(problem) or needs_semidefinite(problem)
 
     def cost(self, problem: Problem) -> Cost:
@@ -157,9 +162,21 @@ def _most(n_training: int) -> int:
 
 def _likely_rank(problem: Problem) -> float | None:
     """The rank that the certificate will ask for, if the spectrum is known."""
-    n, eps = problem.n_rows, 2.0**-23 if problem.itemsize == 4 else 2.0**-52
-    needed = _TOLERANCE * 2.0 * problem.smallest_alpha**1.5 / math.sqrt(n)
-    return rank_above(problem, 0.1 * max(needed, 32.0 * eps * n))
+    needed = _TOLERANCE * 2.0 * problem.smallest_alpha**1.5 / math.sqrt(problem.n_rows)
+    return rank_above(problem, 0.1 * max(needed, _likely_floor(problem)))
+
+
+def _likely_floor(problem: Problem) -> float:
+    """The trace below which the rest of the kernel matrix is rounding error."""
+    eps = 2.0**-23 if problem.itemsize == 4 else 2.0**-52
+    diagonal = sum(problem.spectrum) / problem.n_rows if problem.spectrum else 1.0
+    return 32.0 * eps * problem.n_rows * diagonal
+
+
+def _likely_promise(problem: Problem) -> float:
+    """The certificate that this floor allows, for residuals of a fifth of the largest target."""
+    size = 0.2 * math.sqrt(problem.n_rows) / problem.smallest_alpha
+    return _likely_floor(problem) * size / (2.0 * math.sqrt(problem.smallest_alpha))
 
 
 def _factorise(state: _State, targets: Array, alpha: float, scale: float) -> None:

@@ -50,3 +50,17 @@ def lanczos_steps(problem: Problem, alpha: float, tolerance: float) -> float | N
     condition = (rest + alpha) / (values[-1] + alpha)
     needed = np.arange(1, known + 1) + 0.5 * np.sqrt(condition) * math.log(2.0 / tolerance)
     return min(float(problem.n_rows), _OVERHEAD * float(needed.min()))
+
+
+def preconditioned_steps(
+    problem: Problem, rank: int, alpha: float, tolerance: float
+) -> float | None:
+    """Steps of conjugate gradients once the `rank` largest eigenvalues have been taken care of."""
+    values = np.asarray(problem.spectrum)
+    if len(values) == 0:
+        return None
+    known = max(1, int(_REACHABLE * len(values)))
+    rest = float(values[min(rank, known) - 1]) if rank > 0 else float(values[0])
+    condition = (rest + alpha) / (float(values[-1]) + alpha)
+    needed = _OVERHEAD * 0.5 * math.sqrt(condition) * math.log(2.0 / tolerance)
+    return min(float(problem.n_rows), needed)
