@@ -45,14 +45,16 @@ of the targets taken off. liquidSVM chooses its own grid and averages its fold m
 says extrapolated, the other library was timed on one of 7 widths (GridSearchCV: 5 of 25 alphas of
 it) and that time multiplied.
 
-Against liquidSVM we are slower in all of these, with 7 to 9% less error on cpusmall and 1% more
-on ccpp. The time goes to widths near the best one, whose scores differ by a few percent: these
-must be computed nearly to the end before a bound can tell them apart. Tried: a race fold by fold;
-Lanczos for all folds with bounds from residuals (in a prototype, Gauss-Radau bounds on the mean
-over a fold dropped the last alphas only a little sooner); anchors in float32, which stall, also
-with the largest part of the spectrum taken out in float64 first; a start from the kernels at two
-hundred pivots, which needs more vectors in all. Next: the kernel matrix in float32 for the first,
-loose rounds of Lanczos, and one factorisation as a preconditioner for neighbouring widths.
+Where we are slower than liquidSVM or less than 40 times as fast as GridSearchCV, the time goes to
+widths near the best one, whose scores differ by a few percent: these must be computed nearly to the
+end before a bound can tell them apart. What helped: a look at where the spectrum ends, which brings
+in Lanczos where rows are far apart; leaving open what a certificate cannot call exact, to be computed
+again only if it may still win; products with a symmetric matrix tile by tile. Tried in vain: a
+race fold by fold; Gauss-Radau bounds on the mean over a fold (a prototype: little sooner); anchors
+in float32, which stall; a start from the kernels at two hundred pivots, which needs more vectors in
+all; an order of kernels by extrapolated errors of two samples, which is noise. Next: the kernel
+matrix in float32 for the first, loose rounds of Lanczos, and one factorisation as a preconditioner
+for neighbouring widths.
 """
 
 
