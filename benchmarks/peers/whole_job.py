@@ -47,9 +47,9 @@ it) and that time multiplied.
 
 Where we are slower than liquidSVM or less than 40 times as fast as GridSearchCV, the time goes to
 widths near the best one, whose scores differ by a few percent: these must be computed nearly to the
-end before a bound can tell them apart. What helped: a look at where the spectrum ends, which brings
-in Lanczos where rows are far apart; leaving open what a certificate cannot call exact, to be computed
-again only if it may still win; products with a symmetric matrix tile by tile. Tried in vain: a
+end before a bound can tell them apart. What helped: a look at where the spectrum ends, which
+brings in Lanczos where rows are far apart; leaving open what a certificate cannot call exact, and
+computing that again only if it may still win; products with a symmetric matrix by tiles. In vain: a
 race fold by fold; Gauss-Radau bounds on the mean over a fold (a prototype: little sooner); anchors
 in float32, which stall; a start from the kernels at two hundred pivots, which needs more vectors in
 all; an order of kernels by extrapolated errors of two samples, which is noise. Next: the kernel
