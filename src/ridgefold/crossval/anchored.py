@@ -318,7 +318,7 @@ class _Space:
         judge: Judge | None,
     ) -> _Found:
         """Solutions for all α that matter; `kept` is narrowed to those as they are found."""
-        fold, before = self._fold, math.inf
+        fold, before, stalls = self._fold, math.inf, 0
         exhausted = not self._chain(_FIRST_SOLVES)
         for _ in range(_MOST_ROUNDS):
             solutions, residual = self._solutions(alphas)
@@ -330,7 +330,8 @@ class _Space:
                     fold.index, found.predictions, reach * norms / (2.0 * np.sqrt(alphas))[:, None]
                 )
             left = float(np.max(excess[kept], initial=0.0))
-            if left <= 1.0 or (exhausted and left <= 10.0):
+            stalls += left > _SLOW * before
+            if left <= 1.0 or (left <= 10.0 and (exhausted or stalls > 1)):
                 return self._found(solutions, norms)
             if exhausted:
                 break

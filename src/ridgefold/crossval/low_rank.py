@@ -80,9 +80,9 @@ class LowRank:
                 f"the kernel matrix has a rank of about {rank:.0f} of {problem.n_rows}, too high "
                 "for a factor of few columns to be exact"
             )
-        if problem.spectrum and not problem.judged and _likely_promise(problem) > _ACCEPTED:
+        if problem.spectrum and not problem.judged and _likely_promise(problem) > 10.0 * _ACCEPTED:
             return (
-                f"rounding alone would leave its certificate above {_ACCEPTED:.0e} with "
+                f"rounding alone would leave its certificate far above {_ACCEPTED:.0e} with "
                 f"alpha={problem.smallest_alpha:g}"
             )
         return needs_complement(problem) or needs_semidefinite(problem)
