@@ -19,6 +19,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 MAY_SURVIVE = 2
+LONGEST = 1800.0
+"""Seconds that a run of the tests may take."""
 
 
 @dataclass(frozen=True)
@@ -239,13 +241,17 @@ def is_caught(mutant: Mutant, folder: Path) -> bool:
 def _fails(folder: Path, tests: list[str]) -> bool:
     environment = {**os.environ, "PYTHONPATH": str(folder / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "2", "-p", "no:cacheprovider"]
-    done = subprocess.run(  # noqa: S603
-        [*command, "-m", "not full and not browser", *tests],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        check=False,
-    )
+    try:
+        done = subprocess.run(  # noqa: S603
+            [*command, "-m", "not full and not browser", *tests],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            check=False,
+            timeout=LONGEST,
+        )
+    except subprocess.TimeoutExpired:
+        return True  # tests that do not come to an end are noticed too
     if done.returncode not in (0, 1, 2):  # passed, failed, stopped at the first failure
         raise SystemExit(done.stdout.decode()[-2000:] + done.stderr.decode()[-2000:])
     return done.returncode != 0
