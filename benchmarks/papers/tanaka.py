@@ -395,7 +395,7 @@ The formula charges a fold's block as a general product; ours is a symmetric one
 
 RLScore keeps only eigenvectors of positive computed eigenvalues. Of the paper's kernel matrix, of
 numerical rank about 75, it keeps 979 of 2000, so its products are half as large; the kernel matrix
-of full rank shows it where all count. Ours leaves out every eigenvector whose eigenvalue is zero but
+of full rank shows it where all count. Ours leaves out eigenvectors whose eigenvalue is zero but
 for rounding, about 1,920 here, so that little more than the eigendecomposition itself is left: less
 than the eigendecomposition and a product for every fold and alpha (the first row).
 """
