@@ -199,6 +199,11 @@ class Figure:
         return "" if self.at_least is None else f"≥ {number(self.at_least)}"
 
 
+def all_held(figures: Sequence[Figure]) -> bool:
+    """True if no target was missed."""
+    return all(figure.held is not False for figure in figures)
+
+
 def number(value: float) -> str:
     """Three significant digits without an exponent."""
     if value >= 1000:

@@ -330,7 +330,7 @@ def main(quick: bool) -> bool:
     if quick:
         return True
     write(runs, figures)
-    return all(f.held is not False for f in figures)
+    return measure.all_held(figures)
 
 
 if __name__ == "__main__":

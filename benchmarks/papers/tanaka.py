@@ -428,7 +428,7 @@ def main(quick: bool) -> bool:
         more=page(found, constants),
         data={"constants": constants, "seconds": found},
     )
-    return all(f.held is not False for f in figures)
+    return measure.all_held(figures)
 
 
 if __name__ == "__main__":

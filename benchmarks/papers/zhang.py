@@ -184,7 +184,7 @@ def main(quick: bool) -> bool:
     plot(found, measure.RESULTS / "zhang.png")
     title = "Averages over random cells (Zhang, Duchi and Wainwright)"
     measure.write_results("zhang", title, NOTES, figures, more=page(found), data={"runs": found})
-    return all(f.held is not False for f in figures)
+    return measure.all_held(figures)
 
 
 if __name__ == "__main__":

@@ -217,7 +217,7 @@ def report() -> bool:
             data={"runs": runs},
         )  # fmt: skip
     print(page)
-    return all(f.held is not False for f in figures)
+    return measure.all_held(figures)
 
 
 def main(quick: bool) -> bool:

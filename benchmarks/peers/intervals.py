@@ -101,7 +101,7 @@ def main(quick: bool) -> bool:
     measure.write_results(
         "intervals", "Prediction intervals", NOTES, figures, more="\n".join(table)
     )
-    return all(f.held is not False for f in figures)
+    return measure.all_held(figures)
 
 
 if __name__ == "__main__":

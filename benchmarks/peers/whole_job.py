@@ -163,7 +163,7 @@ def main(quick: bool) -> bool:
     figures = [figure for name, n in jobs for figure in job(name, n)]
     if not quick:
         measure.write_results("whole_job", "The whole job beside other libraries", NOTES, figures)
-    return all(figure.held is not False for figure in figures)
+    return measure.all_held(figures)
 
 
 if __name__ == "__main__":

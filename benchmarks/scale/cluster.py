@@ -132,7 +132,7 @@ def main(quick: bool) -> bool:
         data={"workers": by_workers, "larger": larger},
     )
     print(measure.markdown_table(figures))
-    return all(f.held is not False for f in figures)
+    return measure.all_held(figures)
 
 
 if __name__ == "__main__":

@@ -128,7 +128,7 @@ def main(quick: bool) -> bool:
     if quick:
         return True
     measure.write_results("command_line", "The command line", NOTES, figures)
-    return all(f.held is not False for f in figures)
+    return measure.all_held(figures)
 
 
 if __name__ == "__main__":

@@ -329,7 +329,7 @@ def main(quick: bool) -> bool:
         return True
     title = "Exact fits and predictions"
     measure.write_results("fit", title, NOTES, figures)
-    return all(f.held is not False for f in figures)
+    return measure.all_held(figures)
 
 
 if __name__ == "__main__":

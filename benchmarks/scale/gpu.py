@@ -191,7 +191,7 @@ def main(quick: bool) -> bool:
     name = torch.cuda.get_device_name()
     if not quick:
         measure.write_results("gpu", f"On one {name}", NOTES, figures)
-    return all(figure.held is not False for figure in figures)
+    return measure.all_held(figures)
 
 
 if __name__ == "__main__":

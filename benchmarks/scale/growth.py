@@ -243,7 +243,7 @@ def main(quick: bool) -> bool:
         more=table(growth, memory, shares),
         data={"growth": growth, "memory": memory, "shares of the limit": shares},
     )
-    return all(figure.held is not False for figure in figures)
+    return measure.all_held(figures)
 
 
 if __name__ == "__main__":

@@ -227,7 +227,7 @@ def run(parts: Sequence[str], quick: bool) -> bool:
                     "learned_scales", "Learning length scales", NOTES, figures,
                     data={"parts": known},
                 )  # fmt: skip
-    return quick or all(f.held is not False for f in figures)
+    return quick or measure.all_held(figures)
 
 
 def main(quick: bool) -> bool:

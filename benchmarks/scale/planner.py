@@ -7,6 +7,7 @@ hard memory limit: nothing may be killed.
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import json
 import multiprocessing
@@ -340,9 +341,9 @@ def plot(curves: dict[str, Any], figures: list[Figure]) -> None:
 
 
 def main(quick: bool) -> bool:
-    from ridgefold import calibrate, cross_val_path  # children are forks: imported once for all
+    from ridgefold import calibrate
 
-    assert callable(cross_val_path)
+    importlib.import_module("ridgefold.estimators.cross_val_path")  # once for all forks
     folder = tempfile.mkdtemp()
     os.environ["XDG_CACHE_HOME"] = folder
     os.environ.pop("RIDGEFOLD_RATES", None)
@@ -368,7 +369,7 @@ def main(quick: bool) -> bool:
             more="\n![Predicted times of the papers' two methods](planner.png)\n",
             data={"problems": json.loads(json.dumps(table)), "law": curves},
         )
-    return quick or all(figure.held is not False for figure in figures)
+    return quick or measure.all_held(figures)
 
 
 if __name__ == "__main__":

@@ -161,7 +161,7 @@ def report(found: dict[int, dict[str, Any]]) -> bool:
         data={"runs": found},
     )
     print(measure.markdown_table(figures))
-    return all(f.held is not False for f in figures)
+    return measure.all_held(figures)
 
 
 if __name__ == "__main__":

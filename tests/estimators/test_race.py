@@ -160,6 +160,7 @@ def test_a_winner_that_a_bound_leaves_open_is_computed_again():
     full = KernelRidgeCV(kernel="rbf", search="full", method="refit", **grid).fit(X, y)
     assert race.best_params_ == full.best_params_
     assert race.best_score_ == pytest.approx(full.best_score_, rel=1e-4)
+    assert race.run_record_.steps[0].name.endswith("3 kernels")  # each once, however often run
 
 
 def test_what_is_open_and_beaten_later_is_not_computed_again():

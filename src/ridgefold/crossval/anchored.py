@@ -32,7 +32,6 @@ from ridgefold.crossval.shared.base import (
     certified,
     needs_semidefinite,
     no_progress,
-    wanted_residuals,
 )
 from ridgefold.crossval.shared.folds import Folds
 from ridgefold.crossval.shared.masked import MaskedFolds, mask_folds
@@ -149,17 +148,8 @@ class Anchored:
         matrix = masked.gram.lower()
         namespace.fill_upper_in_place(matrix)
         reach = masked.reach()
-        # The trace bounds the largest eigenvalue.
-        diagonal = masked.gram.diagonal()
-        largest = float(namespace.xp.sum(diagonal * masked.roots * masked.roots))
-        wanted = wanted_residuals(
-            namespace,
-            targets,
-            alphas,
-            tolerance=_TOLERANCE,
-            reach=reach,
-            largest_eigenvalue=largest,
-        )
+        largest = masked.trace()
+        wanted = masked.wanted_residuals(targets, alphas, tolerance=_TOLERANCE)
         anchors = anchors_for(alphas)
         predictions = namespace.empty((a, len(folds.stacked), t), targets)
         residuals = np.empty((a, len(folds), t))

@@ -31,17 +31,20 @@ from ridgefold.crossval.shared.base import (
     needs_semidefinite,
     no_progress,
     rounding_allowance,
-    wanted_residuals,
 )
 from ridgefold.crossval.shared.folds import Folds
 from ridgefold.crossval.shared.masked import MaskedFolds, mask_folds
+from ridgefold.crossval.shared.masked_gradients import (
+    BLOCK_BYTES,
+    NOMINAL_STEPS,
+    preconditioner_rank,
+    solve_one_alpha,
+)
 from ridgefold.crossval.shared.spectrum import lanczos_steps, preconditioned_steps
 from ridgefold.errors import MethodGaveUpError
 from ridgefold.kernels import Gram
-from ridgefold.kernels.gram import ALL
 from ridgefold.linalg import Array
 from ridgefold.linalg.blocks import WORKSPACE_BYTES
-from ridgefold.linalg.partial_cholesky import PartialCholesky
 from ridgefold.records import Cost, Problem
 
 _TOLERANCE = 1e-8
@@ -50,11 +53,9 @@ _MOST_STEPS = 600
 _CHECK_EVERY = 10
 _HELD_BYTES = 4e9
 """A Gram matrix up to this size is computed once and held."""
-_BLOCK_BYTES = float(1 << 22)
 _TILED_BYTES = 64e6
 """Up to this size, products with few columns are faster tile by tile, each read once for two."""
 _NOMINAL_STEPS = 200
-_NOMINAL_PRECONDITIONED_STEPS = 60
 
 
 class Krylov:
@@ -79,10 +80,10 @@ class Krylov:
     def cost(self, problem: Problem) -> Cost:
         n, columns = float(problem.n_rows), problem.n_folds * problem.n_targets
         if problem.n_alphas == 1:
-            rank = _preconditioner_rank(problem.n_rows, columns)
+            rank = preconditioner_rank(problem.n_rows, columns)
             steps = (
                 preconditioned_steps(problem, rank, problem.smallest_alpha, _TOLERANCE)
-                or _NOMINAL_PRECONDITIONED_STEPS
+                or NOMINAL_STEPS
             )
             numbers = n * (2 * rank + 10 * columns) + columns * rank**2
             return Cost(
@@ -94,7 +95,7 @@ class Krylov:
                 size=n,
                 peak_bytes=WORKSPACE_BYTES
                 + problem.itemsize * (numbers + problem.held_out_numbers)
-                + 2 * _BLOCK_BYTES,
+                + 2 * BLOCK_BYTES,
             )
         held = n**2 * problem.itemsize <= _HELD_BYTES
         steps = _likely_steps(problem)
@@ -110,7 +111,7 @@ class Krylov:
             peak_bytes=WORKSPACE_BYTES
             + problem.itemsize * ((n**2 if held else 0.0) + n * columns * (_MOST_STEPS + 12.0))
             + problem.itemsize * problem.held_out_numbers
-            + 2 * _BLOCK_BYTES,
+            + 2 * BLOCK_BYTES,
         )
 
     def prepare(self, gram: Gram, folds: Folds, weights: Array | None, bias: bool) -> MaskedFolds:
@@ -125,7 +126,7 @@ class Krylov:
         judge: Judge | None = None,
     ) -> HeldOut:
         if len(alphas) == 1:
-            return _conjugate_gradients(state, targets, float(alphas[0]), progress)
+            return solve_one_alpha(state, targets, float(alphas[0]), _TOLERANCE, progress)
         return _lanczos(state, targets, alphas, progress, judge)
 
 
@@ -134,22 +135,6 @@ def _likely_steps(problem: Problem) -> float:
     tolerance = 1e-3 if problem.judged else _TOLERANCE
     known = lanczos_steps(problem, problem.smallest_alpha, tolerance)
     return min(_NOMINAL_STEPS, problem.n_rows / 4) if known is None else known
-
-
-def _wanted_residuals(state: MaskedFolds, targets: Array, alphas: np.ndarray) -> np.ndarray:
-    return wanted_residuals(
-        state.namespace,
-        targets,
-        alphas,
-        tolerance=_TOLERANCE,
-        reach=state.reach(),
-        largest_eigenvalue=_bound_on_eigenvalues(state),
-    )
-
-
-def _bound_on_eigenvalues(state: MaskedFolds) -> float:
-    """The trace of K̃, which bounds its largest eigenvalue."""
-    return float(state.namespace.xp.sum(state.gram.diagonal() * state.roots * state.roots))
 
 
 # -- all alphas --------------------------------------------------------------------------
@@ -294,9 +279,9 @@ def _lanczos(
     most = min(n, _MOST_STEPS)
     spaces = _Spaces(state, t, _multiplier(state.gram), state.spread(targets), most)
     columns = len(state.folds) * t
-    wanted = _wanted_residuals(state, targets, alphas)
+    wanted = state.wanted_residuals(targets, alphas, tolerance=_TOLERANCE)
     scale = float(namespace.xp.max(namespace.xp.abs(targets)))
-    conditions = (_bound_on_eigenvalues(state) + alphas) / alphas
+    conditions = (state.trace() + alphas) / alphas
     rounding = rounding_allowance(namespace, targets, conditions, n, scale)
     alive = np.ones(len(alphas), dtype=bool)
     excess: list[tuple[int, float]] = []
@@ -402,126 +387,3 @@ def _hopeless(excess: list[tuple[int, float]], most: int) -> bool:
     (first, before), (last, now) = excess[-6], excess[-1]
     pace = (before - now) / (last - first)
     return pace <= 0 or last + now / pace > 3 * most
-
-
-# -- one alpha ---------------------------------------------------------------------------
-
-
-def _preconditioner_rank(n: int, columns: int) -> int:
-    """As many columns as keep the preconditioner at a few hundredths of the memory of K."""
-    share = min(0.035 * n, math.sqrt(0.02 * n * n / columns))
-    return int(min(n, max(32.0, min(512.0, share))))
-
-
-class _Preconditioner:
-    """(F_cF_cᵀ + αI)⁻¹ on the training rows of every fold, by the Woodbury identity."""
-
-    def __init__(self, state: MaskedFolds, alpha: float, t: int) -> None:
-        namespace = state.namespace
-        partial = PartialCholesky(
-            namespace,
-            columns=lambda rows: state.gram.block(ALL, rows),
-            entries=lambda rows: state.gram.block(rows, rows),
-            diagonal=state.gram.diagonal(),
-        )
-        most = _preconditioner_rank(state.folds.n_rows, len(state.folds) * t)
-        while partial.rank < most and partial.trace > 0.1 * alpha:
-            if partial.grow(min(32, most - partial.rank)) == 0:
-                break
-        self._namespace, self._alpha, self._t = namespace, alpha, t
-        self._rows = partial.factor_rows()  # (r, n)
-        self._rows *= state.roots[None, :]
-        everything = self._rows @ self._rows.T
-        left_out = namespace.to_numpy(state.mask) == 0.0
-        self._inverses = []
-        for k in range(len(state.folds)):
-            index = namespace.indices(np.flatnonzero(left_out[:, k]), self._rows)
-            others = namespace.xp.take(self._rows, index, axis=1)
-            small = everything - others @ others.T
-            namespace.add_to_diagonal_in_place(small, alpha)
-            values, vectors = namespace.eigh_in_place(small)
-            namespace.maximum_in_place(values, alpha)
-            self._inverses.append((vectors / values[None, :]) @ vectors.T)
-
-    def __call__(self, columns: Array) -> Array:
-        xp, t = self._namespace.xp, self._t
-        inner = self._rows @ columns
-        parts = [
-            inverse @ inner[:, k * t : (k + 1) * t] for k, inverse in enumerate(self._inverses)
-        ]
-        return (columns - self._rows.T @ xp.concat(parts, axis=1)) / self._alpha
-
-
-def _conjugate_gradients(
-    state: MaskedFolds, targets: Array, alpha: float, progress: Progress
-) -> HeldOut:
-    namespace, xp, t = state.namespace, state.namespace.xp, int(targets.shape[1])
-    mask, direction = state.repeated(t), state.directions(t)
-    roots = state.roots[:, None]
-
-    def project(columns: Array) -> Array:
-        columns = columns * mask
-        if direction is None:
-            return columns
-        return columns - direction * xp.sum(direction * columns, axis=0)[None, :]
-
-    def multiply(columns: Array) -> Array:
-        return state.gram.matmat(columns * roots, limit=_BLOCK_BYTES)
-
-    precondition = _Preconditioner(state, alpha, t)
-    r = project(state.spread(targets))
-    x = namespace.zeros(r.shape, r)
-    p = project(precondition(r))
-    rho = xp.sum(r * p, axis=0)
-    wanted = float(_wanted_residuals(state, targets, np.asarray([alpha]))[0])
-    for step in range(_MOST_STEPS):
-        norms = namespace.to_numpy(xp.sqrt(xp.sum(r * r, axis=0)))
-        if float(norms.max()) <= 0.5 * wanted:
-            break
-        progress(min(0.99, step / _NOMINAL_PRECONDITIONED_STEPS))
-        # In place where it can be: with many folds these columns are most of the memory.
-        q = multiply(p)
-        q *= roots
-        q = project(q)
-        q += alpha * p
-        curvature = xp.sum(p * q, axis=0)
-        length = xp.where(curvature > 0, rho / xp.where(curvature > 0, curvature, 1.0), 0.0)
-        x += length[None, :] * p
-        q *= length[None, :]
-        r -= q
-        del q
-        z = project(precondition(r))
-        new = xp.sum(r * z, axis=0)
-        p *= xp.where(rho > 0, new / xp.where(rho > 0, rho, 1.0), 0.0)[None, :]
-        p += z
-        del z
-        rho = new
-    # One more pass gives the predictions, the bias and the residual as it truly is.
-    del precondition, p, r
-    y = state.spread(targets)
-    product = multiply(x)
-    predictions = state.gather(product, t)
-    weighted = product * roots
-    residual = project(y - weighted) - alpha * x
-    norms = namespace.to_numpy(xp.sqrt(xp.sum(residual * residual, axis=0))).astype(float)
-    if not float(norms.max()) <= wanted * 10:
-        raise MethodGaveUpError(
-            f"krylov: conjugate gradients stopped at a residual {float(norms.max()) / wanted:.1e} "
-            f'times too large for alpha={alpha:g}: use method="auto", or a larger alpha'
-        )
-    if direction is not None:
-        along = xp.sum(direction * (y - weighted), axis=0) / state.training_norms(t)
-        by_fold = namespace.to_numpy(along).reshape(len(state.folds), t)
-        predictions = predictions + namespace.asarray(
-            np.repeat(by_fold, state.folds.sizes, axis=0), targets
-        )
-    bound = state.reach() * norms / (2.0 * math.sqrt(alpha))
-    largest = _bound_on_eigenvalues(state)
-    return certified(
-        namespace,
-        predictions[None, ...],
-        conditions=np.asarray([(largest + alpha) / alpha]),
-        bound=bound.reshape(1, len(state.folds), t),
-        scale=float(namespace.xp.max(namespace.xp.abs(targets))),
-        folds=state.folds,
-    )

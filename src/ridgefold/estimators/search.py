@@ -375,18 +375,25 @@ class GridSearch:
             candidate = trials[index].candidate
         predictions = self._predictions_of(candidate, alphas)
         return Choice(
-            candidate, alphas, score, tuple(trials), index, predictions, self._whole_step()
+            candidate, alphas, score, tuple(trials), index, predictions, self._whole_step(trials)
         )
 
-    def _whole_step(self) -> Step:
-        """All cross-validations as one step, planned as the longest of them was."""
+    def _whole_step(self, trials: list[Trial]) -> Step:
+        """All cross-validations as one step, planned as the longest of them was.
+
+        Times add up; of the memory the most counts.
+        """
         longest = max(self._steps, key=lambda step: step.seconds)
         peaks = [step.peak_bytes for step in self._steps if step.peak_bytes is not None]
-        count = len(self._steps)
+        count = len(_kernels_of(trials))
         return Step(
             name=longest.name if count == 1 else f"{longest.name}, {count} kernels",
             plan=replace(
                 longest.plan,
+                cost=replace(
+                    longest.plan.cost,
+                    peak_bytes=max(step.plan.cost.peak_bytes for step in self._steps),
+                ),
                 seconds=sum(step.plan.seconds for step in self._steps),
                 seconds_at_most=sum(step.plan.seconds_at_most for step in self._steps),
             ),
@@ -398,11 +405,7 @@ class GridSearch:
     def _best_by_target(self, trials: list[Trial]) -> tuple[int, np.ndarray, float]:
         """The kernel whose targets do best on average when each has its own best alpha."""
         best: tuple[float, int, np.ndarray] | None = None
-        kernels: list[Candidate] = []
-        for trial in trials:
-            if trial.candidate not in kernels:
-                kernels.append(trial.candidate)
-        for kernel in kernels:
+        for kernel in _kernels_of(trials):
             indices = [i for i, trial in enumerate(trials) if trial.candidate == kernel]
             by_fold = np.stack([trials[i].by_target[1:] for i in indices])
             scores = np.stack([trials[i].by_target[0] for i in indices])
@@ -446,6 +449,15 @@ def _largest_within_one_error(
 
 def _silent(share: float) -> None:
     """Work that is too short to report."""
+
+
+def _kernels_of(trials: list[Trial]) -> list[Candidate]:
+    """Every kernel that was tried, once."""
+    kernels: list[Candidate] = []
+    for trial in trials:
+        if trial.candidate not in kernels:
+            kernels.append(trial.candidate)
+    return kernels
 
 
 def results_table(trials: tuple[Trial, ...]) -> dict[str, Any]:

@@ -56,27 +56,6 @@ def rounding_allowance(
     return np.asarray(10.0 * (n_rows + conditions) * namespace.eps(like) * largest)
 
 
-def wanted_residuals(
-    namespace: Namespace,
-    targets: Array,
-    alphas: np.ndarray,
-    *,
-    tolerance: float,
-    reach: float,
-    largest_eigenvalue: float,
-) -> np.ndarray:
-    """The residual norm, for every α, below which predictions are as good as they need be.
-
-    |ŷ(x) − exact(x)| ≤ reach·‖residual‖/(2√α) shall be at most `tolerance` of the largest
-    target, or what rounding does anyway: no residual falls below eps·‖K‖‖x‖.
-    """
-    scale = float(namespace.xp.max(namespace.xp.abs(targets))) or 1.0
-    conditions = (largest_eigenvalue + alphas) / alphas
-    n_rows = int(targets.shape[0])
-    error = tolerance * scale + rounding_allowance(namespace, targets, conditions, n_rows, scale)
-    return np.asarray(error * 2.0 * np.sqrt(alphas) / (reach or 1.0))
-
-
 def certified(
     namespace: Namespace,
     predictions: Array,

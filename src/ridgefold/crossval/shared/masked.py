@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ridgefold.crossval.shared.base import rounding_allowance
 from ridgefold.crossval.shared.folds import Folds
 from ridgefold.crossval.shared.shortcut import require_weighted_training_rows
 from ridgefold.errors import MethodGaveUpError
@@ -77,6 +78,24 @@ class MaskedFolds:
         xp, diagonal = self.namespace.xp, self.gram.diagonal()
         largest = math.sqrt(max(float(xp.max(diagonal)), 0.0))
         return 2.0 * largest if self.bias else largest
+
+    def trace(self) -> float:
+        """The trace of K̃, which bounds its largest eigenvalue."""
+        return float(self.namespace.xp.sum(self.gram.diagonal() * self.roots * self.roots))
+
+    def wanted_residuals(
+        self, targets: Array, alphas: np.ndarray, *, tolerance: float
+    ) -> np.ndarray:
+        """The residual norm, for every α, below which predictions are as good as they need be.
+
+        |ŷ(x) − exact(x)| ≤ reach·‖residual‖/(2√α) shall be at most `tolerance` of the largest
+        target, or what rounding does anyway: no residual falls below eps·‖K‖‖x‖.
+        """
+        namespace = self.namespace
+        scale = float(namespace.xp.max(namespace.xp.abs(targets))) or 1.0
+        conditions, n = (self.trace() + alphas) / alphas, int(targets.shape[0])
+        error = tolerance * scale + rounding_allowance(namespace, targets, conditions, n, scale)
+        return np.asarray(error * 2.0 * np.sqrt(alphas) / (self.reach() or 1.0))
 
 
 def mask_folds(gram: Gram, folds: Folds, weights: Array | None, bias: bool) -> MaskedFolds:
