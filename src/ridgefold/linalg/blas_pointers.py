@@ -25,6 +25,9 @@ _SIGNATURES = {
     "gemm": ("cython_blas", "ccnnnxxnxnxxn"),
     "symm": ("cython_blas", "ccnnxxnxnxxn"),
     "syr2k": ("cython_blas", "ccnnxxnxnxxn"),
+    "syrk": ("cython_blas", "ccnnxxnxxn"),
+    "trsm": ("cython_blas", "ccccnnxxnxn"),
+    "potrf": ("cython_lapack", "cnxnn"),
     "geqrt3": ("cython_lapack", "nnxnxnn"),
 }
 _PREFIXES = {"float32": "s", "float64": "d"}
@@ -96,6 +99,27 @@ class BlasPointers:
         flag_b, view_b = self._either(b)
         self._call(
             "gemm", flag_b, flag_a, n, m, k, -1.0, *view_b, *view_a, 1.0, *self._rows(out)
+        )  # fmt: skip
+
+    def subtract_gram_of_rows(self, lower: np.ndarray, rows: np.ndarray) -> None:
+        """A −= r rᵀ, lower triangle of A; A and r in C order."""
+        n, k = rows.shape
+        assert lower.shape == (n, n)
+        self._call("syrk", "U", "T", n, k, -1.0, *self._rows(rows), 1.0, *self._rows(lower))
+
+    def cholesky(self, lower: np.ndarray) -> bool:
+        """A = L Lᵀ in the lower triangle of A (C order); False if A is not positive definite."""
+        info = np.zeros(1, dtype=np.intc)
+        self._call("potrf", "U", lower.shape[0], *self._rows(lower), info)
+        return bool(info[0] == 0)
+
+    def divide_by_transposed(self, a: np.ndarray, factor: np.ndarray) -> None:
+        """a := a L⁻ᵀ for the lower triangle L of `factor`; both in C order."""
+        m, n = a.shape
+        assert factor.shape == (n, n)
+        # In Fortran's eyes: aᵀ := U⁻ᵀ aᵀ.
+        self._call(
+            "trsm", "L", "U", "T", "N", n, m, 1.0, *self._rows(factor), *self._rows(a)
         )  # fmt: skip
 
     def householder_panel(self, panel: np.ndarray, t: np.ndarray) -> None:

@@ -15,8 +15,10 @@ import scipy.sparse
 from scipy.linalg import LinAlgError, blas, eigh, lapack
 
 from ridgefold.errors import NumericalError
+from ridgefold.linalg.blas_pointers import pointers_for
 from ridgefold.linalg.blocks import CACHE_BYTES, row_blocks
 from ridgefold.linalg.namespace import Array, Namespace
+from ridgefold.linalg.tiled_cholesky import WORTH_IT, tiled_cholesky_in_place
 
 _NARROWEST_PANEL = 128
 """Columns below which a product runs slower than it saves."""
@@ -131,6 +133,8 @@ class NumpyNamespace(Namespace):
         return gram.T
 
     def cholesky_in_place(self, a: Array) -> bool:
+        if a.shape[0] in WORTH_IT and a.flags.c_contiguous and (pointers := pointers_for(a.dtype)):
+            return tiled_cholesky_in_place(a, pointers)
         potrf = _routine(lapack, "potrf", a)
         factor, info = potrf(a.T, lower=0, overwrite_a=1, clean=0)
         if not np.shares_memory(factor, a):
