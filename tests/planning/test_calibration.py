@@ -5,7 +5,7 @@ import multiprocessing
 
 import pytest
 
-from ridgefold.planning import calibration
+from ridgefold.planning import calibration, measurement
 from ridgefold.planning.rates import DEFAULT_RATES, Rates, seconds
 from ridgefold.records import Cost, Problem
 
@@ -17,9 +17,9 @@ def cache(tmp_path, monkeypatch):
     """An empty cache folder, small measurements, and nothing remembered from other tests."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("RIDGEFOLD_RATES", raising=False)
-    monkeypatch.setattr(calibration, "SIZES", (40, 80))
-    monkeypatch.setattr(calibration, "_LEAST_SECONDS", 0.0)
-    monkeypatch.setattr(calibration, "_measured_here", [])
+    monkeypatch.setattr(measurement, "SIZES", (40, 80))
+    monkeypatch.setattr(measurement, "_LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(calibration, "_measured_here", {})
     calibration.machine_rates.cache_clear()
     yield tmp_path / "ridgefold"
     calibration.machine_rates.cache_clear()

@@ -41,16 +41,30 @@ CASES = {
     "classifier": (LSSVMClassifier(), 20_000, 40, "8GB"),
 }
 
+DEVICE_CASES = {
+    "device-ten-thousand": (KernelRidgeCV(), 10_000, 64, "130GB"),
+    "device-fifty-thousand": (KernelRidgeCV(), 50_000, 64, "130GB"),
+    "device-leave-one-out": (KernelRidgeCV(alphas=[0.01, 0.1, 1.0], cv="loo"), 10_000, 64, "130GB"),
+    "device-precomputed": (LSSVMRegressorCV(kernel="precomputed"), 10_000, 10_000, "130GB"),
+    "device-hundred-thousand": (KernelRidge(kernel="rbf"), 100_000, 64, "130GB"),
+    "device-too-large-a-matrix": (KernelRidge(kernel="rbf"), 200_000, 64, "130GB"),
+}
+"""On a device that is not here: built-in rates, those of one NVIDIA H200."""
+
 
 @pytest.fixture(autouse=True)
 def one_thread(monkeypatch):
     monkeypatch.setattr(planning_resources, "thread_count", lambda: 1)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, *DEVICE_CASES])
 def test_the_plan_is_the_expected_one(name):
-    model, rows, columns, memory = CASES[name]
-    text = str(explain(model, n_samples=rows, n_features=columns, memory_budget=memory)) + "\n"
+    device = "cuda:99" if name in DEVICE_CASES else None
+    model, rows, columns, memory = {**CASES, **DEVICE_CASES}[name]
+    explanation = explain(
+        model, n_samples=rows, n_features=columns, memory_budget=memory, device=device
+    )
+    text = str(explanation) + "\n"
     path = EXPECTED / f"{name}.txt"
     if os.environ.get("RIDGEFOLD_WRITE_PLANS"):
         EXPECTED.mkdir(exist_ok=True)

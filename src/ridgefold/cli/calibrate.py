@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import time
+from typing import Annotated
+
+import typer
 
 from ridgefold.cli.exit_codes import command
 from ridgefold.cli.options import CommandOptions as Options
@@ -22,12 +25,19 @@ _WORDS = {
 
 
 @command
-def calibrate(quiet: Options.Quiet = False, as_json: Options.Json = False) -> None:
+def calibrate(
+    device: Annotated[
+        str | None,
+        typer.Option(help="Measure this device of torch, as cuda; the processor if not given."),
+    ] = None,
+    quiet: Options.Quiet = False,
+    as_json: Options.Json = False,
+) -> None:
     """Measure how fast this machine is, in some seconds, and remember it for later plans."""
     from ridgefold.planning import calibrate as measure_machine
 
     started = time.perf_counter()
-    rates = measure_machine()
+    rates = measure_machine(device)
     # The last point is the largest size that was measured.
     fastest = {kind: points[-1][1] for kind, points in rates.by_kind.items() if kind in _WORDS}
     if as_json:
@@ -40,5 +50,5 @@ def calibrate(quiet: Options.Quiet = False, as_json: Options.Json = False) -> No
         },
         quiet=quiet,
         as_json=False,
-        title="operations of this machine",
+        title=f"operations of {'this machine' if device is None else device}",
     )

@@ -39,6 +39,12 @@ def explain(
             "each of them has."
         ),
     ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            help="Plan for this device of torch, as cuda; one that is not here needs --memory."
+        ),
+    ] = None,
     memory: Options.Memory = "auto",
     time_limit: Options.Time = None,
     as_json: Options.Json = False,
@@ -82,6 +88,7 @@ def explain(
             dtype=np.float32 if float32 else np.float64,
             memory_budget=memory,
             time_budget=time_limit,
+            device=device,
         )
     if as_json:
         sys.stdout.write(json.dumps(list(explanation.steps), ensure_ascii=False) + "\n")

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from ridgefold.linalg import Array, namespace_of
+
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 Result = TypeVar("Result")
@@ -22,13 +24,17 @@ class Reading:
     """Memory beyond what was held at the start; None where the system does not say."""
 
 
-def metered(work: Callable[[], Result]) -> tuple[Result, Reading]:
-    """Do the work, and say what it took."""
-    before = _held_after_reset()
+def metered(work: Callable[[], Result], like: Array = None) -> tuple[Result, Reading]:
+    """Do the work, and say what it took: of the memory that holds `like`, an array."""
+    namespace = namespace_of(like)
+    on_device = like is not None and namespace.accelerator(like) is not None
+    before = namespace.held_after_reset(like) if on_device else _held_after_reset()
     started = time.perf_counter()
     result = work()
+    if on_device:
+        namespace.wait(like)
     seconds = time.perf_counter() - started
-    peak = _status("VmHWM")
+    peak = namespace.peak_bytes(like) if on_device else _status("VmHWM")
     more = None if before is None or peak is None else max(0.0, peak - before)
     return result, Reading(seconds, more)
 

@@ -32,6 +32,7 @@ from ridgefold.linalg import Array, namespace_of
 from ridgefold.planning import (
     Explanation,
     available_resources,
+    device_of,
     explain_plans,
     explain_run,
     plan_fit,
@@ -106,8 +107,11 @@ class KernelModel(Storable):
             plan_fit,
             lambda plan: run_fit(plan, system),
             problem=problem,
-            resources=available_resources(self.memory_budget, self.time_budget),
+            resources=available_resources(
+                self.memory_budget, self.time_budget, device_of(data.like)
+            ),
             requested=self.solver,
+            like=data.like,
         )
         self.plan_ = step.plan
         self.run_record_ = RunRecord((step,))
@@ -163,8 +167,8 @@ class KernelModel(Storable):
 
     def _predictor(self) -> Callable[[Array, FittedModel], Array]:
         """f(x) of checked rows for any model on the same training rows, which are prepared once."""
-        budget = available_resources(self.memory_budget).memory_bytes
-        kernel = self.kernel_
+        kernel, like = self.kernel_, self._model.intercept
+        budget = available_resources(self.memory_budget, device=device_of(like)).memory_bytes
         prepared: list[KernelGram | PrecomputedGram] = []
 
         def predict(X: Array, model: FittedModel) -> Array:

@@ -23,7 +23,7 @@ from ridgefold.estimators.validation import check_training_data
 from ridgefold.kernels import KernelGram
 from ridgefold.linalg import Array
 from ridgefold.linalg.symmetric import expected_digits
-from ridgefold.planning import available_resources, explain_run, plan_cross_validation
+from ridgefold.planning import available_resources, device_of, explain_run, plan_cross_validation
 from ridgefold.records import Plan, RunRecord, Step
 
 
@@ -204,8 +204,9 @@ def cross_val_path(
                 progress=progress,
             ),
             problem=problem,
-            resources=available_resources(memory_budget, time_budget),
+            resources=available_resources(memory_budget, time_budget, device_of(data.like)),
             requested=method,
+            like=data.like,
         )
     messages = _condition_messages(values, result.conditions, data.namespace.eps(data.like))
     for message in messages:

@@ -16,6 +16,7 @@ from ridgefold.kernels import Kernel, KernelSettings, resolve_kernel
 from ridgefold.planning import (
     Explanation,
     available_resources,
+    device_named,
     explain_cells,
     explain_plans,
     plan_cross_validation,
@@ -38,6 +39,7 @@ def explain(
     memory_budget: Any = None,
     time_budget: float | None = None,
     n_workers: int | None = None,
+    device: str | None = None,
 ) -> Explanation:
     """Which methods would run, what they would cost, and why not others.
 
@@ -53,6 +55,9 @@ def explain(
         Instead of the estimator's own.
     n_workers : int, optional
         For partitioned models: worker processes of a cluster, each with the memory budget.
+    device : str, optional
+        Plan for this device of torch, as "cuda", by its rates and its free memory. One that is not
+        here is taken for an NVIDIA H200, and needs a memory budget.
 
     Returns
     -------
@@ -73,7 +78,7 @@ def explain(
     rows, columns = _count("n_samples", n_samples), _count("n_features", n_features)
     budget = getattr(model, "memory_budget", "auto") if memory_budget is None else memory_budget
     seconds = getattr(model, "time_budget", None) if time_budget is None else time_budget
-    resources = available_resources(budget, seconds)
+    resources = available_resources(budget, seconds, device_named(device))
     fit = _fit_problem(model, rows, columns, _count("n_targets", n_targets), dtype)
     if isinstance(model, PartitionedModel):
         return explain_cells(fit, _count("n_workers", n_workers or 1), resources)

@@ -13,7 +13,7 @@ from ridgefold.errors import ConditionWarning, InvalidInputError
 from ridgefold.estimators.describe import TrainingGram, describe
 from ridgefold.estimators.validation import TrainingData
 from ridgefold.linalg import Array
-from ridgefold.planning import available_resources, plan_cross_validation
+from ridgefold.planning import available_resources, device_of, plan_cross_validation
 
 
 def shuffled_folds(n_rows: int, n_folds: int, classes: np.ndarray | None = None) -> Folds:
@@ -55,7 +55,8 @@ def held_out_predictions(
             f"got {distinct[0]:g}"
         )
     problem = describe(data, targets, gram, distinct, bias=bias, folds=folds)
-    plan = plan_cross_validation(problem, available_resources(memory_budget))
+    resources = available_resources(memory_budget, device=device_of(data.like))
+    plan = plan_cross_validation(problem, resources)
     with warnings.catch_warnings():
         # The fit that follows has the same matrix, and warns of it.
         warnings.simplefilter("ignore", ConditionWarning)

@@ -18,7 +18,7 @@ from ridgefold.estimators.held_out import held_out_predictions, shuffled_folds
 from ridgefold.estimators.validation import TrainingData, check_alpha, check_new_rows
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.linalg.blocks import row_blocks
-from ridgefold.planning import available_resources
+from ridgefold.planning import available_resources, device_of
 from ridgefold.records import Intervals
 
 _FOLDS = 10
@@ -119,7 +119,8 @@ class KernelRegressor(KernelModel):
 
     def _require_room(self, n: int, data: TrainingData) -> None:
         needed = 2.0 * n**2 * data.namespace.itemsize(data.like)
-        budget = available_resources(self.memory_budget).memory_bytes
+        device = device_of(data.like)
+        budget = available_resources(self.memory_budget, device=device).memory_bytes
         if needed > budget:
             raise BudgetError(
                 f'intervals="jackknife+" keeps an n × n matrix, which takes {needed / 1e9:.3g} GB '

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from ridgefold.engine import metered
+from ridgefold.engine.meter import Reading, metered
 from ridgefold.errors import BudgetError, RidgefoldWarning
+from ridgefold.linalg import Array
+from ridgefold.linalg.namespace import is_out_of_memory
 from ridgefold.planning.words import in_bytes
 from ridgefold.records import Plan, Problem, Resources, Step
 
@@ -24,29 +26,46 @@ def run_planned(
     problem: Problem,
     resources: Resources,
     requested: str,
+    like: Array,
 ) -> tuple[Result, Step]:
     """The result of the planned method, and the record of the step.
 
     A plan is checked against the budget before anything large is allocated. If an allocation fails
     nevertheless (others use the memory too), a second plan gets half of the memory. Warnings are
-    kept in the record, and given as they would have been.
+    kept in the record, and given as they would have been. `like` is an array of the data: memory is
+    measured where it is.
     """
     plan = make_plan(problem, resources, requested)
-    try:
-        (result, messages), reading = metered(lambda: _with_warnings(run, plan))
-    except MemoryError:
+    found = _attempt(run, plan, like)
+    if found is None:
         smaller = replace(resources, memory_bytes=plan.cost.peak_bytes / 2)
         plan = make_plan(problem, smaller, requested)
-        try:
-            (result, messages), reading = metered(lambda: _with_warnings(run, plan))
-        except MemoryError:
-            raise BudgetError(
-                f"{name}: the system gave no memory for {plan.method} "
-                f"({in_bytes(plan.cost.peak_bytes)} were planned): free some, set memory_budget, "
-                "or fit on fewer rows"
-            ) from None
+        found = _attempt(run, plan, like)
+    if found is None:
+        raise BudgetError(
+            f"{name}: the system gave no memory for {plan.method} "
+            f"({in_bytes(plan.cost.peak_bytes)} were planned): free some, set memory_budget, "
+            "or fit on fewer rows"
+        )
+    (result, messages), reading = found
     method = getattr(result, "method", "") or plan.method
     return result, Step(name, plan, method, reading.seconds, reading.peak_bytes, messages)
+
+
+def _attempt(
+    run: Callable[[Plan], Result], plan: Plan, like: Array
+) -> tuple[tuple[Result, tuple[str, ...]], Reading] | None:
+    """What a plan gives, measured; None if there was no memory for it.
+
+    What a failed attempt had taken is free again when this returns, as nothing refers to its
+    frames any longer.
+    """
+    try:
+        return metered(lambda: _with_warnings(run, plan), like)
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        return None
 
 
 def _with_warnings(run: Callable[[Plan], Result], plan: Plan) -> tuple[Result, tuple[str, ...]]:

@@ -26,8 +26,8 @@ from ridgefold.estimators.running import run_planned
 from ridgefold.estimators.scoring import Rule, Truth
 from ridgefold.estimators.validation import TrainingData
 from ridgefold.linalg import Array
-from ridgefold.planning import available_resources, plan_cross_validation
-from ridgefold.records import Problem, Step
+from ridgefold.planning import available_resources, device_of, plan_cross_validation
+from ridgefold.records import Problem, Resources, Step
 
 _MOST_EXTENSIONS = 4
 _FEWEST_RACED = 1000
@@ -193,13 +193,17 @@ class GridSearch:
             problem = Problem(
                 sample, 1, targets.shape[1], len(some), itemsize=gram.itemsize, folds=folds.shapes
             )
-            plan = plan_cross_validation(
-                problem, available_resources(self.settings.memory_budget), _SAMPLE_METHOD
-            )
+            plan = plan_cross_validation(problem, self._resources(timed=False), _SAMPLE_METHOD)
             path = run_cross_validation(plan, gram, folds, targets, some, bias=self.settings.bias)
             predictions = self.data.namespace.to_numpy(path.predictions)
             errors.append(float(np.min(np.mean((predictions - numbers) ** 2, axis=(1, 2)))))
         return [int(k) for k in np.argsort(errors, kind="stable")]
+
+    def _resources(self, *, timed: bool = True) -> Resources:
+        """What a cross-validation may use, where the data are."""
+        seconds = self.settings.time_budget if timed else None
+        device = device_of(self.data.like)
+        return available_resources(self.settings.memory_budget, seconds, device)
 
     def _trials_of(
         self, candidate: Candidate, alphas: np.ndarray, standing: Standing, seconds: float
@@ -313,7 +317,7 @@ class GridSearch:
             folds=self.folds,
             judged=contested,
         )
-        resources = available_resources(self.settings.memory_budget, self.settings.time_budget)
+        resources = self._resources()
         requested = self.settings.method
         if certain:
             plan = plan_cross_validation(problem, resources, requested)
@@ -339,6 +343,7 @@ class GridSearch:
                 problem=problem,
                 resources=resources,
                 requested=requested,
+                like=self.data.like,
             )
         self._steps.append(step)
         return result

@@ -71,6 +71,28 @@ class Namespace(ABC):
         """How much is worked on at a time: what stays in a core's cache."""
         return CACHE_BYTES
 
+    # -- where the work is done ----------------------------------------------------------
+
+    def accelerator(self, like: Array) -> str | None:
+        """The name of the device that holds `like`; None for the processor."""
+        return None
+
+    def free_bytes(self, like: Array) -> float | None:
+        """Memory of that device that is free; None for the processor, or if it does not say."""
+        return None
+
+    def held_after_reset(self, like: Array) -> float | None:
+        """Bytes held on that device, with the mark of the most put back to them."""
+        return None
+
+    def peak_bytes(self, like: Array) -> float | None:
+        """The most bytes that were held there since."""
+        return None
+
+    def wait(self, like: Array) -> None:
+        """Until all that was asked of the device is done: at once, but for accelerators."""
+        return
+
     def itemsize(self, a: Array) -> int:
         return int(self.xp.finfo(a.dtype).bits) // 8
 
@@ -216,6 +238,12 @@ def namespace_of(*arrays: Array) -> Namespace:
     if array_api_compat.is_torch_array(foreign[0]):
         return _torch_namespace()
     return _standard_namespace(array_api_compat.array_namespace(foreign[0]))
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """True of what Python raises when there is no memory left, or torch when a device has none."""
+    torch_says = type(error).__name__ == "OutOfMemoryError"
+    return isinstance(error, MemoryError) or (torch_says and isinstance(error, RuntimeError))
 
 
 def on_device(array: np.ndarray, device: str) -> Array:

@@ -29,6 +29,34 @@ class TorchNamespace(Namespace):
         # A GPU has no use for small tiles: each costs a few launches.
         return _GPU_TILE_BYTES if like.device.type == "cuda" else super().tile_bytes(like)
 
+    def accelerator(self, like: Array) -> str | None:
+        if like.device.type == "cuda":
+            return str(torch.cuda.get_device_name(like.device))
+        return None if like.device.type == "cpu" else str(like.device.type)
+
+    def free_bytes(self, like: Array) -> float | None:
+        if like.device.type != "cuda":
+            return None
+        free, _ = torch.cuda.mem_get_info(like.device)
+        # What torch has taken from the device and given to nobody is free as well.
+        kept = torch.cuda.memory_reserved(like.device) - torch.cuda.memory_allocated(like.device)
+        return float(free + kept)
+
+    def held_after_reset(self, like: Array) -> float | None:
+        if like.device.type != "cuda":
+            return None
+        torch.cuda.reset_peak_memory_stats(like.device)
+        return float(torch.cuda.memory_allocated(like.device))
+
+    def peak_bytes(self, like: Array) -> float | None:
+        if like.device.type != "cuda":
+            return None
+        return float(torch.cuda.max_memory_allocated(like.device))
+
+    def wait(self, like: Array) -> None:
+        if like.device.type == "cuda":
+            torch.cuda.synchronize(like.device)
+
     def to_numpy(self, a: Array) -> np.ndarray:
         return np.asarray(a.detach().cpu())
 

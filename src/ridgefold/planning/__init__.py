@@ -3,6 +3,7 @@
 from ridgefold.planning.calibration import calibrate
 from ridgefold.planning.cells import explain_cells
 from ridgefold.planning.choose import plan_cross_validation, plan_fit
+from ridgefold.planning.devices import device_named, device_of
 from ridgefold.planning.explain import Explanation, explain_plans, explain_run
 from ridgefold.planning.resources import available_resources, parse_memory
 
@@ -10,6 +11,8 @@ __all__ = [
     "Explanation",
     "available_resources",
     "calibrate",
+    "device_named",
+    "device_of",
     "explain_cells",
     "explain_plans",
     "explain_run",

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from ridgefold.crossval import METHODS
 from ridgefold.errors import BudgetError, InvalidInputError
-from ridgefold.planning.calibration import calibrate, known_rates, machine_rates
+from ridgefold.planning.calibration import calibrate_if_unknown, known_rates
 from ridgefold.planning.rates import seconds
 from ridgefold.planning.words import in_bytes, in_seconds
 from ridgefold.records import Cost, FoldShape, Plan, Problem, Rejection, Resources
@@ -78,10 +78,10 @@ class _Option:
 
 
 def _choose(question: _Question, problem: Problem, resources: Resources) -> Plan:
-    options, rejected = _options(question, problem)
+    options, rejected = _options(question, problem, resources.device)
     within = [o for o in options if _fits(o, resources)]
-    if within and within[0].seconds > _WORTH_CALIBRATING and machine_rates() is None:
-        calibrate()
+    long = bool(within) and within[0].seconds > _WORTH_CALIBRATING
+    if long and calibrate_if_unknown(resources.device):
         return _choose(question, problem, resources)
     for option in options:
         if option not in within:
@@ -113,9 +113,11 @@ def _choose(question: _Question, problem: Problem, resources: Resources) -> Plan
     )
 
 
-def _options(question: _Question, problem: Problem) -> tuple[list[_Option], list[Rejection]]:
+def _options(
+    question: _Question, problem: Problem, device: str | None
+) -> tuple[list[_Option], list[Rejection]]:
     """Those that can run, best first, and the others with the reason."""
-    rates, options, rejected = known_rates(), [], []
+    rates, options, rejected = known_rates(device), [], []
     # What a look at the data makes unlikely is still done for those who ask for it.
     asked = problem if question.requested == "auto" else replace(problem, spectrum=())
     for name in question.names():
@@ -173,7 +175,7 @@ def _refusal(
     if rows:
         ways.append(f"fit on at most {rows} rows")
     if problem.n_rows > _CELL_ROWS and problem.kernel != "given":
-        ways.append(_partitioned(question, problem))
+        ways.append(_partitioned(question, problem, resources.device))
     return (
         f"no {question.argument} fits {limits} with {problem.n_rows} rows: {needs}. "
         f"What would do: {'; '.join(ways)}"
@@ -197,7 +199,7 @@ def _most_rows(question: _Question, problem: Problem, resources: Resources) -> i
     low, high = 0, problem.n_rows
     while high - low > max(1, low // 50):
         middle = (low + high) // 2
-        options, _ = _options(question, _with_rows(problem, middle))
+        options, _ = _options(question, _with_rows(problem, middle), resources.device)
         if any(_fits(option, resources) for option in options):
             low = middle
         else:
@@ -206,9 +208,9 @@ def _most_rows(question: _Question, problem: Problem, resources: Resources) -> i
     return low // digits * digits if low >= 10 else 0
 
 
-def _partitioned(question: _Question, problem: Problem) -> str:
+def _partitioned(question: _Question, problem: Problem, device: str | None) -> str:
     """What the same work costs in cells of a thousand rows."""
-    options, _ = _options(question, _with_rows(problem, _CELL_ROWS))
+    options, _ = _options(question, _with_rows(problem, _CELL_ROWS), device)
     cells = -(-problem.n_rows // _CELL_ROWS)
     best = options[0]
     return (

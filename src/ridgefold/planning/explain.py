@@ -68,6 +68,7 @@ def _planned(name: str, plan: Plan | Exception) -> dict[str, Any]:
         "memory_budget": plan.resources.memory_bytes,
         "time_budget": plan.resources.seconds,
         "threads": plan.resources.threads,
+        "device": plan.resources.device,
         "if_it_gives_up": list(plan.fallbacks),
         "not_chosen": {each.method: each.reason for each in plan.rejected},
     }
@@ -142,11 +143,13 @@ def _predicted(step: dict[str, Any]) -> str:
     limit = f"of {in_bytes(step['memory_budget'])}"
     if step["time_budget"] is not None:
         limit += f" and {in_seconds(step['time_budget'])}"
-    threads = f"{step['threads']} thread{'s' if step['threads'] > 1 else ''}"
+    where = f"{step['threads']} thread{'s' if step['threads'] > 1 else ''}"
+    if step["device"] is not None:
+        where = f"on {step['device']}"
     seconds = in_seconds(step["predicted_seconds"])
     if step["if_it_gives_up"]:
         seconds += f", at most {in_seconds(step['predicted_seconds_at_most'])}"
-    return f"predicted {seconds}, {in_bytes(step['predicted_bytes'])} {limit}, {threads}"
+    return f"predicted {seconds}, {in_bytes(step['predicted_bytes'])} {limit}, {where}"
 
 
 def _measured(step: dict[str, Any]) -> str:

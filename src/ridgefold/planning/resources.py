@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ridgefold.errors import InvalidInputError
+from ridgefold.planning.devices import Device
 from ridgefold.records import Resources
 
 _UNITS = {
@@ -41,10 +42,15 @@ def parse_memory(value: Any, name: str = "memory_budget") -> float:
     )
 
 
-def available_resources(memory_budget: Any = "auto", time_budget: Any = None) -> Resources:
-    """What a computation may use, given the arguments `memory_budget` and `time_budget`."""
+def available_resources(
+    memory_budget: Any = "auto", time_budget: Any = None, device: Device | None = None
+) -> Resources:
+    """What a computation may use, given the arguments `memory_budget` and `time_budget`.
+
+    On a device, "auto" is a share of the memory that is free there.
+    """
     if isinstance(memory_budget, str) and memory_budget == "auto":
-        memory = _SHARE_OF_FREE_MEMORY * _free_memory()
+        memory = _SHARE_OF_FREE_MEMORY * (_free_memory() if device is None else _free_on(device))
     else:
         memory = parse_memory(memory_budget)
     if time_budget is not None and (
@@ -54,7 +60,18 @@ def available_resources(memory_budget: Any = "auto", time_budget: Any = None) ->
             f"time_budget must be a number of seconds > 0 or None, got {time_budget!r}"
         )
     seconds = None if time_budget is None else float(time_budget)
+    if device is not None:
+        return Resources(memory_bytes=memory, seconds=seconds, device=device.name)
     return Resources(memory_bytes=memory, seconds=seconds, threads=thread_count())
+
+
+def _free_on(device: Device) -> float:
+    if device.free_bytes is None:
+        raise InvalidInputError(
+            f"how much memory {device.name!r} has free is not known, as torch has no such device "
+            'here or cannot say: give memory_budget, as "100GB"'
+        )
+    return device.free_bytes
 
 
 @functools.lru_cache(maxsize=1)

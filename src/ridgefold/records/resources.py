@@ -14,3 +14,5 @@ class Resources:
     """Time that may be taken; None for as long as it takes."""
     threads: int = 1
     """Threads of the linear algebra library."""
+    device: str | None = None
+    """Name of the accelerator that works, whose memory it is; None for the processor."""
