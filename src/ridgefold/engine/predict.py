@@ -29,7 +29,8 @@ def predict_dual(
     out = namespace.empty((X.shape[0], dual_coef.shape[1]), training.like)
     # A block of K, and the new rows twice: as they are and as the kernel prepares them.
     per_row = training.itemsize * (training.shape[1] + 3 * X.shape[1])
-    for rows in row_blocks(X.shape[0], per_row, min(_BLOCK_BYTES, memory_bytes / 2)):
+    block = max(_BLOCK_BYTES, namespace.tile_bytes(training.like))
+    for rows in row_blocks(X.shape[0], per_row, min(block, memory_bytes / 2)):
         out[rows, :] = training.against(X[rows, ...]).block() @ dual_coef
     out += intercept[None, :]
     return _finite(namespace, out)

@@ -107,8 +107,12 @@ class Gram(ABC):
     def product(
         self, rows: Index, columns: Index, V: Array, limit: float = 4 * CACHE_BYTES
     ) -> Array:
-        """K[rows, columns] V with at most `limit` bytes of K alive at once."""
+        """K[rows, columns] V with at most `limit` bytes of K alive at once.
+
+        On a device it is one of its tiles, if that is more: small blocks are mostly waiting there.
+        """
         rows = _definite(rows, self.shape[0])
+        limit = max(limit, self.namespace.tile_bytes(self.like))
         count = _length(rows, self.shape[0])
         out = self.namespace.empty((count, V.shape[1]), self.like)
         for down in row_blocks(count, V.shape[0] * self.itemsize, limit):
