@@ -506,7 +506,7 @@ def test_long_searches_are_announced(plant, monkeypatch):
 
 def test_the_machine_is_measured_and_remembered(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr("ridgefold.planning.calibration.SIZES", (20, 40))
+    monkeypatch.setattr("ridgefold.planning.measurement.SIZES", (20, 40))
     rates = json.loads(run("calibrate", "--json").stdout)["operations_a_second"]
     assert rates["product"] > 0
     assert len(list((tmp_path / "ridgefold").iterdir())) == 1
