@@ -360,6 +360,21 @@ def test_length_scales_are_learned(tmp_path):
     assert "relevance" in shown
 
 
+def test_a_column_of_categories_can_be_one_factor(tmp_path):
+    generator = np.random.default_rng(0)
+    x, code = generator.normal(size=200), generator.integers(0, 3, 200)
+    table = {"x": x, "kind": np.array(["a", "b", "c"])[code], "y": x * (code - 1.0)}
+    pa_csv.write_csv(pa.table(table), tmp_path / "t.csv")
+    options = ["fit", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "m", "--json"]
+    options += ["--categories", "product"]
+    assert "needs --learn-scales" in run(*options, code=3).stderr
+    summary = json.loads(run(*options, "--learn-scales").stdout)
+    assert set(summary["relevance"]) == {"x", "kind"}
+    scales = ridgefold.load(tmp_path / "m").model_.length_scales_
+    assert len(set(scales[1:])) == 1
+    run("predict", tmp_path / "m", tmp_path / "t.csv", "-o", tmp_path / "o.csv")
+
+
 def test_numpy_files_are_fitted(tmp_path):
     np.savez(tmp_path / "d.npz", X=DATA.X[:N], y=DATA.y[:N])
     run(

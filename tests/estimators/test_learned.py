@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ridgefold import KernelRidgeCV, LSSVMClassifierCV, LSSVMRegressorCV, load
 from ridgefold.errors import InvalidInputError, UnsupportedInputError
-from ridgefold.kernels import Laplacian, Matern, Warped
+from ridgefold.kernels import Columns, Laplacian, Matern, Warped
 
 
 def rows_and_targets(n: int = 240, d: int = 8):
@@ -32,6 +32,52 @@ def test_learned_scales_beat_one_scale_and_name_the_columns():
     assert learned.length_scales_ == pytest.approx(learned.kernel_.length_scale)
     assert not learned.metric_.isotropic
     assert learned.best_params_["kernel"] == "rbf"
+
+
+def noisy_columns(n: int = 500):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 20))
+    return X, np.sin(2 * X[:, 1]) + X[:, 2] + 0.3 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize("preprocess", [None, "standardise"])
+def test_columns_that_do_not_matter_are_left_out_of_the_kernel_and_the_plan(preprocess, tmp_path):
+    X, y = noisy_columns()
+    model = LSSVMRegressorCV(kernel="matern32", learn_scales=True, preprocess=preprocess)
+    model.fit(X, y)
+    assert isinstance(model.kernel_, Columns)
+    kept = list(model.kernel_.columns)
+    assert {1, 2} <= set(kept)
+    assert np.all(np.isfinite(model.length_scales_[kept]))
+    assert np.all(np.isinf(np.delete(model.length_scales_, kept)))
+    assert np.all(np.delete(model.feature_relevance_, kept) == 0.0)
+    assert f"500 rows, {len(kept)} of 20 columns" in str(model.explain())
+    moved = X.copy()
+    moved[:, np.setdiff1d(np.arange(20), kept)] = 1e3
+    np.testing.assert_allclose(model.predict(moved), model.predict(X), rtol=1e-12)
+    model.save(tmp_path / "m.ridgefold")
+    loaded = load(tmp_path / "m.ridgefold")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    np.testing.assert_array_equal(loaded.length_scales_, model.length_scales_)
+
+
+def test_one_scale_for_the_columns_of_a_category(tmp_path):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 4, 300)
+    X = np.column_stack([rng.normal(size=(300, 2)), codes[:, None] == np.arange(4)])
+    labels = np.where(X[:, 0] * (codes - 1.5) > 0, "a", "b")
+    model = LSSVMClassifierCV(
+        kernel="laplacian", learn_scales=True, scale_groups=[[2, 3, 4, 5]], preprocess="auto"
+    ).fit(X, labels)
+    assert len(set(model.length_scales_[2:])) == 1
+    assert model.score(X, labels) > 0.9
+    model.save(tmp_path / "m.ridgefold")
+    loaded = load(tmp_path / "m.ridgefold")
+    assert loaded.scale_groups == [[2, 3, 4, 5]]
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    tensor = LSSVMClassifierCV(kernel="laplacian", learn_scales=True, scale_groups=[[2, 3, 4, 5]])
+    tensor.fit(torch.from_numpy(X), labels)
+    assert len(set(np.asarray(tensor.length_scales_)[2:])) == 1
 
 
 def test_held_out_predictions_are_those_of_the_learned_kernel():
@@ -76,7 +122,8 @@ def test_transforms_straighten_heavy_tails():
 def test_transforms_are_a_part_of_the_kernel():
     X, y = rows_and_targets(100, 5)
     model = LSSVMRegressorCV(learn_scales=True, preprocess="auto").fit(X, y)
-    assert isinstance(model.kernel_, Warped)
+    warped = model.kernel_.kernel if isinstance(model.kernel_, Columns) else model.kernel_
+    assert isinstance(warped, Warped)
     assert len(model.metric_.transforms) == 5
     small = model.compress(100)
     np.testing.assert_allclose(small.predict(X), model.predict(X), atol=1e-6)
@@ -158,6 +205,8 @@ def test_bad_settings_are_named():
         ({"learn_scales": True, "learning_rows": 1}, "learning_rows must be"),
         ({"learn_scales": True, "random_state": "x"}, "random_state must be"),
         ({"learn_scales": True, "kernel": []}, "empty list"),
+        ({"learn_scales": True, "scale_groups": [[0, 9]]}, "from 0 to 2, got 9"),
+        ({"scale_groups": [[0, 1]]}, "needs learn_scales=True"),
     ):
         with pytest.raises(InvalidInputError, match=message):
             LSSVMRegressorCV(**settings).fit(X, y)

@@ -69,6 +69,32 @@ def test_every_pair_combines_plain_fits_of_its_cells(partition, combine, bias):
     assert np.allclose(model.predict(new), by_hand(model, X, y, new), rtol=1e-9, atol=1e-9)
 
 
+def noise_columns(n: int = 1000, d: int = 24):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d))
+    return X, np.sin(2 * X[:, 3]) + 0.5 * X[:, 5] + 0.2 * rng.normal(size=n)
+
+
+def test_cells_are_cut_without_the_columns_that_do_not_matter(tmp_path):
+    X, y = noise_columns()
+    model = PartitionedKernelRidge(n_partitions=6, learn_scales=True).fit(X[:600], y[:600])
+    kept = np.isfinite(model.length_scales_)
+    assert kept[[3, 5]].all()
+    assert kept.sum() < 20
+    assert model._cells.router["directions"].shape == (5, kept.sum())
+    assert model.score(X[600:], y[600:]) > 0.85
+    moved = X[600:].copy()
+    moved[:, ~kept] = 1e3
+    np.testing.assert_array_equal(model.predict(moved), model.predict(X[600:]))
+    lower, upper = model.predict_interval(X[600:])
+    assert 0.8 < np.mean((lower <= y[600:]) & (y[600:] <= upper)) < 0.97
+    model.save(tmp_path / "m")
+    again = ridgefold.load(tmp_path / "m")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    plain = PartitionedKernelRidge(n_partitions=6).fit(X[:600], y[:600])
+    assert plain.score(X[600:], y[600:]) < 0.7
+
+
 @pytest.mark.parametrize("combine", ["route", "blend", "average"])
 def test_weights_enter_every_cell(combine):
     X, y = data()
@@ -336,11 +362,11 @@ def test_learned_scales_find_the_columns_that_matter(tmp_path):
     errors = [np.mean((m.predict(X[600:]) - y[600:]) ** 2) for m in (plain, learned)]
     assert errors[1] < 0.5 * errors[0]
     # Cells of the scaled rows are those of a model that is given the scaled rows.
-    scaled = PartitionedKernelRidge(n_partitions=3, **FIXED).fit(X / learned.length_scales_, y)
-    same = PartitionedKernelRidge(n_partitions=3, **FIXED).fit(
-        ScaledRows(X, learned.length_scales_)[:], y
-    )
-    assert np.array_equal(scaled.predict(X[:5]), same.predict(X[:5]))
+    scales, rows = learned.length_scales_, ScaledRows(X, learned.length_scales_)[:]
+    kept = np.isfinite(scales)
+    scaled = PartitionedKernelRidge(n_partitions=3, **FIXED).fit(X[:, kept] / scales[kept], y)
+    same = PartitionedKernelRidge(n_partitions=3, **FIXED).fit(rows, y)
+    assert np.array_equal(scaled.predict(rows[:5]), same.predict(rows[:5]))
     learned.save(tmp_path / "model.ridgefold")
     again = ridgefold.load(tmp_path / "model.ridgefold")
     assert np.array_equal(again.predict(X), learned.predict(X))

@@ -14,13 +14,21 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import ridgefold
 from cases import rows, targets
-from ridgefold import KernelRidge, LSSVMClassifierCV, LSSVMRegressorCV, TableModel
+from ridgefold import (
+    KernelRidge,
+    LSSVMClassifierCV,
+    LSSVMRegressor,
+    LSSVMRegressorCV,
+    PartitionedKernelRidge,
+    TableModel,
+)
 from ridgefold.errors import (
     InvalidInputError,
     ModelFileError,
     UnknownLevelWarning,
     UnsupportedInputError,
 )
+from ridgefold.kernels import RBF, Categorical, Columns
 
 X = rows(60, 3) * [1.0, 100.0, 1e-3] + [5.0, -1e4, 0.0]
 Y = targets(rows(60, 3))
@@ -210,3 +218,55 @@ def test_a_file_whose_columns_do_not_fit_its_model_is_refused(tmp_path):
     model.save(tmp_path / "m")
     with pytest.raises(ModelFileError, match="must name the columns"):
         ridgefold.load(tmp_path / "m")
+
+
+def with_categories(n: int = 240):
+    generator = np.random.default_rng(0)
+    size, codes = generator.normal(size=n), generator.integers(0, 4, (n, 2))
+    table = {
+        "size": size,
+        "colour": np.array(["red", "green", "blue", "grey"])[codes[:, 0]],
+        "shop": np.array(["A", "B", "C", "D"])[codes[:, 1]],
+    }
+    slopes = np.array([2.0, -1.0, 0.0, 0.5])
+    return table, size, codes, slopes[codes[:, 0]] * size + 0.1 * generator.normal(size=n)
+
+
+@frames
+def test_every_column_of_categories_is_one_factor_of_a_product(frame, tmp_path):
+    table, size, codes, y = with_categories()
+    inner = LSSVMRegressorCV(learn_scales=True)
+    model = TableModel(inner, categories="product").fit(frame(table), y)
+    scales = model.model_.length_scales_
+    assert model.columns_.category_features == ((1, 2, 3, 4), (5, 6, 7, 8))
+    assert len(set(scales[1:5])) == len(set(scales[5:])) == 1
+    standard = (size - size.mean()) / size.std()
+    product = Columns(RBF(scales[0]), [0]) * Columns(
+        Categorical([scales[1] ** 2, scales[5] ** 2]), [1, 2]
+    )
+    rows = np.column_stack([standard, codes])
+    by_hand = LSSVMRegressor(model.model_.alpha_, kernel=product).fit(rows, y)
+    np.testing.assert_allclose(model.predict(frame(table)), by_hand.predict(rows), atol=1e-6)
+    model.save(tmp_path / "m")
+    again = ridgefold.load(tmp_path / "m")
+    assert again.categories == "product"
+    np.testing.assert_array_equal(again.predict(frame(table)), model.predict(frame(table)))
+    display = ridgefold.RelevanceDisplay.from_estimator(again)
+    assert display.names == ("size", "colour", "shop")
+    assert display.relevance[1] > 10 * display.relevance[2]
+
+
+def test_a_product_needs_scales_to_learn():
+    table, _, _, y = with_categories(60)
+    with pytest.raises(InvalidInputError, match="learn_scales=True, such as LSSVMRegressorCV"):
+        TableModel(KernelRidge(), categories="product").fit(pa.table(table), y)
+    with pytest.raises(InvalidInputError, match="categories must be"):
+        TableModel(KernelRidge(), categories="codes").fit(pa.table(table), y)
+
+
+def test_cells_are_cut_in_the_metric_of_a_product():
+    table, _, _, y = with_categories(400)
+    inner = PartitionedKernelRidge(n_partitions=3, learn_scales=True, kernel="laplacian")
+    model = TableModel(inner, categories="product").fit(pa.table(table), y)
+    assert len(set(model.model_.length_scales_[1:5])) == 1
+    assert model.score(pa.table(table), y) > 0.9

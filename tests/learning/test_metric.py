@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
+from ridgefold import LSSVMRegressor
 from ridgefold.errors import InvalidInputError
-from ridgefold.kernels import RBF, Linear, Matern, RationalQuadratic
+from ridgefold.kernels import (
+    RBF,
+    Categorical,
+    Columns,
+    Laplacian,
+    Linear,
+    Matern,
+    RationalQuadratic,
+)
 from ridgefold.learning import FAMILIES, learn_metric
 
 
@@ -19,8 +30,8 @@ def interactions(n: int = 300, d: int = 12):
     return X, y + 0.05 * rng.normal(size=n)
 
 
-def relevant(kernel, count: int = 3) -> set[int]:
-    return set(np.argsort(kernel.length_scale)[:count].tolist())
+def relevant(metric, count: int = 3) -> set[int]:
+    return set(np.argsort(metric.length_scales)[:count].tolist())
 
 
 @pytest.mark.parametrize("folds", [None, 5])
@@ -28,7 +39,7 @@ def test_relevant_columns_get_the_smallest_scales(folds):
     X, y = interactions()
     metric = learn_metric(X, y, "rbf", folds=folds)
     assert not metric.isotropic
-    assert relevant(metric.kernel) == {0, 1, 2}
+    assert relevant(metric) == {0, 1, 2}
     assert metric.outside_error < 0.5 * metric.isotropic_error
 
 
@@ -36,8 +47,8 @@ def test_scales_follow_the_units_of_the_columns():
     X, y = interactions(200)
     units = 10.0 ** np.arange(-6, 6)
     metric, scaled = learn_metric(X, y, "rbf"), learn_metric(X * units, y, "rbf")
-    found = np.asarray(scaled.kernel.length_scale) / units
-    np.testing.assert_allclose(found[:3], metric.kernel.length_scale[:3], rtol=0.3)
+    found = scaled.length_scales / units
+    np.testing.assert_allclose(found[:3], metric.length_scales[:3], rtol=0.3)
     assert np.min(found[3:]) > 2 * np.max(found[:3])
 
 
@@ -76,7 +87,7 @@ def test_max_rows_bounds_the_criterion():
 def test_every_family_learns(family):
     X, y = interactions(150)
     metric = learn_metric(X[:, :4], y, family, max_rows=120)
-    assert len(metric.kernel.length_scale) == 4
+    assert len(metric.length_scales) == 4
     assert metric.outside_error <= metric.isotropic_error * 1.0001
 
 
@@ -85,8 +96,10 @@ def test_constant_and_repeated_columns_and_rows_do_no_harm():
     X = np.column_stack([X, np.full(200, 3.0), X[:, 1], np.round(X[:, 2])])
     X, y = np.concatenate([X, X[:40]]), np.concatenate([y, y[:40]])
     metric = learn_metric(X, y, "matern12")
-    assert np.argmax(metric.kernel.length_scale) == 5
-    assert np.all(np.isfinite(metric.kernel.length_scale))
+    assert np.isinf(metric.length_scales[5])
+    assert metric.relevance[5] < 1e-12
+    whole = learn_metric(X, y, "matern12", leave_out=False)
+    assert np.all(np.isfinite(whole.kernel.length_scale))
 
 
 def test_several_targets_weights_and_torch():
@@ -98,7 +111,7 @@ def test_several_targets_weights_and_torch():
         torch.from_numpy(X), torch.from_numpy(Y), "rbf", weights=torch.from_numpy(weights),
         bias=False,
     )  # fmt: skip
-    np.testing.assert_allclose(metric.kernel.length_scale, other.kernel.length_scale, rtol=1e-3)
+    np.testing.assert_allclose(metric.length_scales, other.length_scales, rtol=1e-3)
     # Rows of weight zero say nothing: their targets may be anything.
     Y[:20] = 1e6
     assert learn_metric(X, Y, "rbf", weights=weights, bias=False).kernel == metric.kernel
@@ -125,6 +138,88 @@ def test_the_unit_of_the_targets_does_not_matter():
 def test_constant_targets_are_no_error():
     X, _ = interactions(60, 3)
     assert learn_metric(X, np.full(60, 2.0), "rbf").isotropic
+
+
+def predictions(kernel, alpha, X, y, new):
+    return LSSVMRegressor(alpha, kernel=kernel).fit(X, y).predict(new)
+
+
+@pytest.mark.parametrize("family", ["rbf", "matern12"])
+def test_columns_that_say_nothing_are_left_out_and_hardly_missed(family):
+    X, y = interactions(600, 30)
+    whole = learn_metric(X[:400], y[:400], family, leave_out=False)
+    metric = learn_metric(X[:400], y[:400], family)
+    kept = np.isfinite(metric.length_scales)
+    assert kept[:3].all()
+    assert kept.sum() < 20
+    assert metric.kernel.columns == tuple(np.flatnonzero(kept))
+    assert metric.relevance[~kept].max() == 0.0
+    assert metric.relevance.sum() == pytest.approx(1.0)
+    np.testing.assert_array_equal(metric.length_scales[kept], whole.length_scales[kept])
+    all_of_them, some = (
+        predictions(each.kernel, each.alpha, X[:400], y[:400], X[400:]) for each in (whole, metric)
+    )
+    error = np.sqrt(np.mean((all_of_them - y[400:]) ** 2))
+    assert np.sqrt(np.mean((all_of_them - some) ** 2)) < 0.05 * error
+    assert np.sqrt(np.mean((some - y[400:]) ** 2)) < 1.01 * error
+
+
+def test_an_isotropic_metric_leaves_nothing_out():
+    rng = np.random.default_rng(0)
+    metric = learn_metric(rng.normal(size=(150, 6)), rng.normal(size=150), "rbf")
+    assert np.all(np.isfinite(metric.length_scales))
+
+
+def categories(n: int = 300):
+    """A number, a category that matters and one that does not; one-hot, and as codes."""
+    rng = np.random.default_rng(1)
+    x, codes = rng.normal(size=(n, 1)), rng.integers(0, 5, size=(n, 2))
+    y = np.sin(2 * x[:, 0]) + np.array([0.0, 2.0, -1.0, 0.5, 1.0])[codes[:, 0]] * x[:, 0]
+    one_hot = [(codes[:, [j]] == np.arange(5)).astype(float) for j in range(2)]
+    groups = [[1, 2, 3, 4, 5], [6, 7, 8, 9, 10]]
+    return x, codes, np.column_stack([x, *one_hot]), y + 0.05 * rng.normal(size=n), groups
+
+
+@pytest.mark.parametrize("preprocess", [None, "standardise", "auto"])
+def test_columns_of_a_group_share_a_scale_and_their_unit(preprocess):
+    _, _, X, y, groups = categories(900)
+    metric = learn_metric(X, y, "rbf", scale_groups=groups, preprocess=preprocess, max_rows=250)
+    assert len(set(metric.length_scales[groups[0]])) == 1
+    assert len(set(metric.length_scales[groups[1]])) == 1
+    assert metric.relevance[groups[0]].sum() > 20 * metric.relevance[groups[1]].sum()
+    if preprocess is not None:
+        assert set(metric.transforms[1:]) == {"none"}
+
+
+@pytest.mark.parametrize("family", [RBF(), Laplacian()])
+def test_a_learned_group_is_a_factor_of_a_product(family):
+    x, codes, X, y, groups = categories(200)
+    metric = learn_metric(X, y, family, scale_groups=groups, leave_out=False)
+    scales = metric.length_scales
+    of_code = [scales[group[0]] for group in groups]
+    of_code = [s * s if isinstance(family, RBF) else s / 2 for s in of_code]
+    product = Columns(replace(family, length_scale=scales[0]), [0]) * Columns(
+        Categorical(of_code), [1, 2]
+    )
+    rows = np.column_stack([x, codes]).astype(float)
+    np.testing.assert_allclose(product(rows), metric.kernel(X), atol=1e-12)
+    np.testing.assert_allclose(
+        predictions(product, metric.alpha, rows[:150], y[:150], rows[150:]),
+        predictions(metric.kernel, metric.alpha, X[:150], y[:150], X[150:]),
+        atol=1e-8,
+    )
+
+
+def test_bad_groups_are_named():
+    _, _, X, y, _ = categories(60)
+    for groups, message in (
+        ([[1, 2], [2, 3]], "names column 2 twice"),
+        ([[1, 11]], "from 0 to 10, got 11"),
+        ([[1, "a"]], "from 0 to 10, got 'a'"),
+        ([1, 2], "must be lists of column numbers"),
+    ):
+        with pytest.raises(InvalidInputError, match=message):
+            learn_metric(X, y, "rbf", scale_groups=groups)
 
 
 def test_bad_input_is_named():

@@ -35,7 +35,9 @@ from ridgefold.estimators.saving import STORABLE
 from ridgefold.kernels import (
     RBF,
     AdditiveChi2,
+    Categorical,
     Chi2,
+    Columns,
     Constant,
     Cosine,
     Laplacian,
@@ -70,6 +72,7 @@ ONE_OF_EACH_KERNEL = [
         (Standardise(1.0, 2.0), SignedLog(0.5, 2.0, 3.0), Quantile((0.0, 1.0), (-1.0, 1.0))),
     ),
     Laplacian((1.0, 2.0, 3.0)),
+    Columns(RBF((1.0, 2.0)), (2, 0)) * Columns(Categorical(0.5), (1,)),
     Linear(),
     Polynomial(2, gamma=0.5, coef0=0.1),
     Polynomial(2.5),

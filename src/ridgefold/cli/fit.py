@@ -10,8 +10,8 @@ import numpy as np
 import typer
 
 from ridgefold.cli.exit_codes import command, require_free
+from ridgefold.cli.options import Categories, Kept, Missing, Task, messages, say
 from ridgefold.cli.options import CommandOptions as Options
-from ridgefold.cli.options import Kept, Missing, Task, messages, say
 from ridgefold.cli.streaming import fitted_from_stream, worth_streaming
 from ridgefold.cli.training import choose_model, read_training_table, summary_of
 from ridgefold.errors import InvalidInputError
@@ -86,6 +86,13 @@ def fit(
         list[str] | None,
         typer.Option(help="A column of numbers that are categories; may be given again."),
     ] = None,
+    categories: Annotated[
+        Categories,
+        typer.Option(
+            help="With --learn-scales: one_hot learns a scale for each category, product one for "
+            "each column of categories."
+        ),
+    ] = Categories.one_hot,
     missing: Annotated[
         Missing,
         typer.Option(
@@ -137,6 +144,11 @@ def fit(
         require_free(report, force)
         if report.resolve() == output.resolve():
             raise InvalidInputError(f"--report and --output both name {str(output)!r}")
+    if categories is Categories.product and not learn_scales:
+        raise InvalidInputError(
+            "--categories product learns one scale for each column of categories, and needs "
+            "--learn-scales"
+        )
     if executor is not None and partitions is None:
         raise InvalidInputError("--executor runs cells, and needs --partitions")
     started, talk = time.perf_counter(), not (quiet or as_json)
@@ -186,6 +198,7 @@ def fit(
             make,
             ignore=ignore or [],
             categorical=categorical or [],
+            categories=categories.value,
             missing=missing.value,
             standardise=standardise,
             task=task.value,
@@ -215,6 +228,7 @@ def fit(
         inner,
         standardise=standardise,
         categorical=[name for name in categorical or () if name in table.frame.columns],
+        categories=categories.value,
         missing=missing.value,
         device=device,
     ).fit(table.frame[order], table.y[order])

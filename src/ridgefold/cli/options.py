@@ -30,6 +30,13 @@ class Missing(StrEnum):
     fill = "fill"
 
 
+class Categories(StrEnum):
+    """How columns of categories enter a learned kernel."""
+
+    one_hot = "one_hot"
+    product = "product"
+
+
 class Kept(StrEnum):
     """What to keep for intervals."""
 

@@ -46,6 +46,7 @@ def fitted_from_stream(
     *,
     ignore: Collection[str],
     categorical: Collection[str],
+    categories: str,
     missing: str,
     standardise: bool,
     task: str,
@@ -81,7 +82,13 @@ def fitted_from_stream(
     with TemporaryDirectory(prefix="ridgefold-", dir=near) as folder:
         rows, y = stream.write(scanned, Path(folder), labels=found == "classification")
         targets = open_array(y) if isinstance(y, Path) else y
-        model = TableModel(make(found), standardise=standardise, categorical=texts, missing=missing)
+        model = TableModel(
+            make(found),
+            standardise=standardise,
+            categorical=texts,
+            categories=categories,
+            missing=missing,
+        )
         yield Streamed(
             model.fit_numbers(scanned.columns, open_array(rows), targets), targets, found
         )

@@ -234,7 +234,7 @@ def summary_of(model: Any, y: np.ndarray, target: str, task: str) -> dict[str, A
             if spread > 0:
                 summary["held_out_r2"] = 1.0 - summary["held_out_rmse"] ** 2 / spread**2
         summary["intervals"] = intervals_of(inner)
-    summary["relevance"] = relevance_of(inner, model.columns_.feature_names)
+    summary["relevance"] = relevance_of(model)
     if hasattr(inner, "cv_plan_"):
         summary["cross_validation"] = inner.cv_plan_.method
         summary["pairs_tried"] = len(inner.cv_results_["params"])
@@ -258,13 +258,18 @@ def kernel_summary(inner: Any) -> dict[str, Any]:
     }
 
 
-def relevance_of(inner: Any, names: Sequence[str]) -> dict[str, str] | None:
+def relevance_of(model: Any) -> dict[str, str] | None:
     """The share of the most relevant columns in distances, where scales were learned."""
-    shares = getattr(inner, "feature_relevance_", None)
-    if shares is None:
+    from ridgefold.estimators.scale_names import named_scales
+
+    found = getattr(model.model_, "feature_relevance_", None)
+    if found is None:
         return None
-    order = np.argsort(-np.asarray(shares), kind="stable")[:_MOST_RELEVANT]
-    return {names[j]: f"{100 * shares[j]:.1f}%" for j in order if shares[j] > 0}
+    scales = named_scales(model, model.columns_.feature_names, np.asarray(found))
+    order = np.argsort(-scales.shares, kind="stable")[:_MOST_RELEVANT]
+    return {
+        scales.names[j]: f"{100 * scales.shares[j]:.1f}%" for j in order if scales.shares[j] > 0
+    }
 
 
 def intervals_of(inner: Any) -> str:

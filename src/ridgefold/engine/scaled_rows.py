@@ -7,23 +7,32 @@ from typing import Any
 import numpy as np
 
 
+def in_metric(X: np.ndarray, scales: np.ndarray) -> np.ndarray:
+    """The columns of finite scale, divided by it: those that a learned metric looks at."""
+    kept = np.isfinite(scales)
+    columns = X if kept.all() else X[:, kept]
+    return np.asarray(columns / scales[kept].astype(X.dtype))
+
+
 class ScaledRows:
-    """X/ℓ without a copy of X: what is indexed is read and divided.
+    """`in_metric` without a copy of X: what is indexed is read and divided.
 
     Memory-mapped rows stay where they are; partitioners and cells take rows by index only.
     """
 
     def __init__(self, X: np.ndarray, scales: np.ndarray) -> None:
-        self._X = X
-        self._scales = scales.astype(X.dtype)
-        self.shape, self.dtype, self.itemsize = X.shape, X.dtype, X.itemsize
-        self.ndim = 2
+        self._X, self._scales = X, scales
+        self.shape = (X.shape[0], int(np.isfinite(scales).sum()))
+        self.dtype, self.itemsize, self.ndim = X.dtype, X.itemsize, 2
 
     def __len__(self) -> int:
         return int(self.shape[0])
 
     def __getitem__(self, rows: Any) -> np.ndarray:
-        return np.asarray(self._X[rows] / self._scales)
+        found = np.asarray(self._X[rows])
+        if found.ndim == 1:
+            return np.asarray(in_metric(found[None, :], self._scales)[0])
+        return in_metric(found, self._scales)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         scaled = self[:]

@@ -54,6 +54,7 @@ class CrossValidatedModel(KernelModel):
     learn_scales: bool
     preprocess: str | None
     learning_rows: int
+    scale_groups: Any
     random_state: Any
     verbose: int
 
@@ -153,7 +154,7 @@ class CrossValidatedModel(KernelModel):
             self.__dict__.pop(name, None)
         if metric is not None:
             self.metric_ = metric
-            self.length_scales_ = length_scales_of(self.kernel_)
+            self.length_scales_ = length_scales_of(self.kernel_, self.n_features_in_)
             self.feature_relevance_ = metric.relevance
 
     def __sklearn_tags__(self) -> Tags:

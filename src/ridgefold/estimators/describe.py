@@ -26,9 +26,11 @@ def describe(
 ) -> Problem:
     """Shapes and settings of a fit, or with folds of a cross-validation."""
     semidefinite = isinstance(gram, KernelGram) and gram.kernel.semidefinite
+    every = int(data.X.shape[1])
+    used = gram.kernel.columns_used(every) if isinstance(gram, KernelGram) else every
     return Problem(
         n_rows=int(data.X.shape[0]),
-        n_columns=int(data.X.shape[1]),
+        n_columns=used,
         n_targets=int(targets.shape[1]),
         n_alphas=len(np.unique(alphas)),
         smallest_alpha=float(alphas.min()),
@@ -42,4 +44,5 @@ def describe(
         spectrum=probe_spectrum(gram) if folds is not None and semidefinite else (),
         judged=judged,
         complement_folds=folds is None or folds.complement,
+        columns_left_out=every - used,
     )

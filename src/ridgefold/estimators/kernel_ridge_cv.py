@@ -164,14 +164,20 @@ class KernelRidgeCV(_CrossValidatedRegressor):
     learn_scales : bool, default=False
         Learn one length scale a column by the gradient of the exact held-out error, on a subset
         of the rows; then choose alpha by cross-validation on all rows and fit. Columns that do
-        not matter get large scales. Isotropic kernels are kept where learned scales are not
-        better on rows that took no part. ``kernel="auto"`` chooses the family too (RBF,
-        Matérn 1/2, 3/2, 5/2, Laplacian, rational quadratic), with or without learned scales.
+        not matter get large scales; those without which predictions change by at most 3% of
+        the error are left out of the kernel, which saves time. Isotropic kernels are kept where
+        learned scales are not better on rows that took no part. ``kernel="auto"`` chooses the
+        family too (RBF, Matérn 1/2, 3/2, 5/2, Laplacian, rational quadratic), with or without
+        learned scales.
     preprocess : None, "standardise", "quantile", "signed_log" or "auto"
         Transform every column before the kernel sees it; "auto" chooses one for every column by
         the same error.
     learning_rows : int, default=2000
         At most so many rows are learned from.
+    scale_groups : sequence of sequences of int, optional
+        Columns that share one learned scale, as the columns of 0 and 1 of one category do: they
+        count as one column. In the RBF and Laplacian kernels each category is then one factor,
+        and the kernel a product.
     random_state : int, RandomState or None, default=0
         Which rows those are.
     solver, tol, memory_budget, time_budget
@@ -198,8 +204,8 @@ class KernelRidgeCV(_CrossValidatedRegressor):
     cv_plan_, plan_ : Plan
         How the cross-validation and the last fit were computed, and what else was possible.
     length_scales_, feature_relevance_ : array of shape (n_columns,)
-        With something learned: the scales of `kernel_`, and the share of every column in the mean
-        distance between two rows.
+        With something learned: the scales of `kernel_` (infinite for columns that are left out),
+        and the share of every column in the mean distance between two rows.
     metric_ : LearnedMetric
         How they were found: families tried, errors inside and outside the criterion, every step.
     dual_coef_, intercept_, X_fit_, intervals_
@@ -238,6 +244,7 @@ class KernelRidgeCV(_CrossValidatedRegressor):
         learn_scales: bool = False,
         preprocess: str | None = None,
         learning_rows: int = 2000,
+        scale_groups: Any = None,
         random_state: Any = 0,
         solver: str = "auto",
         tol: float | None = None,
@@ -265,6 +272,7 @@ class KernelRidgeCV(_CrossValidatedRegressor):
         self.learn_scales = learn_scales
         self.preprocess = preprocess
         self.learning_rows = learning_rows
+        self.scale_groups = scale_groups
         self.random_state = random_state
         self.solver = solver
         self.tol = tol
@@ -283,7 +291,8 @@ class LSSVMRegressorCV(_CrossValidatedRegressor):
     ----------
     alphas, kernel, gamma, length_scale, degree, coef0, kernel_params, cv, scoring, method, \
 search, alpha_per_target, one_standard_error, average_folds, weighted_scores, learn_scales, \
-preprocess, learning_rows, random_state, solver, tol, memory_budget, time_budget, verbose, intervals
+preprocess, learning_rows, scale_groups, random_state, solver, tol, memory_budget, time_budget, \
+verbose, intervals
         As in :class:`KernelRidgeCV`.
     fit_intercept : bool, default=True
         Add a bias that is not penalised.
@@ -321,6 +330,7 @@ preprocess, learning_rows, random_state, solver, tol, memory_budget, time_budget
         learn_scales: bool = False,
         preprocess: str | None = None,
         learning_rows: int = 2000,
+        scale_groups: Any = None,
         random_state: Any = 0,
         solver: str = "auto",
         tol: float | None = None,
@@ -348,6 +358,7 @@ preprocess, learning_rows, random_state, solver, tol, memory_budget, time_budget
         self.learn_scales = learn_scales
         self.preprocess = preprocess
         self.learning_rows = learning_rows
+        self.scale_groups = scale_groups
         self.random_state = random_state
         self.solver = solver
         self.tol = tol

@@ -14,7 +14,7 @@ from ridgefold.crossval import Folds
 from ridgefold.errors import InvalidInputError, ModelFileError, UnsupportedInputError
 from ridgefold.estimators.grids import Candidate, KernelGrid
 from ridgefold.estimators.validation import TrainingData, as_ridgefold_errors
-from ridgefold.kernels import NAMED_KERNELS, Kernel, KernelSettings, Warped, resolve_kernel
+from ridgefold.kernels import NAMED_KERNELS, Columns, Kernel, KernelSettings, Warped, resolve_kernel
 from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.learning import FAMILIES, LearnedMetric, learn_metric
 from ridgefold.linalg import Array
@@ -45,6 +45,11 @@ def check_learning(model: Any) -> bool:
         raise InvalidInputError(f"learn_scales must be True or False, got {model.learn_scales!r}")
     automatic = isinstance(model.kernel, str) and model.kernel == AUTO
     if not (model.learn_scales or automatic or model.preprocess is not None):
+        if model.scale_groups is not None:
+            raise InvalidInputError(
+                f"scale_groups={model.scale_groups!r} names columns that share a learned scale, "
+                "and needs learn_scales=True"
+            )
         return False
     for name in ("gamma", "length_scale"):
         if getattr(model, name) is not None:
@@ -77,6 +82,7 @@ def learned_grid(model: Any, data: TrainingData, targets: Array, folds: Folds) -
         folds=_folds_to_learn_from(folds),
         max_rows=int(model.learning_rows),
         random_state=seed,
+        scale_groups=model.scale_groups,
     )
     many = int(data.X.shape[0]) > _MANY_ROWS
     factors = _ISOTROPIC_FACTORS if metric.isotropic else ((1.0,) if many else _FACTORS)
@@ -122,6 +128,8 @@ def _folds_to_learn_from(folds: Folds) -> list[np.ndarray] | int | None:
 
 def _multiplied(kernel: Kernel, factor: float) -> Kernel:
     """The kernel with all its length scales multiplied."""
+    if isinstance(kernel, Columns):
+        return Columns(_multiplied(kernel.kernel, factor), kernel.columns)
     if isinstance(kernel, Warped):
         return Warped(_multiplied(kernel.kernel, factor), kernel.columns)
     assert isinstance(kernel, DistanceKernel)
@@ -129,9 +137,17 @@ def _multiplied(kernel: Kernel, factor: float) -> Kernel:
     return replace(kernel, length_scale=tuple(scales.tolist()))
 
 
-def length_scales_of(kernel: Kernel | str) -> np.ndarray:
-    """One length scale a column, after its transform."""
-    inner = kernel.kernel if isinstance(kernel, Warped) else kernel
+def length_scales_of(kernel: Kernel | str, n_columns: int) -> np.ndarray:
+    """One length scale a column, after its transform; infinite for those left out."""
+    columns, inner = tuple(range(n_columns)), kernel
+    if isinstance(inner, Columns):
+        columns, inner = inner.columns, inner.kernel
+    if isinstance(inner, Warped):
+        inner = inner.kernel
     if not isinstance(inner, DistanceKernel):
         raise ModelFileError(f"a metric was learned, but {inner!r} has no length scales")
-    return np.asarray(inner.length_scale, dtype=np.float64)
+    if max(columns) >= n_columns or np.size(inner.length_scale) not in (1, len(columns)):
+        raise ModelFileError(f"a metric was learned, but not for the {n_columns} columns of X")
+    scales = np.full(n_columns, np.inf)
+    scales[list(columns)] = inner.length_scale
+    return scales

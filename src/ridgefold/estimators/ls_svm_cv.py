@@ -34,7 +34,7 @@ class LSSVMClassifierCV(ClassifierMixin, CrossValidatedModel):
     ----------
     alphas, kernel, gamma, length_scale, degree, coef0, kernel_params, method, search, \
 one_standard_error, average_folds, weighted_scores, learn_scales, preprocess, learning_rows, \
-random_state, solver, tol, memory_budget, time_budget, verbose
+scale_groups, random_state, solver, tol, memory_budget, time_budget, verbose
         As in :class:`KernelRidgeCV`.
     fit_intercept : bool, default=True
         Add a bias that is not penalised.
@@ -105,6 +105,7 @@ length_scales_, feature_relevance_, metric_
         learn_scales: bool = False,
         preprocess: str | None = None,
         learning_rows: int = 2000,
+        scale_groups: Any = None,
         random_state: Any = 0,
         solver: str = "auto",
         tol: float | None = None,
@@ -132,6 +133,7 @@ length_scales_, feature_relevance_, metric_
         self.learn_scales = learn_scales
         self.preprocess = preprocess
         self.learning_rows = learning_rows
+        self.scale_groups = scale_groups
         self.random_state = random_state
         self.solver = solver
         self.tol = tol

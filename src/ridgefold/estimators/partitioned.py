@@ -63,7 +63,10 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         An unpenalised bias in every cell.
     learn_scales : bool, default=False
         Learn one length scale a column from the gradient of the exact held-out error on a sample
-        of the rows; cells are cut, and widths chosen, in that metric.
+        of the rows; cells are cut, and widths chosen, in that metric. Columns that do not matter
+        are left out of it.
+    scale_groups : sequence of sequences of int, optional
+        Columns that share one learned scale, as in :class:`KernelRidgeCV`.
     overlap : float, default=0.25
         Thickness of the band that two cells share, as a share of their own; for "blend".
     clip : bool, default=True
@@ -112,7 +115,8 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
     y_fit_ : array with the shape of y
         The targets of the training rows.
     length_scales_ : array of shape (n_columns,) or None
-        The learned scales; the kernels' widths are in their units.
+        The learned scales, infinite for columns that are left out; the kernels' widths are in
+        their units.
     certificate_ : array of shape (n_targets,) or None
         ‖y − (K + alpha·I)a − b‖ of a refined model.
     n_steps_ : int
@@ -146,6 +150,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         kernel_params: dict[str, Any] | None = None,
         fit_intercept: bool = True,
         learn_scales: bool = False,
+        scale_groups: Any = None,
         overlap: float = 0.25,
         clip: bool = True,
         tuning: str = "auto",
@@ -172,6 +177,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         self.kernel_params = kernel_params
         self.fit_intercept = fit_intercept
         self.learn_scales = learn_scales
+        self.scale_groups = scale_groups
         self.overlap = overlap
         self.clip = clip
         self.tuning = tuning
@@ -301,8 +307,8 @@ class PartitionedLSSVMClassifier(ClassifierMixin, PartitionedModel):
     Parameters
     ----------
     partition, n_partitions, combine, refine, alpha, kernel, gamma, length_scale, degree, coef0, \
-kernel_params, fit_intercept, learn_scales, overlap, clip, tuning, weighted_scores, loss, \
-n_jobs, executor, random_state, memory_budget, verbose, run_dir
+kernel_params, fit_intercept, learn_scales, scale_groups, overlap, clip, tuning, \
+weighted_scores, loss, n_jobs, executor, random_state, memory_budget, verbose, run_dir
         As in :class:`PartitionedKernelRidge`; errors are those of the labels ±1.
     class_weight : dict, "balanced" or None
         Weights of the classes in all rows, multiplied with `sample_weight`.
@@ -349,6 +355,7 @@ held_out_residuals_, length_scales_, certificate_, n_steps_
         fit_intercept: bool = True,
         class_weight: Any = None,
         learn_scales: bool = False,
+        scale_groups: Any = None,
         overlap: float = 0.25,
         clip: bool = True,
         tuning: str = "auto",
@@ -376,6 +383,7 @@ held_out_residuals_, length_scales_, certificate_, n_steps_
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.learn_scales = learn_scales
+        self.scale_groups = scale_groups
         self.overlap = overlap
         self.clip = clip
         self.tuning = tuning

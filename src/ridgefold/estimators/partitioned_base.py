@@ -15,7 +15,7 @@ from ridgefold.engine.cell_rows import Training, number_of
 from ridgefold.engine.cell_store import StoredRows
 from ridgefold.engine.partitioned import NewArray, combined_residuals, in_memory
 from ridgefold.engine.refine import refine
-from ridgefold.engine.scaled_rows import ScaledRows
+from ridgefold.engine.scaled_rows import ScaledRows, in_metric
 from ridgefold.errors import InvalidInputError, NumericalError, UnsupportedInputError
 from ridgefold.estimators.kept_targets import require_targets
 from ridgefold.estimators.partitioned_fit import CellFitting, FittedCells, opened_run
@@ -66,6 +66,7 @@ class PartitionedModel(Storable):
     kernel_params: dict[str, Any] | None
     fit_intercept: bool
     learn_scales: bool
+    scale_groups: Any
     overlap: float
     clip: bool
     tuning: str
@@ -248,9 +249,7 @@ class PartitionedModel(Storable):
     def _new_rows(self, X: Any) -> np.ndarray:
         """Checked rows, in the metric in which the cells were cut."""
         X = check_new_rows(self, X, self.X_fit_)
-        if self.length_scales_ is not None:
-            X = X / self.length_scales_.astype(X.dtype)
-        return np.asarray(X)
+        return np.asarray(X if self.length_scales_ is None else in_metric(X, self.length_scales_))
 
     def _assignment(self, X: np.ndarray) -> Assignment:
         """Which cells predict which of some checked rows."""

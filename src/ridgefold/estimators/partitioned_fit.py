@@ -150,6 +150,11 @@ class CellFitting:
         self._elsewhere = self._here
         self.scales: np.ndarray | None = None
         self.data, self.targets = data, targets
+        if model.scale_groups is not None and not model.learn_scales:
+            raise InvalidInputError(
+                f"scale_groups={model.scale_groups!r} names columns that share a learned scale, "
+                "and needs learn_scales=True"
+            )
         if model.learn_scales:
             self.scales = run.step("scales", self._learned_scales, self.rng)
             # Cells are cut, and distances measured, in the learned metric.
@@ -235,8 +240,11 @@ class CellFitting:
             weights=None if data.weights is None else data.weights[some],
             bias=bool(self.model.fit_intercept),
             random_state=int(rng.integers(2**31 - 1)),
+            scale_groups=self.model.scale_groups,
+            # A kernel with a scale of its own for every column needs them all.
+            leave_out=not isinstance(family.length_scale, tuple),
         )
-        return np.asarray(learned.kernel.length_scale, dtype=np.float64)
+        return learned.length_scales
 
     def _grid(self, rows: np.ndarray, n_rows: int) -> Grid:
         """Kernels and alphas for cells like the given rows; `n_rows` is what alphas count."""

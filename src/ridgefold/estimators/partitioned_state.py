@@ -69,9 +69,10 @@ def require_consistent(state: Mapping[str, Any], partition: Any) -> None:
         and (
             state["length_scales"] is None
             or (
-                _floats(state["length_scales"], np.dtype(np.float64), 1)
-                and len(state["length_scales"]) == rows.shape[1]
+                state["length_scales"].dtype == np.float64
+                and state["length_scales"].shape == (rows.shape[1],)
                 and bool(np.all(state["length_scales"] > 0))
+                and bool(np.any(np.isfinite(state["length_scales"])))
             )
         )
         and (state["column_names"] is None or len(state["column_names"]) == rows.shape[1])
@@ -87,8 +88,9 @@ def require_consistent(state: Mapping[str, Any], partition: Any) -> None:
     if state["combine"] not in COMBINERS or partition not in PARTITIONERS:
         raise ModelFileError("model.state names a partition or combination unknown here")
     if COMBINERS[state["combine"]].needs_space:
-        partitioner = PARTITIONERS[partition]
-        if not partitioner.accepts(cells.router, m, int(rows.shape[1])):
+        partitioner, scales = PARTITIONERS[partition], state["length_scales"]
+        columns = rows.shape[1] if scales is None else np.isfinite(scales).sum()
+        if not partitioner.accepts(cells.router, m, int(columns)):
             raise ModelFileError(f"model.state.cells has no router for {partition!r} cells")
 
 

@@ -43,6 +43,11 @@ class TableModel(Storable):
         Bring columns of numbers to mean 0 and standard deviation 1.
     categorical : sequence of str, default=()
         Columns of numbers that are categories. Columns of text are anyway.
+    categories : {"one_hot", "product"}, default="one_hot"
+        "one_hot" learns a scale for each category where `model` learns scales; "product" learns
+        one for each column of categories, so that the RBF and Laplacian kernels are products with
+        one factor a column: 1 where two rows have the same category, a learned ρ < 1 where not.
+        It needs a `model` with ``learn_scales=True``.
     missing : {"error", "drop", "fill"}, default="error"
         What to do about missing values: refuse them; leave such rows out (their predictions are
         NaN, or None); or take the mean for numbers and make missing a category of its own.
@@ -75,12 +80,14 @@ class TableModel(Storable):
         *,
         standardise: bool = True,
         categorical: Sequence[str] = (),
+        categories: str = "one_hot",
         missing: str = "error",
         device: str | None = None,
     ) -> None:
         self.model = model
         self.standardise = standardise
         self.categorical = categorical
+        self.categories = categories
         self.missing = missing
         self.device = device
 
@@ -105,7 +112,8 @@ class TableModel(Storable):
             weights = sample_weight
             if weights is not None and np.ndim(weights):
                 weights = np.asarray(weights)[rows]
-            self.model_ = clone(self.model).fit(self._on_device(matrix), y, weights)
+            inner = self._model_for(columns)
+            self.model_ = inner.fit(self._on_device(matrix), y, weights)
             self.columns_ = columns
             self.rows_used_ = len(rows)
         return self
@@ -113,9 +121,25 @@ class TableModel(Storable):
     def fit_numbers(self, columns: TableColumns, X: Any, y: Any) -> Self:
         """Fit to the numbers that `columns` make of a table, such as a memory-mapped matrix."""
         with unchanged_on_error(self):
-            self.model_ = clone(self.model).fit(X, y)
+            self.model_ = self._model_for(columns).fit(X, y)
             self.columns_, self.rows_used_ = columns, int(X.shape[0])
         return self
+
+    def _model_for(self, columns: TableColumns) -> Any:
+        """The model to fit; it is told which columns are one category."""
+        inner = clone(self.model)
+        if self.categories == "one_hot":
+            return inner
+        if self.categories != "product":
+            raise InvalidInputError(
+                f'categories must be "one_hot" or "product", got {self.categories!r}'
+            )
+        if not getattr(inner, "learn_scales", False):
+            raise InvalidInputError(
+                'categories="product" learns one scale for each column of categories, and needs a '
+                f"model with learn_scales=True, such as LSSVMRegressorCV, got {self.model!r}"
+            )
+        return inner.set_params(scale_groups=[list(group) for group in columns.category_features])
 
     def _on_device(self, matrix: np.ndarray) -> Any:
         return matrix if self.device is None else on_device(matrix, self.device)

@@ -1,6 +1,8 @@
 """Kernels as immutable objects with textbook parameters, and Gram matrices as sources."""
 
 from ridgefold.kernels.base import Kernel
+from ridgefold.kernels.categorical import Categorical
+from ridgefold.kernels.columns import Columns
 from ridgefold.kernels.composite import Product, Scaled, Sum
 from ridgefold.kernels.dot_product import Constant, Cosine, Linear, Polynomial, Sigmoid
 from ridgefold.kernels.gram import Gram, KernelGram, PrecomputedGram, WeightedGram
@@ -23,7 +25,9 @@ __all__ = [
     "RBF",
     "AdditiveChi2",
     "CallableKernel",
+    "Categorical",
     "Chi2",
+    "Columns",
     "Constant",
     "Cosine",
     "Gram",

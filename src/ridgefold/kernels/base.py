@@ -83,6 +83,10 @@ class Kernel(ABC):
     def diagonal(self, namespace: Namespace, X: Array) -> Array:
         """k(x_i, x_i) for every row."""
 
+    def columns_used(self, n_columns: int) -> int:
+        """How many of the columns of X the kernel computes with."""
+        return n_columns
+
     def feature_dimension(self, n_columns: int) -> int | None:
         """Dimension of the feature space, or None if it is infinite or not available."""
         return None

@@ -42,6 +42,10 @@ class _Pair(Kernel):
     def evaluation(self) -> str:  # type: ignore[override]
         return self.left.evaluation if self.right.evaluation == "dot" else self.right.evaluation
 
+    def columns_used(self, n_columns: int) -> int:
+        both = self.left.columns_used(n_columns) + self.right.columns_used(n_columns)
+        return min(n_columns, both)
+
     def check(self, namespace: Namespace, X: Array) -> None:
         self.left.check(namespace, X)
         self.right.check(namespace, X)
@@ -160,6 +164,9 @@ class Scaled(Kernel):
     @property
     def evaluation(self) -> str:  # type: ignore[override]
         return self.kernel.evaluation
+
+    def columns_used(self, n_columns: int) -> int:
+        return self.kernel.columns_used(n_columns)
 
     def check(self, namespace: Namespace, X: Array) -> None:
         self.kernel.check(namespace, X)

@@ -80,6 +80,10 @@ class Warped(Kernel):
     def semidefinite(self) -> bool:  # type: ignore[override]
         return self.kernel.semidefinite
 
+    @property
+    def evaluation(self) -> str:  # type: ignore[override]
+        return self.kernel.evaluation
+
     def check(self, namespace: Namespace, X: Array) -> None:
         super().check(namespace, X)
         if len(self.columns) != X.shape[1]:
@@ -104,6 +108,9 @@ class Warped(Kernel):
 
     def diagonal(self, namespace: Namespace, X: Array) -> Array:
         return self.kernel.diagonal(namespace, self.transform(namespace, X))
+
+    def columns_used(self, n_columns: int) -> int:
+        return self.kernel.columns_used(n_columns)
 
     def feature_dimension(self, n_columns: int) -> int | None:
         return self.kernel.feature_dimension(n_columns)

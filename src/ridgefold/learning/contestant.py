@@ -29,8 +29,10 @@ class Contestant:
     def __init__(self, name: str, family: DistanceKernel, sample: Sample, *, learn: bool) -> None:
         self.name, self.family = name, family
         self.spread = column_spreads(sample)
+        """Of a column's group, where it has one."""
         self.history: list[LearningStep] = []
-        self._learn = learn and int(sample.outside_X.shape[0]) > 0 and int(sample.X.shape[1]) > 1
+        several = len(np.unique(sample.scale_of)) > 1
+        self._learn = learn and int(sample.outside_X.shape[0]) > 0 and several
         self._learn = self._learn and _varies(sample)
         self.learned: Descent | None = None
         self.isotropic: Descent
@@ -90,7 +92,8 @@ class Contestant:
     def _isotropic(self, sample: Sample) -> Descent:
         """The best common scale, from starts around the typical distance between rows."""
         d = int(sample.X.shape[1])
-        typical = math.log(d) if isinstance(self.family, Laplacian) else 0.5 * math.log(d)
+        typical = math.log(len(np.unique(sample.scale_of)))
+        typical *= 1.0 if isinstance(self.family, Laplacian) else 0.5
         starts = [Point(np.full(d, typical + shift), math.log(0.1)) for shift in (0.0, 1.5)]
         found = [
             each for s in starts if (each := self._descend(sample, s, ISOTROPIC_STEPS, tied=True))
@@ -122,31 +125,52 @@ def clearly_better(candidate: np.ndarray, reference: np.ndarray) -> bool:
 def column_spreads(sample: Sample) -> np.ndarray:
     """Standard deviation of every column; a huge number for columns that never vary.
 
-    So a constant column gets a scale that makes it irrelevant, whatever new rows hold in it.
+    So a constant column gets a scale that makes it irrelevant, whatever new rows hold in it. A
+    group counts as one column, whose variance is the sum of theirs: that of the columns of 0 and 1
+    of a category is the chance that two rows differ in it, halved.
     """
-    X = np.asarray(sample.namespace.to_numpy(sample.X))
-    middle = sample.shares @ X
-    with np.errstate(over="ignore"):
-        spread = np.sqrt(sample.shares @ (X - middle) ** 2)
+    spread, middle = _spreads_and_means(sample)
     if not np.all(np.isfinite(spread)):
         raise NumericalError(
             f"the spread of column {int(np.argmin(np.isfinite(spread)))} of X overflows, so no "
             "scale can be learned for it: scale the columns of X"
         )
     size = np.maximum(np.abs(middle), 1.0)
+    if len(np.unique(sample.scale_of)) < len(spread):
+        spread, size = (
+            np.sqrt(np.bincount(sample.scale_of, weights=each**2))[sample.scale_of]
+            for each in (spread, size)
+        )
     return np.asarray(np.where(spread > 1e-12 * size, spread, _LARGEST_SCALE * size))
+
+
+def shares_of_variance(sample: Sample, spread: np.ndarray) -> np.ndarray:
+    """The share of every column in the variance of its group: one for columns by themselves,
+    nothing for those that never vary."""
+    return np.asarray((_spreads_and_means(sample)[0] / spread) ** 2)
+
+
+def _spreads_and_means(sample: Sample) -> tuple[np.ndarray, np.ndarray]:
+    X = np.asarray(sample.namespace.to_numpy(sample.X))
+    middle = sample.shares @ X
+    with np.errstate(over="ignore"):
+        return np.sqrt(sample.shares @ (X - middle) ** 2), middle
 
 
 def by_column(sample: Sample, isotropic: Point) -> Point:
     """A start that trusts every column by what it says of the targets on its own.
 
     The share of variance that the means of y in ten bins of a column explain, less what chance
-    gives, moves the column's scale by up to a factor of four either way.
+    gives, moves the column's scale by up to a factor of four either way. For a group the best of
+    its columns speaks.
     """
     X = np.asarray(sample.namespace.to_numpy(sample.X))
     y = np.asarray(sample.namespace.to_numpy(sample.y))
-    explained = [_explained(X[:, j], y, sample.shares, sample.distinct) for j in range(X.shape[1])]
-    shares = np.maximum(explained, 1e-3)
+    shares = np.full(X.shape[1], 1e-3)
+    for j, group in enumerate(sample.scale_of):
+        found = _explained(X[:, j], y, sample.shares, sample.distinct)
+        shares[group] = max(shares[group], found)
+    shares = shares[sample.scale_of]
     move = -0.5 * np.log(shares / np.exp(np.mean(np.log(shares))))
     move = np.clip(move, -math.log(4.0), math.log(4.0))
     return replace(isotropic, log_scales=isotropic.log_scales + move)

@@ -121,8 +121,12 @@ class HeldOutError:
 
     def value(self, kernel: Kernel, alpha: float) -> float:
         """The error alone; infinite where K + alpha·I has no Cholesky factor."""
-        result = self._evaluate(kernel, alpha, gradient=False)
+        result = self.model(kernel, alpha)
         return np.inf if result is None else result.error
+
+    def model(self, kernel: Kernel, alpha: float) -> Evaluation | None:
+        """Error and coefficients, without a gradient; None where there is no Cholesky factor."""
+        return self._evaluate(kernel, alpha, gradient=False)
 
     def value_and_gradient(self, kernel: Kernel, alpha: float) -> Evaluation | None:
         """Error and gradient; None where K + alpha·I has no Cholesky factor."""

@@ -86,19 +86,23 @@ class _Objective:
         *,
         rows: int,
         floor: float,
+        scale_of: np.ndarray,
         tied: bool,
     ) -> None:
         self._criterion, self._family, self._spread, self._tied = criterion, family, spread, tied
-        self._rows, self._floor = rows, floor
+        self._rows, self._floor, self._scale_of = rows, floor, scale_of
         self.last: tuple[np.ndarray, DistanceKernel, Evaluation] | None = None
 
     def pack(self, point: Point) -> np.ndarray:
-        scales = [float(np.mean(point.log_scales))] if self._tied else point.log_scales
+        scales = self._by_scale(point.log_scales) / self._by_scale(np.ones(len(self._spread)))
         return np.append(scales, point.log_alpha)
 
     def unpack(self, values: np.ndarray) -> Point:
-        d = len(self._spread)
-        return Point(np.full(d, values[0]) if self._tied else values[:-1].copy(), float(values[-1]))
+        return Point(values[:-1][self._scale_of], float(values[-1]))
+
+    def _by_scale(self, of_columns: np.ndarray) -> np.ndarray:
+        """Sums over the columns that share a scale."""
+        return np.bincount(self._scale_of, weights=of_columns)
 
     def __call__(self, values: np.ndarray) -> tuple[float, np.ndarray]:
         point = self.unpack(values)
@@ -107,13 +111,11 @@ class _Objective:
         if found is None:
             return _SINGULAR, np.zeros_like(values)
         self.last = (values.copy(), kernel, found)
-        relevance = np.exp(-2.0 * point.log_scales)
+        relevance = np.exp(-2.0 * values[:-1])
         error = max(found.error, self._floor)
         value = math.log(error)
-        by_scale = found.scale_gradient / error
-        if self._tied:
-            by_scale = np.asarray([by_scale.sum()])
-        else:
+        by_scale = self._by_scale(found.scale_gradient / error)
+        if not self._tied:
             value += float(np.sum(np.log1p(relevance))) / self._rows
             by_scale = by_scale - 2.0 * relevance / (1.0 + relevance) / self._rows
         return value, np.append(by_scale, found.alpha_gradient / error)
@@ -156,6 +158,7 @@ def descend(
         spread,
         rows=sample.distinct,
         floor=_NO_ERROR,
+        scale_of=np.zeros_like(sample.scale_of) if tied else sample.scale_of,
         tied=tied,
     )
     steps: list[LearningStep] = []

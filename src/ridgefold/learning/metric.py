@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from ridgefold.errors import InvalidInputError
-from ridgefold.kernels import Laplacian
+from ridgefold.kernels import Columns, Kernel, Laplacian
 from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.kernels.warped import Warped
-from ridgefold.learning.contestant import Contestant
+from ridgefold.learning.contestant import Contestant, shares_of_variance
 from ridgefold.learning.families import FAMILIES, family_of, with_scales
+from ridgefold.learning.groups import scales_of_columns
+from ridgefold.learning.leaving_out import columns_to_keep
 from ridgefold.learning.sample import Sample, draw_sample
 from ridgefold.learning.transforms import (
     TRANSFORMS,
@@ -47,6 +49,8 @@ def learn_metric(
     folds: Sequence[np.ndarray] | int | None = 5,
     max_rows: int = MAX_ROWS,
     random_state: int = 0,
+    scale_groups: Any = None,
+    leave_out: bool = True,
 ) -> LearnedMetric:
     """One length scale a column by the gradient of the exact held-out error.
 
@@ -70,6 +74,13 @@ def learn_metric(
         The metric is learned on a random subset of at most this many rows; up to 2,000 others
         are kept outside to stop early and to decide against an isotropic kernel.
     random_state : int
+    scale_groups : sequence of sequences of int, optional
+        Columns that share one length scale, as the columns of 0 and 1 of one category do. They
+        count as one column and are not transformed. With the Laplacian and RBF families each
+        category then is one factor of a product of kernels.
+    leave_out : bool, default=True
+        Leave columns out of the kernel whose learned scales are so large that predictions of the
+        rows outside change by at most 3% of their error without them.
 
     Returns
     -------
@@ -100,9 +111,10 @@ def learn_metric(
         max_rows=int(max_rows),
         bias=bias,
         random=np.random.default_rng(random_state),
+        scale_of=scales_of_columns(scale_groups, int(X.shape[1])),
     )
     if preprocess is None:
-        return _contest(sample, contenders, learn=learn_scales)
+        return _contest(sample, contenders, learn=learn_scales, leave_out=leave_out)
     rows = int(_STAGES[0][0])
     found: list[LearnedMetric] = []
     for choice in choose_transforms(sample, preprocess, contenders, rows=rows, learn=learn_scales):
@@ -110,7 +122,9 @@ def learn_metric(
         if found:
             again = list(found[0].families)[:_FAMILIES_AGAIN]
             contenders = {name: contenders[name] for name in again}
-        found.append(_contest(part, contenders, learn=learn_scales, transforms=choice))
+        found.append(
+            _contest(part, contenders, learn=learn_scales, leave_out=leave_out, transforms=choice)
+        )
     return min(found, key=lambda metric: next(iter(metric.families.values())))
 
 
@@ -130,6 +144,7 @@ def _contest(
     families: Mapping[str, DistanceKernel],
     *,
     learn: bool,
+    leave_out: bool,
     transforms: Transforms | None = None,
 ) -> LearnedMetric:
     """The best family; those that fall back are not followed further.
@@ -156,27 +171,37 @@ def _contest(
     winner = running[0]
     if winner.learned is not None and winner.isotropic.rows < done:
         winner.advance_isotropic(sample)
-    return _as_metric([*running, *out], sample, transforms)
+    return _as_metric([*running, *out], sample, transforms, leave_out=leave_out)
 
 
 def _as_metric(
-    contestants: list[Contestant], sample: Sample, transforms: Transforms | None
+    contestants: list[Contestant],
+    sample: Sample,
+    transforms: Transforms | None,
+    *,
+    leave_out: bool,
 ) -> LearnedMetric:
     winner = contestants[0]
     best = winner.best
     # Three digits: no more mean anything, and runs that differ by rounding give the same.
     scales = np.asarray([float(f"{scale:.2e}") for scale in np.asarray(best.kernel.length_scale)])
     kernel = with_scales(best.kernel, scales)
+    alpha = float(f"{best.alpha:.2e}")
+    relevance = _relevance(winner, sample, scales)
+    kept = np.ones(len(scales), dtype=bool)
+    if leave_out and best is not winner.isotropic:
+        kept = columns_to_keep(sample, kernel, alpha, relevance)
+        relevance = np.where(kept, relevance, 0.0) / relevance[kept].sum()
 
     def in_units(error: float) -> float:
         return error * sample.unit * sample.unit
 
     return LearnedMetric(
-        kernel=kernel if transforms is None else Warped(kernel, transforms.warps),
-        alpha=float(f"{best.alpha:.2e}"),
+        kernel=_on_columns(kernel, scales, kept, transforms),
+        alpha=alpha,
         family=winner.name,
-        length_scales=scales,
-        relevance=_relevance(winner, scales),
+        length_scales=np.where(kept, scales, np.inf),
+        relevance=relevance,
         transforms=None if transforms is None else transforms.names,
         isotropic=best is winner.isotropic,
         error=in_units(best.error),
@@ -196,9 +221,25 @@ def _as_metric(
     )
 
 
-def _relevance(winner: Contestant, scales: np.ndarray) -> np.ndarray:
-    """Shares in the mean distance: ∝ s_j/ℓ_j for Manhattan distances, its square for others."""
+def _on_columns(
+    kernel: DistanceKernel, scales: np.ndarray, kept: np.ndarray, transforms: Transforms | None
+) -> Kernel:
+    """The kernel on rows as they were given: of the columns that are kept, transformed."""
+    columns = tuple(np.flatnonzero(kept).tolist())
+    found: Kernel = with_scales(kernel, scales[kept])
+    if transforms is not None:
+        found = Warped(found, tuple(transforms.warps[j] for j in columns))
+    return found if kept.all() else Columns(found, columns)
+
+
+def _relevance(winner: Contestant, sample: Sample, scales: np.ndarray) -> np.ndarray:
+    """Shares in the mean distance: ∝ s_j/ℓ_j for Manhattan distances, its square for others.
+
+    That of a group is divided among its columns by their variances.
+    """
     shares = winner.spread / scales
     if not isinstance(winner.family, Laplacian):
         shares = shares**2
-    return np.asarray(shares / shares.sum())
+    shares = shares * shares_of_variance(sample, winner.spread)
+    total = float(shares.sum())
+    return np.asarray(shares / total if total > 0 else np.full(len(shares), 1.0 / len(shares)))

@@ -38,6 +38,8 @@ class Sample:
     """Whether the models have one."""
     unit: float
     """What the targets were divided by: their largest size."""
+    scale_of: np.ndarray
+    """The number of every column's scale; columns of one group have the same."""
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -58,6 +60,11 @@ class Sample:
     def with_columns(self, X: Array, outside_X: Array) -> Sample:
         """The same rows with other columns."""
         return replace(self, X=X, outside_X=outside_X)
+
+    @property
+    def grouped(self) -> np.ndarray:
+        """Which columns share their scale with others."""
+        return np.asarray(np.bincount(self.scale_of)[self.scale_of] > 1)
 
     @property
     def shares(self) -> np.ndarray:
@@ -86,6 +93,7 @@ def draw_sample(
     max_rows: int,
     bias: bool,
     random: np.random.Generator,
+    scale_of: np.ndarray | None = None,
 ) -> Sample:
     """Rows to learn from: at most `max_rows`, the same for the same generator.
 
@@ -133,6 +141,7 @@ def draw_sample(
         len(np.unique(place[inside])),
         bias,
         unit,
+        np.arange(int(X.shape[1])) if scale_of is None else scale_of,
     )
 
 

@@ -20,6 +20,8 @@ MOST_KNOTS = 101
 _JUDGES = ("laplacian", "matern32")
 """Families, one rough and one smooth, that decide on the transforms of all columns."""
 _STEPS = 20
+_NONE, _AS_IT_IS = "none", Standardise()
+"""What is done to columns that share a scale."""
 _MARGIN = 0.005
 """A transform of all columns must lower the error by this share to replace an earlier one."""
 _MOST_COLUMNS = 40
@@ -111,13 +113,15 @@ def choose_transforms(
     then column by column what lowers the held-out error further; and standardised columns beside
     them, as few rows may mislead.
     """
-    X = np.asarray(sample.namespace.to_numpy(sample.X))
+    X, grouped = np.asarray(sample.namespace.to_numpy(sample.X)), sample.grouped
     fitted = {
-        name: tuple(fit(X[:, j], sample.shares) for j in range(X.shape[1]))
+        name: tuple(
+            _AS_IT_IS if grouped[j] else fit(X[:, j], sample.shares) for j in range(X.shape[1])
+        )
         for name, fit in TRANSFORMS.items()
     }
     if preprocess != "auto":
-        return [Transforms((preprocess,) * X.shape[1], fitted[preprocess])]
+        return [_named(sample, preprocess, fitted[preprocess])]
     part = sample.first(rows)
     tried = {name: families[name] for name in _JUDGES if name in families} or dict(
         list(families.items())[:1]
@@ -130,9 +134,14 @@ def choose_transforms(
             if best is None or one.leading.pooled_error < best[0] * (1 - _MARGIN):
                 best = (one.leading.pooled_error, name, one)
     assert best is not None
-    plain = Transforms(("standardise",) * X.shape[1], fitted["standardise"])
+    plain = _named(sample, "standardise", fitted["standardise"])
     chosen = _column_by_column(part, fitted, best[1], best[2])
     return [plain] if chosen == plain else [plain, chosen]
+
+
+def _named(sample: Sample, name: str, warps: tuple[Warp, ...]) -> Transforms:
+    """One transform for all columns, but those that share a scale: they share their unit too."""
+    return Transforms(tuple(_NONE if each else name for each in sample.grouped), warps)
 
 
 def _column_by_column(
@@ -140,7 +149,7 @@ def _column_by_column(
 ) -> Transforms:
     """Change the transform of one column after the other, the most relevant first."""
     found = leader.leading
-    names, warps = [name] * len(leader.spread), list(fitted[name])
+    names, warps = list(_named(sample, name, fitted[name]).names), list(fitted[name])
     relevance = leader.spread / np.asarray(found.kernel.length_scale)
 
     def error() -> float:
@@ -156,7 +165,8 @@ def _column_by_column(
         return criterion.value(found.kernel, found.alpha)
 
     lowest = error()
-    for j in np.argsort(-relevance)[:_MOST_COLUMNS]:
+    alone = [j for j in np.argsort(-relevance) if not sample.grouped[j]]
+    for j in alone[:_MOST_COLUMNS]:
         for other in fitted:
             before = names[j], warps[j]
             if other == before[0]:

@@ -75,7 +75,11 @@ def _planned(name: str, plan: Plan | Exception) -> dict[str, Any]:
 
 
 def _problem(problem: Problem) -> str:
-    parts = [f"{problem.n_rows} rows", f"{problem.n_columns} columns"]
+    columns = f"{problem.n_columns} columns"
+    if problem.columns_left_out:
+        every = problem.n_columns + problem.columns_left_out
+        columns = f"{problem.n_columns} of {every} columns"
+    parts = [f"{problem.n_rows} rows", columns]
     if problem.n_targets > 1:
         parts.append(f"{problem.n_targets} targets")
     if problem.folds:

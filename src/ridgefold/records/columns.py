@@ -51,3 +51,15 @@ class TableColumns:
                 names += [f"{column.name}={level}" for level in column.levels]
                 names += [f"{column.name} missing"] if column.missing_level else []
         return tuple(names)
+
+    @property
+    def category_features(self) -> tuple[tuple[int, ...], ...]:
+        """For each column of categories, where its columns of 0 and 1 stand."""
+        groups, start = [], 0
+        for column in self.columns:
+            width = 1
+            if isinstance(column, CategoryColumn):
+                width = len(column.levels) + column.missing_level
+                groups.append(tuple(range(start, start + width)))
+            start += width
+        return tuple(groups)

@@ -27,12 +27,12 @@ class LearnedMetric:
 
     kernel: Any
     """On rows as they were given: a kernel of distances, within `Warped` if columns were
-    transformed."""
+    transformed, within `Columns` if some were left out."""
     alpha: float
     """The ridge that belongs to it on the rows it was learned from."""
     family: str
     length_scales: np.ndarray
-    """One a column, after its transform."""
+    """One a column, after its transform; infinite for those that were left out."""
     relevance: np.ndarray
     """The share of every column in the mean (squared, for Euclidean families) distance between
     two rows; they add up to one."""

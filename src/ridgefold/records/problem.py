@@ -23,6 +23,7 @@ class Problem:
 
     n_rows: int
     n_columns: int
+    """Columns that the kernel computes with."""
     n_targets: int = 1
     n_alphas: int = 1
     """Distinct ridge values."""
@@ -47,6 +48,8 @@ class Problem:
     """True if a search drops ridge values as soon as they cannot win, and has a good score."""
     complement_folds: bool = True
     """True if every fold is trained on all rows that it does not test."""
+    columns_left_out: int = 0
+    """Further columns of X, which the kernel does not look at."""
 
     @property
     def likely_share(self) -> float:

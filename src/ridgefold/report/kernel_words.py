@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ridgefold.kernels import Kernel, Warped
+from ridgefold.kernels import Columns, Kernel, Warped
 from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.report.words import clean, number, setting
 
@@ -17,7 +17,9 @@ def kernel_in_words(kernel: Any) -> str:
     """Its name and width; a kernel with many scales says that it has them."""
     if not isinstance(kernel, Kernel):
         return "the given kernel matrix"
-    inner = kernel.kernel if isinstance(kernel, Warped) else kernel
+    inner: Any = kernel
+    while isinstance(inner, (Columns, Warped)):
+        inner = inner.kernel
     if isinstance(inner, DistanceKernel):
         name = type(inner).__name__
         nu = getattr(inner, "nu", None)
@@ -29,9 +31,16 @@ def kernel_in_words(kernel: Any) -> str:
             if len(scales) == 1
             else f"with {len(scales)} length scales"
         )
-        columns = " on transformed columns" if isinstance(kernel, Warped) else ""
-        return f"{name} {width}{columns}"
+        return f"{name} {width}{_on_which_columns(kernel)}"
     return clean(repr(kernel), _LONGEST)
+
+
+def _on_which_columns(kernel: Kernel) -> str:
+    inner = kernel.kernel if isinstance(kernel, Columns) else kernel
+    kind = "transformed columns" if isinstance(inner, Warped) else "columns"
+    if isinstance(kernel, Columns):
+        return f" on {len(kernel.columns)} {kind}"
+    return f" on {kind}" if isinstance(inner, Warped) else ""
 
 
 def _halves(nu: float) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from ridgefold.combiners import COMBINERS
+from ridgefold.engine.scaled_rows import in_metric
 from ridgefold.errors import InvalidInputError
 from ridgefold.report.displays.base import Display, column_names, fitted
 from ridgefold.report.evidence import HeldOutClasses, HeldOutNumbers, held_out_of
@@ -101,9 +102,15 @@ class CellsDisplay(Display):
         owner = owners(cells, n)
         sample = np.unique(np.linspace(0, n - 1, min(n, 4 * _SAMPLE_ROWS)).astype(np.intp))
         rows = np.asarray(inner.X_fit_[sample], dtype=np.float64)
+        known = column_names(estimator)
         if inner.length_scales_ is not None:
-            rows = rows / inner.length_scales_
-        flat, names = _on_a_map(rows, inner, sample, column_names(estimator))
+            rows = in_metric(rows, inner.length_scales_)
+            known = tuple(
+                name
+                for name, scale in zip(known, inner.length_scales_, strict=True)
+                if np.isfinite(scale)
+            )
+        flat, names = _on_a_map(rows, inner, sample, known)
         centres = np.full((m, 2), np.nan)
         for c in range(m):
             inside = owner[sample] == c

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from ridgefold.errors import InvalidInputError
+from ridgefold.estimators.scale_names import named_scales
 from ridgefold.report.displays.base import Display, column_names, fitted
 from ridgefold.report.evidence import to_numpy
 from ridgefold.report.style import (
@@ -63,7 +64,8 @@ class RelevanceDisplay(Display):
             raise InvalidInputError(
                 f"{type(estimator).__name__} has learned no scales: fit with learn_scales=True"
             )
-        return cls(names=column_names(estimator), relevance=shares, most=most).plot(ax)
+        scales = named_scales(estimator, column_names(estimator), shares)
+        return cls(names=scales.names, relevance=scales.shares, most=most).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw on `ax`, or on new axes."""

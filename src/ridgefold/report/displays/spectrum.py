@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from ridgefold.engine.partition_count import effective_dimension
+from ridgefold.engine.scaled_rows import in_metric
 from ridgefold.errors import InvalidInputError
 from ridgefold.kernels import Kernel, KernelGram, PrecomputedGram
 from ridgefold.report.displays.base import Display, fitted
@@ -144,7 +145,7 @@ def _cell_sample(inner: Any) -> _Sample:
     rows = cells.rows[cells.offsets[c] : cells.offsets[c + 1]]
     X = np.asarray(inner.X_fit_[rows[_some(len(rows))]], dtype=np.float64)
     if inner.length_scales_ is not None:
-        X = X / inner.length_scales_
+        X = in_metric(X, inner.length_scales_)
     kernel = models.kernels[int(models.kernel_of_cell[c])]
     whose = f"cell {c + 1}" if len(sizes) > 1 else "all rows"
     return _Sample(KernelGram(kernel, X).full(), float(models.alpha[c]), len(rows), whose)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 
+from ridgefold.estimators.scale_names import NamedScales, named_scales
 from ridgefold.report.displays.relevance import RelevanceDisplay, relevance_of
 from ridgefold.report.parts import Canvas, Cell, Section, Table, rows_of, text
 from ridgefold.report.subject import Subject
@@ -12,6 +15,8 @@ from ridgefold.report.words import clean, number, percent, plural
 _MOST_BARS = 12
 _MOST_ROWS = 200
 _NOTHING = 0.005
+_LAST = sys.float_info.max
+"""Where columns without a scale stand when they are sorted by it."""
 
 
 def relevance(subject: Subject, canvas: Canvas) -> Section | None:
@@ -19,7 +24,8 @@ def relevance(subject: Subject, canvas: Canvas) -> Section | None:
     shares = relevance_of(subject.inner)
     if shares is None:
         return None
-    names = subject.column_names
+    named = named_scales(subject.model, subject.column_names, shares)
+    names, shares = named.names, named.shares
     display = RelevanceDisplay(names=names, relevance=shares, most=_MOST_BARS)
     bars = min(len(names), _MOST_BARS)
     picture = canvas.draw(
@@ -42,6 +48,13 @@ def relevance(subject: Subject, canvas: Canvas) -> Section | None:
         else "."
     )
     remarks = []
+    left_out = int(np.sum(np.isinf(np.asarray(subject.inner.length_scales_)[named.first_columns])))
+    if left_out:
+        remarks.append(
+            f"{plural(left_out, 'column')} of {len(names)} {'are' if left_out > 1 else 'is'} left "
+            "out of the kernel, which saves time: without them predictions changed by at most 3% "
+            "of their error."
+        )
     if metric is not None and metric.isotropic:
         remarks.append(
             "Scales that differ by more than the columns' spreads did not do better on rows that "
@@ -58,22 +71,24 @@ def relevance(subject: Subject, canvas: Canvas) -> Section | None:
         "Which columns count",
         lead,
         (picture,),
-        (_table(subject, shares),),
+        (_table(subject, named),),
         tuple(remarks),
     )
 
 
-def _table(subject: Subject, shares: np.ndarray) -> Table:
+def _table(subject: Subject, named: NamedScales) -> Table:
     scales = np.asarray(subject.inner.length_scales_, dtype=np.float64)
     metric = getattr(subject.inner, "metric_", None)
     transforms = None if metric is None else metric.transforms
-    order = np.argsort(-shares, kind="stable")[:_MOST_ROWS]
+    order = np.argsort(-named.shares, kind="stable")[:_MOST_ROWS]
     rows = []
-    for j in order:
+    for k in order:
+        j, share = int(named.first_columns[k]), float(named.shares[k])
+        left_out = bool(np.isinf(scales[j]))
         row = [
-            text(clean(subject.column_names[j], 80)),
-            Cell(percent(float(shares[j])), float(shares[j])),
-            Cell(number(float(scales[j])), float(scales[j])),
+            text(clean(named.names[k], 80)),
+            Cell(percent(share), share),
+            Cell("left out", _LAST) if left_out else Cell(number(scales[j]), float(scales[j])),
         ]
         rows.append([*row, *([text(clean(transforms[j]))] if transforms else [])])
     titles = ("column", "share", "length scale", *(("transform",) if transforms else ()))

@@ -1,0 +1,49 @@
+"""Learned scales by name: one entry for columns that share a scale."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ridgefold.records import CategoryColumn
+
+
+@dataclass(frozen=True)
+class NamedScales:
+    """The scales of a metric, in the order of their first columns."""
+
+    names: tuple[str, ...]
+    shares: np.ndarray
+    """In the mean distance between two rows."""
+    first_columns: np.ndarray
+
+
+def named_scales(estimator: Any, names: Sequence[str], shares: np.ndarray) -> NamedScales:
+    """Names and shares of columns, with groups put together.
+
+    A group that a table's column of categories makes has the name of that column, another one
+    those of its first and last columns.
+    """
+    inner = getattr(estimator, "model_", estimator)
+    given = getattr(inner, "scale_groups", None)
+    groups = [list(group) for group in ([] if given is None else given) if len(group)]
+    called = [names[group[0]] if len(group) == 1 else _both_ends(names, group) for group in groups]
+    columns = getattr(estimator, "columns_", None)
+    if columns is not None and getattr(estimator, "categories", "") == "product":
+        called = [c.name for c in columns.columns if isinstance(c, CategoryColumn)]
+    taken = {column for group in groups for column in group}
+    entries = [(min(group), name, group) for group, name in zip(groups, called, strict=True)]
+    entries += [(j, names[j], [j]) for j in range(len(names)) if j not in taken]
+    entries.sort(key=lambda entry: entry[0])
+    return NamedScales(
+        tuple(name for _, name, _ in entries),
+        np.array([float(np.sum(shares[group])) for _, _, group in entries]),
+        np.array([first for first, _, _ in entries], dtype=np.intp),
+    )
+
+
+def _both_ends(names: Sequence[str], group: Sequence[int]) -> str:
+    return f"{names[min(group)]} … {names[max(group)]}"
