@@ -266,8 +266,6 @@ class _Fit:
         zero = namespace.zeros(r, values)
         self.mean = moments[:r, r] / total if state.bias else zero
         self.target_mean = moments[r, r + 1 :] / total
-        if not state.bias:
-            self.target_mean = self.target_mean * 0.0
         self.total = float(total)
         # Weighted residual sums of squares, and the least value of the whole objective.
         square = xp.linalg.diagonal(centred[r + 1 :, r + 1 :])
@@ -289,7 +287,8 @@ class _Fit:
         a, t = self.coefficients.shape[1:]
         values = xp.reshape(self.coefficients, (r, a * t)).T @ features
         values = xp.reshape(values, (a, t, len(test)))
-        values += self.target_mean[None, :, None]
+        if state.bias:
+            values += self.target_mean[None, :, None]
         return features, values
 
 
@@ -362,7 +361,7 @@ def _leave_one_out(
     rows = folds.stacked
     features, fitted = fit.predict(problem, rows)
     # 1 − h of every row, (a, rows).
-    kept = -(fit.filters.T @ (features * features))
+    kept = (-fit.filters).T @ (features * features)
     if state.bias:
         kept -= 1.0 / fit.total
     heaviest = 1.0

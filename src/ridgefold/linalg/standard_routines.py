@@ -19,7 +19,10 @@ class StandardNamespace(Namespace):
         self.name = xp.__name__
 
     def to_numpy(self, a: Array) -> np.ndarray:
-        return np.from_dlpack(a)
+        try:
+            return np.from_dlpack(a)
+        except BufferError:  # NumPy before 2.1 cannot hand out arrays that are read-only
+            return np.from_dlpack(self.xp.asarray(a, copy=True))
 
     def add_to_diagonal_in_place(self, a: Array, values: Array | float) -> None:
         self.set_diagonal_in_place(a, self.xp.linalg.diagonal(a) + values)
