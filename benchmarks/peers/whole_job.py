@@ -1,14 +1,10 @@
 """The whole job: choose width and ridge by 5-fold cross-validation, fit, predict 2000 rows.
 
-Other libraries run in interpreters that have them, named by RIDGEFOLD_PEERS_PYTHON (scikit-learn,
-himalaya, RLScore) and RIDGEFOLD_LIQUIDSVM_PYTHON; without one, its rows are left out.
+Other libraries run in interpreters that have them (see `_peers.py`).
 """
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -17,25 +13,19 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import numpy as np
+from _peers import NAMES, interpreter, run_peer
 
 import data
 import measure
 from measure import Figure
 from ridgefold import KernelRidgeCV
 
-WORKER = Path(__file__).with_name("_whole_job_peers.py")
 WIDTH_STEPS = range(-3, 4)
 N_ALPHAS, N_NEW = 25, 2000
 FULL_GRID_ROWS = 2000
 """With more rows, other libraries that try every pair get one width, and its time counts 7 times;
 GridSearchCV gets 5 of the 25 alphas besides."""
 TARGETS = {"scikit_learn": 40.0, "rlscore": 10.0, "himalaya": 20.0, "liquidsvm": 1.0}
-NAMES = {
-    "scikit_learn": "GridSearchCV(KernelRidge)",
-    "rlscore": "RLScore's KfoldRLS",
-    "himalaya": "himalaya's KernelRidgeCV",
-    "liquidsvm": "liquidSVM's lsSVM, its own 10×10 grid",
-}
 JOBS = (("cpusmall", 2000), ("kin8nm", 2000), ("ccpp", 2000), ("cpusmall", 6000))
 
 NOTES = """
@@ -56,29 +46,6 @@ all; an order of kernels by extrapolated errors of two samples, which is noise. 
 matrix in float32 for the first, loose rounds of Lanczos, and one factorisation as a preconditioner
 for neighbouring widths.
 """
-
-
-def interpreter(peer: str) -> str | None:
-    name = "RIDGEFOLD_LIQUIDSVM_PYTHON" if peer == "liquidsvm" else "RIDGEFOLD_PEERS_PYTHON"
-    return os.environ.get(name)
-
-
-def run_peer(peer: str, path: Path, widths: list[float], alphas: list[float]) -> dict[str, Any]:
-    python = interpreter(peer)
-    assert python is not None
-    request = {"peer": peer, "data": str(path), "widths": widths, "alphas": alphas}
-    finished = subprocess.run(
-        [python, str(WORKER)],
-        input=json.dumps(request),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    for line in finished.stdout.splitlines():
-        if line.startswith("RESULT "):
-            return json.loads(line.removeprefix("RESULT "))
-    reason = (finished.stderr.strip().splitlines() or ["no output"])[-1]
-    return {"failed": reason[:200]}
 
 
 def ours(X: Any, y: Any, new: Any, widths: list[float], alphas: list[float]) -> Any:
