@@ -8,6 +8,7 @@ import pyarrow.csv as pa_csv
 import pytest
 from typer.testing import CliRunner
 
+import ridgefold
 from ridgefold.cli import app
 from ridgefold.engine import cell_rows
 from ridgefold.storage.run_directory import RunDirectory
@@ -60,7 +61,22 @@ def test_other_settings_are_refused_with_a_code_of_their_own(table):
     assert "alpha was null and is 1.0" in refused.output
 
 
-def test_a_run_directory_needs_cells(table):
+def test_a_search_keeps_its_kernels_and_may_run_elsewhere(table):
+    arguments = ["fit", table / "rows.csv", "-t", "y", "--cv", 3, "--force"]
+    run(*arguments, "-o", table / "reference.ridgefold")
+    elsewhere = ["--executor", "threads", "--jobs", 2, "--run-dir", table / "kernels"]
+    for _ in range(2):
+        run(*arguments, "-o", table / "model.ridgefold", *elsewhere)
+    assert len(list((table / "kernels" / "kernels").glob("*.piece"))) >= 3
+    one, other = (ridgefold.load(table / f"{n}.ridgefold") for n in ("reference", "model"))
+    assert one.model_.best_params_ == other.model_.best_params_
+    assert np.array_equal(one.model_.dual_coef_, other.model_.dual_coef_)
+
+
+@pytest.mark.parametrize(
+    "option", [("--run-dir", "run"), ("--executor", "threads"), ("--jobs", 2)], ids=lambda o: o[0]
+)
+def test_one_fit_has_nothing_to_keep_or_to_send(option, table):
     arguments = ["fit", table / "rows.csv", "-t", "y", "-o", table / "m.ridgefold"]
-    refused = run(*arguments, "--run-dir", table / "run", code=3)
-    assert "needs --partitions" in refused.output
+    refused = run(*arguments, "--alpha", 1, "--length-scale", 1, *option, code=3)
+    assert f"{option[0]} is for kernels or cells" in " ".join(refused.output.split())

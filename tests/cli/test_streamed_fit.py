@@ -87,8 +87,3 @@ def test_a_streamed_fit_has_a_run_directory_and_a_summary(table, tmp_path):
 def test_small_tables_are_read_whole(table):
     assert not streaming.worth_streaming(table, "1GB")
     assert streaming.worth_streaming(table, "100kB")
-
-
-def test_an_executor_needs_cells(table, tmp_path):
-    refused = run("fit", table, "-t", "y", "-o", tmp_path / "m", "--executor", "threads", code=3)
-    assert "needs --partitions" in refused.output

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from sklearn.model_selection import KFold, RepeatedKFold, TimeSeriesSplit
 
 from ridgefold import KernelRidgeCV, LSSVMClassifierCV, LSSVMRegressorCV
-from ridgefold.crossval import HeldOut, make_folds
+from ridgefold.crossval import make_folds
 from ridgefold.errors import InvalidInputError
-from ridgefold.estimators.race import Race
+from ridgefold.estimators.race import Contest, Ran, promised, settle
 from ridgefold.estimators.scoring import Truth, scoring_of
 from ridgefold.storage import load_bundled
 
@@ -140,8 +140,8 @@ def test_the_pair_whose_score_was_promised_is_kept_if_another_method_finds_a_lit
     """A method promises a score, gives up, and the next one computes it with other rounding."""
     folds = make_folds(KFold(2).split(np.zeros((8, 1))), 8)
     y = np.zeros((8, 1))
-    race = Race(scoring_of(None, classifier=False), Truth(folds, y, None), 1, 2)
-    judge, exact = race._judge(0), np.zeros((2, 1))
+    contest = Contest(scoring_of(None, classifier=False), Truth(folds, y, None), 2)
+    judge, exact = contest.judge, np.zeros((2, 1))
     promised, found = np.stack([np.ones((4, 1)), np.full((4, 1), 2.0)]), 1.0 + 1e-8
     for fold in range(2):
         judge(fold, promised, exact)
@@ -163,21 +163,30 @@ def test_a_winner_that_a_bound_leaves_open_is_computed_again():
     assert race.run_record_.steps[0].name.endswith("3 kernels")  # each once, however often run
 
 
-def test_what_is_open_and_beaten_later_is_not_computed_again():
+def test_what_is_open_and_beaten_by_another_kernel_is_not_computed_again():
     folds = make_folds(KFold(2).split(np.zeros((8, 1))), 8)
-    race = Race(scoring_of(None, classifier=False), Truth(folds, np.zeros((8, 1)), None), 2, 1)
+    rule, truth = scoring_of(None, classifier=False), Truth(folds, np.zeros((8, 1)), None)
     never, yes = np.zeros(1, dtype=bool), np.ones(1, dtype=bool)
-
-    def path(kernel, judge, progress):
-        predictions = np.full((1, 8, 1), 3.0 - kernel)
+    ran = []
+    for kernel, (kept, left_open) in enumerate([(never, yes), (yes, never)]):
+        predictions, contest = np.full((1, 8, 1), 3.0 - kernel), Contest(rule, truth, 1)
         for fold, run in enumerate(folds.runs):
-            judge(fold, predictions[:, run], np.full((1, 1), 0.01))
-        kept, left_open = (never, yes) if kernel == 0 else (yes, never)
-        return HeldOut(predictions, np.ones(1), kept=kept, open=left_open)
+            assert contest.judge(fold, predictions[:, run], np.full((1, 1), 0.01)).all()
+        ran.append(Ran(predictions, kept, left_open, contest.verdict))
 
-    def exactly(kernel, alphas, progress):
+    def exactly(kernel, alphas):
         raise AssertionError("nothing had to be computed again")
 
-    worse, better = race.run(path, exactly, [0, 1], lambda share: None)
+    worse, better = settle(rule, truth, ran, exactly)
     assert not worse.finished.any()
     assert better.finished.all()
+
+
+def test_a_fold_without_weight_neither_saves_nor_drops_a_pair():
+    folds = make_folds(KFold(2).split(np.zeros((8, 1))), 8)
+    weights = np.repeat([0.0, 1.0], 4)
+    rule, truth = scoring_of(None, classifier=False), Truth(folds, np.zeros((8, 1)), weights)
+    contest = Contest(rule, truth, 2, beat := -2.0)
+    predictions = np.stack([np.ones((4, 1)), np.full((4, 1), 3.0)])
+    assert contest.judge(1, predictions, np.zeros((2, 1))).tolist() == [True, False]
+    assert beat < promised(rule, truth, contest.verdict) == -1.0

@@ -65,19 +65,20 @@ def fit(
     run_dir: Annotated[
         Path | None,
         typer.Option(
-            help="A folder in which finished cells are kept: the same command goes on where it "
-            "was stopped. With --partitions."
+            help="A folder in which finished kernels or cells are kept: the same command goes on "
+            "where it was stopped."
         ),
     ] = None,
     executor: Annotated[
         str | None,
         typer.Option(
-            help="Where cells are worked on: serial, threads, processes, dask, or the address of "
-            "a Dask scheduler, as tcp://host:8786. With --partitions."
+            help="Where kernels or cells are worked on: serial, threads, processes, dask, or the "
+            "address of a Dask scheduler, as tcp://host:8786."
         ),
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option(help="Cells worked on at once on this machine; -1: all cores.")
+        int | None,
+        typer.Option(help="Kernels or cells worked on at once on this machine; -1: all cores."),
     ] = None,
     ignore: Annotated[
         list[str] | None, typer.Option(help="A column to leave out; may be given again.")
@@ -138,8 +139,6 @@ def fit(
     becomes categories inside the model file, so that raw tables can be predicted.
     """
     require_free(output, force)
-    if run_dir is not None and partitions is None:
-        raise InvalidInputError("--run-dir keeps finished cells, and needs --partitions")
     if report is not None:
         require_free(report, force)
         if report.resolve() == output.resolve():
@@ -149,8 +148,6 @@ def fit(
             "--categories product learns one scale for each column of categories, and needs "
             "--learn-scales"
         )
-    if executor is not None and partitions is None:
-        raise InvalidInputError("--executor runs cells, and needs --partitions")
     started, talk = time.perf_counter(), not (quiet or as_json)
 
     def make(task: str) -> Any:

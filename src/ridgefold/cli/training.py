@@ -170,6 +170,12 @@ def choose_model(
             verbose=int(verbose),
         )
     if alpha is not None and length_scale is not None and not learn_scales and len(kernels) == 1:
+        for option, value in (("--executor", executor), ("--jobs", jobs), ("--run-dir", run_dir)):
+            if value is not None:
+                raise InvalidInputError(
+                    f"{option} is for kernels or cells to be worked on, and there is one fit to "
+                    "make: leave out --alpha or --length-scale, or give --partitions"
+                )
         parameters = {**(extra or {}), "length_scale": length_scale}
         shared: dict[str, Any] = {
             "kernel": kernel,
@@ -190,6 +196,9 @@ def choose_model(
         "learn_scales": learn_scales,
         "memory_budget": memory,
         "time_budget": time_limit,
+        "n_jobs": jobs,
+        "executor": executor or "auto",
+        "run_dir": run_dir,
         "verbose": int(verbose),
     }
     if classify:

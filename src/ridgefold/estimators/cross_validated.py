@@ -12,19 +12,15 @@ from ridgefold.crossval import Folds
 from ridgefold.errors import InvalidInputError, ModelFileError
 from ridgefold.estimators.base import KernelModel
 from ridgefold.estimators.describe import TrainingGram
-from ridgefold.estimators.grids import (
-    Candidate,
-    alphas_from_data,
-    check_alphas,
-    kernel_grid,
-)
+from ridgefold.estimators.grids import alphas_from_data, check_alphas, kernel_grid
 from ridgefold.estimators.held_out import by_row
 from ridgefold.estimators.learned import check_learning, learned_grid, length_scales_of
+from ridgefold.estimators.path_tasks import Common, gram_of
 from ridgefold.estimators.progress import progress_bar
 from ridgefold.estimators.scoring import Truth, scoring_of
 from ridgefold.estimators.search import Choice, GridSearch, Settings, results_table
+from ridgefold.estimators.search_place import opened_paths
 from ridgefold.estimators.validation import TrainingData
-from ridgefold.kernels import Kernel, KernelGram, PrecomputedGram
 from ridgefold.linalg import Array
 from ridgefold.records import LearnedMetric, Plan, RunRecord
 from ridgefold.storage.annotations import check_fields
@@ -56,7 +52,12 @@ class CrossValidatedModel(KernelModel):
     learning_rows: int
     scale_groups: Any
     random_state: Any
+    n_jobs: int | None
+    executor: Any
+    run_dir: Any
     verbose: int
+
+    _of_this_machine = ("run_dir",)
 
     def _choose_and_fit(
         self,
@@ -79,34 +80,24 @@ class CrossValidatedModel(KernelModel):
         if given:
             alphas = check_alphas(self.alphas)
 
-        def gram_of(candidate: Candidate) -> TrainingGram:
-            if isinstance(candidate.kernel, Kernel):
-                return KernelGram(candidate.kernel, data.X)
-            return PrecomputedGram(data.X)
-
-        search = GridSearch(
-            data=data,
-            targets=targets,
-            folds=folds,
-            truth=truth,
-            scoring=scoring_of(self.scoring, classifier=truth.classes is not None),
-            settings=Settings(
-                bias=bool(self.fit_intercept),
-                method=self.method,
-                memory_budget=self.memory_budget,
-                time_budget=self.time_budget,
-                alpha_per_target=alpha_per_target,
-                one_standard_error=bool(self.one_standard_error),
-                search=self._search(),
-            ),
-            gram_of=gram_of,
+        common = Common(
+            data.X, targets, data.weights, folds, bool(self.fit_intercept), truth, self.scoring
         )
+        settings = Settings(
+            alpha_per_target=alpha_per_target,
+            one_standard_error=bool(self.one_standard_error),
+            search=self._search(),
+        )
+        scoring = scoring_of(self.scoring, classifier=truth.classes is not None)
         with (
             np.errstate(over="ignore", invalid="ignore", divide="ignore"),
+            opened_paths(self, data, common) as paths,
             progress_bar(self.verbose, "choosing kernel and alpha") as progress,
         ):
+            search = GridSearch(paths, scoring, settings)
             choice = search.run(grid, alphas, not given, progress)
-        self._fit_choice(data, targets, gram_of(choice.candidate), choice, folds)
+        gram = gram_of(choice.candidate.kernel, data.X)
+        self._fit_choice(data, targets, gram, choice, folds)
         self._set_choice(choice, folds, alpha_per_target)
         self._set_learned(None if learned is None else learned.metric)
         held_out = by_row(folds, choice.predictions)

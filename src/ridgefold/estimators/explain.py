@@ -10,8 +10,10 @@ import numpy as np
 
 from ridgefold.errors import BudgetError, InvalidInputError
 from ridgefold.estimators.cross_validated import CrossValidatedModel
+from ridgefold.estimators.kernel_paths import Here
 from ridgefold.estimators.kernel_ridge_cv import KernelRidgeCV
 from ridgefold.estimators.partitioned_base import PartitionedModel
+from ridgefold.estimators.search_place import search_executor
 from ridgefold.kernels import Kernel, KernelSettings, resolve_kernel
 from ridgefold.planning import (
     Explanation,
@@ -24,6 +26,7 @@ from ridgefold.planning import (
 )
 from ridgefold.records import FoldShape, Plan, Problem, Resources
 
+_SEARCH = "choosing alpha for one kernel"
 _DEFAULT_ALPHAS = 25
 _DECADES_BELOW = 1e-7
 """The smallest default ridge value, as a share of the largest eigenvalue (about n)."""
@@ -83,17 +86,16 @@ def explain(
     if isinstance(model, PartitionedModel):
         return explain_cells(fit, _count("n_workers", n_workers or 1), resources)
     plans: list[tuple[str, Plan | Exception]] = []
+    where = {}
     if isinstance(model, CrossValidatedModel):
-        search = _search_problem(model, fit)
-        plans.append(
-            (
-                "choosing alpha for one kernel",
-                _plan(plan_cross_validation, search, resources, model.method),
-            )
-        )
+        search, executor = _search_problem(model, fit), search_executor(model)
+        limits = resources
+        if not isinstance(executor, Here):
+            limits, where = replace(resources, threads=1), {_SEARCH: executor.place}
+        plans.append((_SEARCH, _plan(plan_cross_validation, search, limits, model.method)))
     solver = getattr(model, "solver", "auto")
     plans.append(("fitting", _plan(plan_fit, fit, resources, solver)))
-    return explain_plans(plans)
+    return explain_plans(plans, where)
 
 
 def _count(name: str, value: Any) -> int:

@@ -181,7 +181,20 @@ class KernelRidgeCV(_CrossValidatedRegressor):
     random_state : int, RandomState or None, default=0
         Which rows those are.
     solver, tol, memory_budget, time_budget
-        As in :class:`KernelRidge`.
+        As in :class:`KernelRidge`. Kernels that are worked on at once on this machine share the
+        memory; every worker of a cluster may take that much.
+    n_jobs : int, optional
+        Kernels that are worked on at once; -1: as many as there are cores.
+    executor : {"auto", "serial", "threads", "processes", "dask"}, Client or str, default="auto"
+        Where the kernels of the grid are cross-validated: every kernel is a task of its own, on
+        one BLAS thread. "auto" is this process, or processes with `n_jobs`; "dask" starts workers
+        on this machine for the time of the fit; or a ``distributed.Client``, or the address of a
+        scheduler. The choice, the scores and the model are the same wherever it runs. The last
+        fit on all rows is made by this process.
+    run_dir : str or path, optional
+        A folder in which every finished kernel is kept: the same fit goes on where it was
+        stopped. Workers of a cluster must see it (and X, if that is mapped from a file); without
+        it a temporary folder is used, which only workers on this machine see.
     verbose : int, default=0
         1 shows a progress bar.
     intervals : {"auto", "cv+", "jackknife+", None}, default="auto"
@@ -250,6 +263,9 @@ class KernelRidgeCV(_CrossValidatedRegressor):
         tol: float | None = None,
         memory_budget: Any = "auto",
         time_budget: float | None = None,
+        n_jobs: int | None = None,
+        executor: Any = "auto",
+        run_dir: Any = None,
         verbose: int = 0,
         intervals: str | None = "auto",
     ) -> None:
@@ -278,6 +294,9 @@ class KernelRidgeCV(_CrossValidatedRegressor):
         self.tol = tol
         self.memory_budget = memory_budget
         self.time_budget = time_budget
+        self.n_jobs = n_jobs
+        self.executor = executor
+        self.run_dir = run_dir
         self.verbose = verbose
         self.intervals = intervals
 
@@ -292,7 +311,7 @@ class LSSVMRegressorCV(_CrossValidatedRegressor):
     alphas, kernel, gamma, length_scale, degree, coef0, kernel_params, cv, scoring, method, \
 search, alpha_per_target, one_standard_error, average_folds, weighted_scores, learn_scales, \
 preprocess, learning_rows, scale_groups, random_state, solver, tol, memory_budget, time_budget, \
-verbose, intervals
+n_jobs, executor, run_dir, verbose, intervals
         As in :class:`KernelRidgeCV`.
     fit_intercept : bool, default=True
         Add a bias that is not penalised.
@@ -336,6 +355,9 @@ verbose, intervals
         tol: float | None = None,
         memory_budget: Any = "auto",
         time_budget: float | None = None,
+        n_jobs: int | None = None,
+        executor: Any = "auto",
+        run_dir: Any = None,
         verbose: int = 0,
         intervals: str | None = "auto",
     ) -> None:
@@ -364,5 +386,8 @@ verbose, intervals
         self.tol = tol
         self.memory_budget = memory_budget
         self.time_budget = time_budget
+        self.n_jobs = n_jobs
+        self.executor = executor
+        self.run_dir = run_dir
         self.verbose = verbose
         self.intervals = intervals

@@ -34,7 +34,8 @@ class LSSVMClassifierCV(ClassifierMixin, CrossValidatedModel):
     ----------
     alphas, kernel, gamma, length_scale, degree, coef0, kernel_params, method, search, \
 one_standard_error, average_folds, weighted_scores, learn_scales, preprocess, learning_rows, \
-scale_groups, random_state, solver, tol, memory_budget, time_budget, verbose
+scale_groups, random_state, solver, tol, memory_budget, time_budget, n_jobs, executor, run_dir, \
+verbose
         As in :class:`KernelRidgeCV`.
     fit_intercept : bool, default=True
         Add a bias that is not penalised.
@@ -111,6 +112,9 @@ length_scales_, feature_relevance_, metric_
         tol: float | None = None,
         memory_budget: Any = "auto",
         time_budget: float | None = None,
+        n_jobs: int | None = None,
+        executor: Any = "auto",
+        run_dir: Any = None,
         verbose: int = 0,
         probability: bool = False,
     ) -> None:
@@ -139,6 +143,9 @@ length_scales_, feature_relevance_, metric_
         self.tol = tol
         self.memory_budget = memory_budget
         self.time_budget = time_budget
+        self.n_jobs = n_jobs
+        self.executor = executor
+        self.run_dir = run_dir
         self.verbose = verbose
         self.probability = probability
 

@@ -17,12 +17,12 @@ from ridgefold.engine.partitioned import NewArray, combined_residuals, in_memory
 from ridgefold.engine.refine import refine
 from ridgefold.engine.scaled_rows import ScaledRows, in_metric
 from ridgefold.errors import InvalidInputError, NumericalError, UnsupportedInputError
+from ridgefold.estimators.executor_argument import executor_of
 from ridgefold.estimators.kept_targets import require_targets
 from ridgefold.estimators.partitioned_fit import CellFitting, FittedCells, opened_run
 from ridgefold.estimators.partitioned_options import (
     EXACT,
     Options,
-    executor_of,
     options_of,
     partitioner_of,
 )

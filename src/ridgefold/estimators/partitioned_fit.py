@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,6 +32,7 @@ from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.cell_grid import cell_grid
 from ridgefold.estimators.partitioned_options import Options
 from ridgefold.estimators.progress import progress_bar
+from ridgefold.estimators.run_request import folder_of, settings_of
 from ridgefold.estimators.validation import TrainingData, as_ridgefold_errors
 from ridgefold.executors import Serial
 from ridgefold.kernels import KernelGram
@@ -50,8 +49,8 @@ _DIMENSION_ROWS = 500
 _LEARNING_ROWS = 6000
 _NEAREST_NUMBERS = 1 << 22
 _SEEDS = 2**31 - 1
-_NO_PART = ("executor", "memory_budget", "n_jobs", "random_state", "run_dir", "verbose")
-"""Arguments that do not change the result; the seed is compared by itself."""
+_NO_PART = ("executor", "memory_budget", "n_jobs", "run_dir", "verbose")
+"""Arguments that do not change the result."""
 
 
 @dataclass(frozen=True)
@@ -96,13 +95,6 @@ def opened_run(model: Any, X: Any, targets: Any, weights: Any) -> Iterator[Run]:
         yield run
 
 
-def folder_of(model: Any) -> Path | None:
-    folder = model.run_dir
-    if folder is not None and not isinstance(folder, (str, PathLike)):
-        raise InvalidInputError(f"run_dir must be a path or None, got {folder!r}")
-    return None if folder is None else Path(folder).resolve()
-
-
 def asked_of(
     model: Any, X: Any, targets: Any, weights: Any, *, on_disk: bool = False
 ) -> dict[str, Any]:
@@ -110,28 +102,12 @@ def asked_of(
     return {
         "on_disk": on_disk,
         "estimator": type(model).__name__,
-        "settings": {**_settings(model), "random_state": _seed_words(model.random_state)},
+        "settings": settings_of(model, _NO_PART),
         "X": fingerprint.of_rows(X),
         "y": fingerprint.of_rows(targets),
         "sample_weight": None if weights is None else fingerprint.of_rows(weights),
         "versions": library_versions(),
     }
-
-
-def _settings(model: Any) -> dict[str, str]:
-    parameters = model.get_params(deep=False)
-    return fingerprint.of_settings(
-        {name: value for name, value in parameters.items() if name not in _NO_PART}
-    )
-
-
-def _seed_words(random_state: Any) -> str:
-    """The state of a generator counts by what it would draw first."""
-    if isinstance(random_state, np.random.RandomState):
-        copy = np.random.RandomState()
-        copy.set_state(random_state.get_state())
-        return f"a generator that draws {copy.randint(_SEEDS)}"
-    return repr(random_state)
 
 
 class CellFitting:

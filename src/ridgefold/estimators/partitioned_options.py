@@ -9,12 +9,11 @@ import numpy as np
 
 from ridgefold.combiners import COMBINERS, Combiner
 from ridgefold.errors import InvalidInputError
-from ridgefold.executors import EXECUTORS, Dask, Executor
+from ridgefold.estimators.executor_argument import executor_of
+from ridgefold.executors import Executor
 from ridgefold.partitioners import PARTITIONERS, Partitioner
 
 EXACT = "exact"
-_CLIENT = ("submit", "scheduler_info", "nthreads")
-"""What a client of Dask has."""
 
 
 @dataclass(frozen=True)
@@ -80,31 +79,6 @@ def combiner_of(combine: Any, partition: Any, partitioner: Partitioner) -> Combi
             'random: use combine="average", or partition="tree"'
         )
     return combiner
-
-
-def executor_of(executor: Any, n_jobs: Any) -> Executor:
-    """The executor by its name; "auto" is serial for one worker, else processes."""
-    from joblib import effective_n_jobs
-
-    if n_jobs is not None and (
-        isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0
-    ):
-        raise InvalidInputError(
-            f"n_jobs must be a whole number other than 0 (-1: all cores), or None, got {n_jobs!r}"
-        )
-    if isinstance(executor, str) and executor.startswith(("tcp://", "tls://")):
-        return Dask(address=executor)
-    if not isinstance(executor, str) and all(hasattr(executor, name) for name in _CLIENT):
-        return Dask(client=executor)
-    if not isinstance(executor, str) or executor not in ("auto", *EXECUTORS):
-        raise InvalidInputError(
-            f"executor must be one of auto, {', '.join(EXECUTORS)}, a distributed.Client or the "
-            f"address of a Dask scheduler (tcp://…, tls://…), got {executor!r}"
-        )
-    workers = 1 if n_jobs is None else int(effective_n_jobs(n_jobs))
-    if executor == "auto":
-        executor = "serial" if workers == 1 else "processes"
-    return EXECUTORS[executor](workers)
 
 
 def _n_cells(n_partitions: Any) -> int | None:

@@ -19,10 +19,10 @@ from ridgefold.estimators.partitioned_fit import (
     CellFitting,
     FittedCells,
     asked_of,
-    folder_of,
 )
 from ridgefold.estimators.partitioned_options import Options
 from ridgefold.estimators.progress import progress_bar
+from ridgefold.estimators.run_request import folder_of
 from ridgefold.estimators.validation import TrainingData, require_usable_weights
 from ridgefold.linalg import namespace_of
 from ridgefold.partitioners import learning_rows

@@ -6,9 +6,11 @@ A method that goes fold by fold, or that comes closer step by step with a bound 
 gives upper bounds on the overall scores long before it is done. A pair whose upper bound is below
 what another is sure to reach is dropped. Nothing is estimated: the winner is that of the full grid.
 
-Kernels are tried in the order of their promise on a small sample of the rows, so that a good score
-is known early; the order changes the time, not the result. A method may leave a pair open: bounded,
-but not exactly known. What then is still open when all kernels have been seen is computed again.
+There are two rounds. In the first the kernel runs that does best on a small sample of the rows, and
+sets a score that is certain; in the second all others run, each against that score and its own
+pairs. They know nothing of each other, so that they can run anywhere and in any order with the same
+result. A method may leave a pair open: bounded, but not exactly known. What then is still open when
+all kernels have been seen is computed again.
 """
 
 from __future__ import annotations
@@ -18,14 +20,34 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ridgefold.crossval import HeldOut, Judge, Progress
 from ridgefold.estimators.scoring import Rule, Truth
 from ridgefold.linalg import Array, namespace_of
 
-Path = Callable[[int, Judge, Progress], HeldOut]
-"""(kernel, judge, progress) -> held-out predictions of all alphas."""
-Exactly = Callable[[int, np.ndarray, Progress], Array]
-"""(kernel, numbers of alphas, progress) -> exact predictions of these alphas."""
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is known of the scores of one kernel's alphas."""
+
+    upper: np.ndarray
+    """Bounds on the score of every alpha and fold, shape (n_alphas, n_folds)."""
+    lower: np.ndarray
+    dropped: np.ndarray
+    """What a pair could reach at most when that was too little, shape (n_alphas,); NaN for
+    those that were not dropped. It is not looked at again: what a judge is told of an alpha
+    that was dropped before may mean nothing."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One kernel as it came out of its round."""
+
+    predictions: np.ndarray
+    """Shape (n_alphas, rows, t)."""
+    kept: np.ndarray | None
+    """Which alphas were computed to the end; None if all were."""
+    open: np.ndarray | None
+    """Which may still win, but are only bounded; None if there are none."""
+    verdict: Verdict
 
 
 @dataclass(frozen=True)
@@ -40,78 +62,84 @@ class Standing:
     """For every alpha a score that it cannot exceed, as it was known when it was dropped."""
 
 
-class Race:
-    """Kernel after kernel, each against the best score that is certain so far."""
+class Contest:
+    """One kernel's alphas, against each other and against a score that is certain."""
 
-    def __init__(self, rule: Rule, truth: Truth, n_kernels: int, n_alphas: int) -> None:
+    def __init__(self, rule: Rule, truth: Truth, n_alphas: int, certain: float = -np.inf) -> None:
         assert rule.best_fold_score is not None
-        self._rule = rule
+        self._rule, self._certain = rule, certain
         self._parts = [truth.part(k) for k in range(len(truth.folds))]
         self._shares = rule.shares(truth)
-        shape = (n_kernels, n_alphas, len(self._parts))
+        shape = (n_alphas, len(self._parts))
         self._upper, self._lower = np.full(shape, rule.best_fold_score), np.full(shape, -np.inf)
-        """Bounds on the scores of every kernel, alpha and fold."""
-        self._dropped = np.full(shape[:2], np.nan)
-        """What a pair could reach at most when that was too little. It is not looked at again:
-        what a judge is told of an alpha that was dropped before may mean nothing."""
-        self._certain = -np.inf
-        """An overall score that some pair is sure to reach."""
-        self._holder = (-1, -1)
-        """Whose score that is: the number of its kernel, and of its alpha."""
+        self._dropped = np.full(n_alphas, np.nan)
+        self._holder: int | None = None
+        """The alpha whose score the certain one is, if it is one of these."""
 
-    def run(
-        self, path: Path, exactly: Exactly, order: Sequence[int], progress: Progress
-    ) -> list[Standing]:
-        """Every kernel's standing, in the order of their numbers."""
-
-        def part(place: int) -> Progress:
-            return lambda share: progress((place + share) / len(order))
-
-        found = {k: path(k, self._judge(k), part(place)) for place, k in enumerate(order)}
-        last = part(len(order) - 1)
-        return [self._settle(k, found[k], exactly, last) for k in range(len(order))]
-
-    def _settle(
-        self, kernel: int, result: HeldOut, exactly: Exactly, progress: Progress
-    ) -> Standing:
-        """The standing of a kernel, with what was left open and may still win computed again."""
-        predictions = namespace_of(result.predictions).to_numpy(result.predictions)
-        finished = np.ones(len(predictions), dtype=bool) if result.kept is None else result.kept
-        alive = self._alive(kernel)
-        again = np.flatnonzero(alive & (False if result.open is None else result.open))
-        if len(again):
-            exact = exactly(kernel, again, progress)
-            predictions, finished = predictions.copy(), finished.copy()
-            predictions[again] = namespace_of(exact).to_numpy(exact)
-            finished[again] = True
-        return Standing(predictions, finished, self._dropped[kernel])
-
-    def _judge(self, kernel: int) -> Judge:
-        """A judge of one kernel's alphas, that remembers what it has seen of them."""
-        upper, lower = self._upper[kernel], self._lower[kernel]
-
-        def judge(fold: int, predictions: Array, error: np.ndarray) -> np.ndarray:
-            numbers = namespace_of(predictions).to_numpy(predictions)
-            low, high = self._rule.between(self._parts[fold], numbers, error)
-            upper[:, fold] = np.fmin(upper[:, fold], high)
-            lower[:, fold] = np.fmax(lower[:, fold], low)
-            reached = lower @ self._shares
-            best = int(np.argmax(reached))
-            if reached[best] > self._certain:
-                self._certain, self._holder = float(reached[best]), (kernel, best)
-            return self._alive(kernel)
-
-        return judge
-
-    def _alive(self, kernel: int) -> np.ndarray:
-        """Which alphas of a kernel may still win."""
-        # Scores that are the same up to rounding tie: the first in grid order wins.
-        slack = 1e-10 * abs(self._certain) if np.isfinite(self._certain) else 0.0
-        possible, dropped = self._upper[kernel] @ self._shares, self._dropped[kernel]
-        alive = np.asarray(~(possible < self._certain - slack))
-        dropped[:] = np.where(~alive & np.isnan(dropped), possible, dropped)
-        # A bound leaves out rounding: computed to the end by another method, the score that
-        # it promised may come out a little lower. That is no reason to drop its own pair.
-        if self._holder[0] == kernel:
-            alive[self._holder[1]] = True
+    def judge(self, fold: int, predictions: Array, error: np.ndarray) -> np.ndarray:
+        """Which alphas may still win, given predictions of a fold and a bound on their error."""
+        numbers = namespace_of(predictions).to_numpy(predictions)
+        low, high = self._rule.between(self._parts[fold], numbers, error)
+        self._upper[:, fold] = np.fmin(self._upper[:, fold], high)
+        self._lower[:, fold] = np.fmax(self._lower[:, fold], low)
+        reached = _overall(self._lower, self._shares)
+        best = int(np.argmax(reached))
+        if reached[best] > self._certain:
+            self._certain, self._holder = float(reached[best]), best
+        alive, self._dropped = _alive(self.verdict, self._shares, self._certain, self._holder)
         return alive
+
+    @property
+    def verdict(self) -> Verdict:
+        return Verdict(self._upper, self._lower, self._dropped)
+
+
+def promised(rule: Rule, truth: Truth, verdict: Verdict) -> float:
+    """The best score that a kernel is sure to reach."""
+    return float(np.max(_overall(verdict.lower, rule.shares(truth))))
+
+
+Exactly = Callable[[int, np.ndarray], np.ndarray]
+"""(kernel, numbers of alphas) -> exact predictions of these alphas."""
+
+
+def settle(rule: Rule, truth: Truth, ran: Sequence[Ran], exactly: Exactly) -> list[Standing]:
+    """Every kernel's standing; what was left open and may still win is computed again."""
+    shares = rule.shares(truth)
+    reached = [_overall(each.verdict.lower, shares) for each in ran]
+    leader = int(np.argmax([np.max(scores) for scores in reached]))
+    holder = int(np.argmax(reached[leader]))
+    certain = float(reached[leader][holder])
+    standings = []
+    for kernel, each in enumerate(ran):
+        predictions, count = each.predictions, len(each.predictions)
+        finished = np.ones(count, dtype=bool) if each.kept is None else each.kept
+        alive, dropped = _alive(each.verdict, shares, certain, holder if kernel == leader else None)
+        again = np.flatnonzero(alive & (False if each.open is None else each.open))
+        if len(again):
+            predictions, finished = predictions.copy(), finished.copy()
+            predictions[again] = exactly(kernel, again)
+            finished[again] = True
+        standings.append(Standing(predictions, finished, dropped))
+    return standings
+
+
+def _overall(bounds: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Bounds on overall scores; a fold without a share counts for nothing, even if unknown."""
+    return np.asarray(np.where(shares > 0, bounds, 0.0) @ shares)
+
+
+def _alive(
+    verdict: Verdict, shares: np.ndarray, certain: float, holder: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which alphas of a kernel may still win, and what those that may not were dropped at."""
+    # Scores that are the same up to rounding tie: the first in grid order wins.
+    slack = 1e-10 * abs(certain) if np.isfinite(certain) else 0.0
+    possible, dropped = _overall(verdict.upper, shares), verdict.dropped
+    alive = np.asarray(~(possible < certain - slack))
+    dropped = np.where(~alive & np.isnan(dropped), possible, dropped)
+    # A bound leaves out rounding: computed to the end by another method, the score that
+    # it promised may come out a little lower. That is no reason to drop its own pair.
+    if holder is not None:
+        alive[holder] = True
+    return alive, dropped

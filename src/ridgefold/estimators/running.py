@@ -38,15 +38,10 @@ def run_planned(
     plan = make_plan(problem, resources, requested)
     found = _attempt(run, plan, like)
     if found is None:
-        smaller = replace(resources, memory_bytes=plan.cost.peak_bytes / 2)
-        plan = make_plan(problem, smaller, requested)
+        plan = make_plan(problem, with_less(resources, plan), requested)
         found = _attempt(run, plan, like)
     if found is None:
-        raise BudgetError(
-            f"{name}: the system gave no memory for {plan.method} "
-            f"({in_bytes(plan.cost.peak_bytes)} were planned): free some, set memory_budget, "
-            "or fit on fewer rows"
-        )
+        raise no_memory(name, plan)
     (result, messages), reading = found
     method = getattr(result, "method", "") or plan.method
     return result, Step(name, plan, method, reading.seconds, reading.peak_bytes, messages)
@@ -66,6 +61,20 @@ def _attempt(
         if not is_out_of_memory(error):
             raise
         return None
+
+
+def with_less(resources: Resources, failed: Plan) -> Resources:
+    """What a second plan may take when the system had no memory for the first."""
+    return replace(resources, memory_bytes=failed.cost.peak_bytes / 2)
+
+
+def no_memory(name: str, plan: Plan) -> BudgetError:
+    """What is said when there was none for the second plan either."""
+    return BudgetError(
+        f"{name}: the system gave no memory for {plan.method} "
+        f"({in_bytes(plan.cost.peak_bytes)} were planned): free some, set memory_budget, "
+        "or fit on fewer rows"
+    )
 
 
 def _with_warnings(run: Callable[[Plan], Result], plan: Plan) -> tuple[Result, tuple[str, ...]]:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import time
-import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ridgefold.crossval import Folds, HeldOut, Judge, Progress
+from ridgefold.crossval import Folds, Progress
 from ridgefold.engine import run_cross_validation
-from ridgefold.errors import ConditionWarning, InvalidInputError
-from ridgefold.estimators.describe import TrainingGram, describe
+from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.grids import (
     WIDTH_STEP,
     Candidate,
@@ -21,13 +18,12 @@ from ridgefold.estimators.grids import (
     further_alphas,
     wider,
 )
-from ridgefold.estimators.race import Race, Standing
-from ridgefold.estimators.running import run_planned
+from ridgefold.estimators.kernel_paths import KernelPaths, Wanted
+from ridgefold.estimators.path_tasks import Found, gram_of
+from ridgefold.estimators.race import Standing, promised, settle
 from ridgefold.estimators.scoring import Rule, Truth
-from ridgefold.estimators.validation import TrainingData
-from ridgefold.linalg import Array
-from ridgefold.planning import available_resources, device_of, plan_cross_validation
-from ridgefold.records import Problem, Resources, Step
+from ridgefold.planning import plan_cross_validation
+from ridgefold.records import Problem, Step
 
 _MOST_EXTENSIONS = 4
 _FEWEST_RACED = 1000
@@ -41,10 +37,6 @@ _SAMPLE_METHOD = "eigendecomposition"
 class Settings:
     """How to search."""
 
-    bias: bool
-    method: str
-    memory_budget: Any
-    time_budget: float | None
     alpha_per_target: bool
     one_standard_error: bool
     search: str
@@ -97,15 +89,18 @@ class _Leader:
 class GridSearch:
     """Evaluates kernels over all alphas, one cross-validation path each."""
 
-    data: TrainingData
-    targets: Array
-    folds: Folds
-    truth: Truth
+    paths: KernelPaths
     scoring: Rule
     settings: Settings
-    gram_of: Callable[[Candidate], TrainingGram]
-    _steps: list[Step] = field(default_factory=list)
     _leader: _Leader | None = None
+
+    @property
+    def folds(self) -> Folds:
+        return self.paths.common.folds
+
+    @property
+    def truth(self) -> Truth:
+        return self.paths.common.truth
 
     def run(
         self, grid: KernelGrid, alphas: np.ndarray, extend_alphas: bool, progress: Progress
@@ -114,22 +109,19 @@ class GridSearch:
         candidates = list(grid.candidates)
         count = len(candidates)
 
-        def part(k: int) -> Progress:
-            return lambda share: progress((k + share) / count)
-
         if self._can_race():
             table = self._race(candidates, alphas, progress)
         else:
-            table = [self._evaluate(c, alphas, part(k)) for k, c in enumerate(candidates)]
+            table = self._evaluate([(c, alphas) for c in candidates], progress)
         # scikit-learn's ParameterGrid runs through the kernels for each alpha; ties go to the
         # first in that order.
         trials = [table[k][j] for j in range(len(alphas)) for k in range(count)]
         for _ in range(_MOST_EXTENSIONS):
             best = trials[self._best(trials)]
-            more: list[Trial] = []
+            more: list[tuple[Candidate, np.ndarray]] = []
             if extend_alphas and best.alpha in (alphas.min(), alphas.max()):
                 new = further_alphas(alphas, below=best.alpha == alphas.min())
-                more += self._evaluate(best.candidate, new, _silent)
+                more.append((best.candidate, new))
                 alphas = np.concatenate([alphas, new])
             widths = [c.params.get("length_scale") for c in candidates]
             if grid.widths_from_data and best.candidate in (candidates[0], candidates[-1]):
@@ -138,10 +130,10 @@ class GridSearch:
                 if width not in widths[1:-1] and 1e-300 < width < 1e300:
                     new_width = wider(best.candidate, 1 / WIDTH_STEP if below else WIDTH_STEP)
                     candidates.insert(0 if below else len(candidates), new_width)
-                    more += self._evaluate(new_width, alphas, _silent)
+                    more.append((new_width, alphas))
             if not more:
                 break
-            trials += more
+            trials += [trial for path in self._evaluate(more, _silent) for trial in path]
         return self._choose(trials)
 
     def _can_race(self) -> bool:
@@ -157,53 +149,62 @@ class GridSearch:
     def _race(
         self, candidates: list[Candidate], alphas: np.ndarray, progress: Progress
     ) -> list[list[Trial]]:
-        def path(kernel: int, judge: Judge, part: Progress) -> HeldOut:
-            # The first kernel has nothing to lose against: all its folds will be needed.
-            contested = kernel != order[0]
-            return self._held_out(candidates[kernel], alphas, part, judge, contested=contested)
-
-        def exactly(kernel: int, some: np.ndarray, part: Progress) -> Array:
-            return self._held_out(candidates[kernel], alphas[some], part, certain=True).predictions
-
-        started = time.perf_counter()
         order = self._by_promise(candidates, alphas)
-        race = Race(self.scoring, self.truth, len(candidates), len(alphas))
-        standings = race.run(path, exactly, order, progress)
+
+        def ran(kernels: list[int], beat: float, begin: float) -> dict[int, Found]:
+            def part(share: float) -> None:
+                progress(begin + share * len(kernels) / len(order))
+
+            wanted = [Wanted(candidates[k].kernel, alphas, beat) for k in kernels]
+            return dict(zip(kernels, self.paths.run(wanted, part), strict=True))
+
+        def exactly(kernel: int, some: np.ndarray) -> np.ndarray:
+            again = Wanted(candidates[kernel].kernel, alphas[some], exact=True)
+            (found,) = self.paths.run([again], _silent)
+            return found.predictions
+
+        found = ran(order[:1], -np.inf, 0.0)
+        if len(order) > 1:
+            verdict = found[order[0]].ran.verdict
+            beat = promised(self.scoring, self.truth, verdict)
+            found.update(ran(order[1:], beat, 1 / len(order)))
+        seconds = sum(each.seconds for each in found.values())
+        standings = settle(
+            self.scoring, self.truth, [found[k].ran for k in range(len(order))], exactly
+        )
         computed = len(self.folds) * sum(int(np.sum(s.finished)) for s in standings)
-        seconds = (time.perf_counter() - started) / max(computed, 1)
         return [
-            self._trials_of(candidate, alphas, standing, seconds)
+            self._trials_of(candidate, alphas, standing, seconds / max(computed, 1))
             for candidate, standing in zip(candidates, standings, strict=True)
         ]
 
     def _by_promise(self, candidates: list[Candidate], alphas: np.ndarray) -> list[int]:
-        """The kernels in the order of their least squared error on a sample of the rows."""
+        """The kernels in the order of their least squared error on a sample of the rows.
+
+        Of few rows no sample is drawn: the one in the middle of the grid is first.
+        """
         n = self.folds.n_rows
         sample = min(_MOST_SAMPLED, max(_LEAST_SAMPLED, n // 12))
         if len(candidates) == 1 or n <= 4 * sample:
-            return list(range(len(candidates)))
+            middle = len(candidates) // 2
+            return [middle, *(k for k in range(len(candidates)) if k != middle)]
         rows = np.sort(np.random.default_rng(0).permutation(n)[:sample])
         folds = Folds(sample, tuple(np.array_split(np.arange(sample), _SAMPLE_FOLDS)))
-        targets = self.data.namespace.take_rows(self.targets, rows)
-        numbers = self.data.namespace.to_numpy(targets)
+        common, namespace = self.paths.common, self.paths.data.namespace
+        targets = namespace.take_rows(common.targets, rows)
+        numbers = namespace.to_numpy(targets)
         some = alphas[:: max(1, len(alphas) // _SAMPLE_ALPHAS)]
         errors = []
         for candidate in candidates:
-            gram = self.gram_of(candidate).restricted(rows)
+            gram = gram_of(candidate.kernel, common.X).restricted(rows)
             problem = Problem(
                 sample, 1, targets.shape[1], len(some), itemsize=gram.itemsize, folds=folds.shapes
             )
-            plan = plan_cross_validation(problem, self._resources(timed=False), _SAMPLE_METHOD)
-            path = run_cross_validation(plan, gram, folds, targets, some, bias=self.settings.bias)
-            predictions = self.data.namespace.to_numpy(path.predictions)
+            plan = plan_cross_validation(problem, self.paths.resources(timed=False), _SAMPLE_METHOD)
+            path = run_cross_validation(plan, gram, folds, targets, some, bias=common.bias)
+            predictions = namespace.to_numpy(path.predictions)
             errors.append(float(np.min(np.mean((predictions - numbers) ** 2, axis=(1, 2)))))
         return [int(k) for k in np.argsort(errors, kind="stable")]
-
-    def _resources(self, *, timed: bool = True) -> Resources:
-        """What a cross-validation may use, where the data are."""
-        seconds = self.settings.time_budget if timed else None
-        device = device_of(self.data.like)
-        return available_resources(self.settings.memory_budget, seconds, device)
 
     def _trials_of(
         self, candidate: Candidate, alphas: np.ndarray, standing: Standing, seconds: float
@@ -236,11 +237,19 @@ class GridSearch:
         ]
 
     def _evaluate(
-        self, candidate: Candidate, alphas: np.ndarray, progress: Progress
-    ) -> list[Trial]:
-        """Every alpha with one kernel."""
-        started = time.perf_counter()
-        predictions = self._path(candidate, alphas, progress)
+        self, paths: Sequence[tuple[Candidate, np.ndarray]], progress: Progress
+    ) -> list[list[Trial]]:
+        """Every alpha with its kernel, to the end."""
+        wanted = [Wanted(candidate.kernel, alphas) for candidate, alphas in paths]
+        return [
+            self._scored(candidate, alphas, found)
+            for (candidate, alphas), found in zip(
+                paths, self.paths.run(wanted, progress), strict=True
+            )
+        ]
+
+    def _scored(self, candidate: Candidate, alphas: np.ndarray, found: Found) -> list[Trial]:
+        predictions = found.predictions
         scores = self.scoring(self.truth, predictions)
         by_target = np.empty((len(alphas), 1, 0))
         if self.settings.alpha_per_target:
@@ -252,7 +261,7 @@ class GridSearch:
                 [np.column_stack([each.overall, each.by_fold]) for each in alone], axis=2
             )
         self._keep_if_leading(candidate, alphas, predictions, scores.overall, by_target[:, 0])
-        seconds = (time.perf_counter() - started) / (len(alphas) * len(self.folds))
+        seconds = found.seconds / (len(alphas) * len(self.folds))
         return [
             Trial(
                 candidate,
@@ -292,62 +301,6 @@ class GridSearch:
             self.truth.classes,
         )
 
-    def _path(self, candidate: Candidate, alphas: np.ndarray, progress: Progress) -> np.ndarray:
-        result = self._held_out(candidate, alphas, progress)
-        return self.data.namespace.to_numpy(result.predictions)
-
-    def _held_out(
-        self,
-        candidate: Candidate,
-        alphas: np.ndarray,
-        progress: Progress,
-        judge: Judge | None = None,
-        *,
-        contested: bool = False,
-        certain: bool = False,
-    ) -> HeldOut:
-        """Held-out predictions by the planned method, or by its last fallback, which is certain."""
-        gram = self.gram_of(candidate)
-        problem = describe(
-            self.data,
-            self.targets,
-            gram,
-            alphas,
-            bias=self.settings.bias,
-            folds=self.folds,
-            judged=contested,
-        )
-        resources = self._resources()
-        requested = self.settings.method
-        if certain:
-            plan = plan_cross_validation(problem, resources, requested)
-            requested = (plan.method, *plan.fallbacks)[-1]
-        with warnings.catch_warnings():
-            # Tiny ridge values of the grid are ill-conditioned; the one that wins is checked
-            # when it is fitted.
-            warnings.simplefilter("ignore", ConditionWarning)
-            result, step = run_planned(
-                "choosing kernel and alpha",
-                plan_cross_validation,
-                lambda plan: run_cross_validation(
-                    plan,
-                    gram,
-                    self.folds,
-                    self.targets,
-                    alphas,
-                    weights=self.data.weights,
-                    bias=self.settings.bias,
-                    progress=progress,
-                    judge=judge,
-                ),
-                problem=problem,
-                resources=resources,
-                requested=requested,
-                like=self.data.like,
-            )
-        self._steps.append(step)
-        return result
-
     # -- choice --------------------------------------------------------------------------
 
     @staticmethod
@@ -374,38 +327,13 @@ class GridSearch:
                 )
             ]
         candidate, score = trials[index].candidate, trials[index].overall
-        alphas = np.full(self.targets.shape[1], trials[index].alpha)
+        alphas = np.full(self.paths.common.targets.shape[1], trials[index].alpha)
         if self.settings.alpha_per_target:
             index, alphas, score = self._best_by_target(trials)
             candidate = trials[index].candidate
         predictions = self._predictions_of(candidate, alphas)
-        return Choice(
-            candidate, alphas, score, tuple(trials), index, predictions, self._whole_step(trials)
-        )
-
-    def _whole_step(self, trials: list[Trial]) -> Step:
-        """All cross-validations as one step, planned as the longest of them was.
-
-        Times add up; of the memory the most counts.
-        """
-        longest = max(self._steps, key=lambda step: step.seconds)
-        peaks = [step.peak_bytes for step in self._steps if step.peak_bytes is not None]
-        count = len(_kernels_of(trials))
-        return Step(
-            name=longest.name if count == 1 else f"{longest.name}, {count} kernels",
-            plan=replace(
-                longest.plan,
-                cost=replace(
-                    longest.plan.cost,
-                    peak_bytes=max(step.plan.cost.peak_bytes for step in self._steps),
-                ),
-                seconds=sum(step.plan.seconds for step in self._steps),
-                seconds_at_most=sum(step.plan.seconds_at_most for step in self._steps),
-            ),
-            method=longest.method,
-            seconds=sum(step.seconds for step in self._steps),
-            peak_bytes=max(peaks, default=None),
-        )
+        step = self.paths.whole_step(len(_kernels_of(trials)))
+        return Choice(candidate, alphas, score, tuple(trials), index, predictions, step)
 
     def _best_by_target(self, trials: list[Trial]) -> tuple[int, np.ndarray, float]:
         """The kernel whose targets do best on average when each has its own best alpha."""
@@ -437,7 +365,9 @@ class GridSearch:
             known, path = leader.alphas, leader.predictions
         else:  # another kernel was as good, and stands earlier in the grid
             known = np.unique(alphas)
-            path = self._path(candidate, known, _silent)
+            wanted = Wanted(candidate.kernel, known)
+            (found,) = self.paths.run([wanted], _silent)
+            path = found.predictions
         where = [int(np.flatnonzero(known == alpha)[0]) for alpha in alphas]
         return np.stack([path[w, :, j] for j, w in enumerate(where)], axis=1)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Self, TypeVar
 
 Result = TypeVar("Result")
 
@@ -20,9 +21,34 @@ class Executor(ABC):
 
     remote = False
     """True if tasks run in processes that see nothing but files of this one."""
+    concurrent_here = False
+    """True if several tasks run at the same time in this process, and share its state."""
 
     def __init__(self, n_workers: int = 1) -> None:
         self.n_workers = n_workers
+
+    @property
+    def reachable(self) -> bool:
+        """False where there is nobody any more who would do the work."""
+        return True
+
+    @property
+    @abstractmethod
+    def place(self) -> str:
+        """Where tasks run, in words that follow "on"."""
+
+    def at_most(self, n_workers: int) -> Self:
+        """The same with fewer workers, where they share the memory of this machine."""
+        return self if n_workers >= self.n_workers else type(self)(max(1, n_workers))
+
+    def workers_now(self) -> int:
+        """How many there are; of a cluster, at this moment."""
+        return self.n_workers
+
+    def held(self) -> AbstractContextManager[None]:
+        """A context in which workers stay between calls of `map`, where starting them takes
+        time."""
+        return nullcontext()
 
     @abstractmethod
     def map(

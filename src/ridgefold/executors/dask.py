@@ -8,11 +8,12 @@ the tasks that were running. Nothing else of ridgefold imports Dask.
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Self
 
-from ridgefold.errors import ClusterError, WorkerLostError
+from ridgefold.errors import ClusterError, RidgefoldError, WorkerLostError
 from ridgefold.executors.base import Executor, Result
 
 _RETRIES = 3
@@ -42,6 +43,46 @@ class Dask(Executor):
     ) -> None:
         super().__init__(n_workers)
         self._given, self._address = client, address
+        self._own = client is None and address is None
+        """True if the cluster is one of this machine, made here."""
+        self._most: int | None = None
+        """Tasks that may run at once, if that is less than there are workers."""
+
+    @property
+    def place(self) -> str:
+        if self._address is not None:
+            return f"the workers of the Dask cluster at {self._address}"
+        return f"{self.n_workers} workers of this machine" if self._own else "a Dask cluster"
+
+    @property
+    def reachable(self) -> bool:
+        """False if the client was closed."""
+        return self._given is None or self._given.status == "running"
+
+    def at_most(self, n_workers: int) -> Self:
+        # Workers of a cluster have memory of their own.
+        if not self._own or n_workers >= self.n_workers:
+            return self
+        fewer = copy.copy(self)
+        fewer.n_workers = fewer._most = max(1, n_workers)
+        return fewer
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        if self._given is not None:
+            yield
+            return
+        with self._client() as client:
+            self._given = client
+            try:
+                yield
+            finally:
+                self._given = None
+
+    def workers_now(self) -> int:
+        if self._given is None:
+            return self.n_workers
+        return max(1, len(self._given.nthreads()))
 
     def map(
         self,
@@ -52,12 +93,17 @@ class Dask(Executor):
         if not items:
             return
         with self._client() as client:
-            yield from _results(client, task, items, keys)
+            yield from _results(client, task, items, keys, self._most)
 
     @contextlib.contextmanager
     def _client(self) -> Iterator[Any]:
-        from distributed import Client
-
+        try:
+            from distributed import Client
+        except ModuleNotFoundError:
+            raise ClusterError(
+                "Dask is not installed: pip install 'ridgefold[cluster]', or use "
+                'executor="processes"'
+            ) from None
         if self._given is not None:
             yield self._given
         elif self._address is not None:
@@ -99,7 +145,10 @@ def local_cluster(n_workers: int) -> Iterator[Any]:
 
 
 class _OneThread:
-    """The task, with BLAS held to one thread where it runs."""
+    """The task, with BLAS held to one thread where it runs.
+
+    An error of ours would come again however often the task is run: it is a result.
+    """
 
     def __init__(self, task: Callable[[Any], Any]) -> None:
         self._task = task
@@ -108,7 +157,17 @@ class _OneThread:
         from threadpoolctl import threadpool_limits
 
         with threadpool_limits(1):
-            return self._task(item)
+            try:
+                return self._task(item)
+            except RidgefoldError as error:
+                return _Raised(error)
+
+
+class _Raised:
+    """An error on its way back."""
+
+    def __init__(self, error: RidgefoldError) -> None:
+        self.error = error
 
 
 def _results(
@@ -116,12 +175,13 @@ def _results(
     task: Callable[[Any], Result],
     items: Sequence[Any],
     keys: Sequence[str] | None,
+    most: int | None,
 ) -> Iterator[Result]:
     """Results in order, with a bounded number of tasks under way."""
     run = _OneThread(task)
     if not client.scheduler_info(n_workers=-1)["workers"]:
         client.wait_for_workers(1, timeout=_SECONDS_TO_CONNECT)
-    ahead = max(_FEWEST_WAITING, _WAITING_A_WORKER * len(client.nthreads()))
+    ahead = most or max(_FEWEST_WAITING, _WAITING_A_WORKER * len(client.nthreads()))
     under_way: deque[Any] = deque()
     try:
         for number, item in enumerate(items):
@@ -142,12 +202,12 @@ def _result(future: Any) -> Any:
     try:
         for _ in range(_RETRIES):
             try:
-                return future.result()
+                return _taken(future.result())
             except KilledWorker:
                 # Whatever waited at workers that died is blamed; a task that kills them itself
                 # counts its tries and says so.
                 future.retry()
-        return future.result()
+        return _taken(future.result())
     except KilledWorker as error:
         raise WorkerLostError(
             f"the workers that ran {future.key!r} died, one after the other ({error}): it may need "
@@ -160,3 +220,9 @@ def _result(future: Any) -> Any:
         ) from None
     finally:
         future.release()
+
+
+def _taken(result: Any) -> Any:
+    if isinstance(result, _Raised):
+        raise result.error
+    return result

@@ -11,6 +11,10 @@ from ridgefold.executors.base import Executor, Result
 class Processes(Executor):
     """joblib's loky processes, each with one BLAS thread."""
 
+    @property
+    def place(self) -> str:
+        return f"{self.n_workers} processes of this machine"
+
     def map(
         self,
         task: Callable[[Any], Result],

@@ -11,6 +11,10 @@ from ridgefold.executors.base import Executor, Result
 class Serial(Executor):
     """No workers."""
 
+    @property
+    def place(self) -> str:
+        return "this process, one thread"
+
     def map(
         self,
         task: Callable[[Any], Result],

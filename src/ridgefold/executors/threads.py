@@ -11,6 +11,12 @@ from ridgefold.executors.base import Executor, Result
 class Threads(Executor):
     """joblib's threads, with BLAS held to one thread each."""
 
+    concurrent_here = True
+
+    @property
+    def place(self) -> str:
+        return f"{self.n_workers} threads of this process"
+
     def map(
         self,
         task: Callable[[Any], Result],

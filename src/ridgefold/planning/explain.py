@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,9 +37,20 @@ class Explanation:
         return "".join(_html(step) for step in self.steps)
 
 
-def explain_plans(plans: Sequence[tuple[str, Plan | Exception]]) -> Explanation:
-    """From plans that have not run; a refusal takes the place of a plan."""
-    return Explanation(tuple(_planned(name, plan) for name, plan in plans))
+def explain_plans(
+    plans: Sequence[tuple[str, Plan | Exception]], where: Mapping[str, str] | None = None
+) -> Explanation:
+    """From plans that have not run; a refusal takes the place of a plan.
+
+    `where` says of steps that run elsewhere where that is.
+    """
+    places = where or {}
+    return Explanation(
+        tuple(
+            {**_planned(name, plan), **({"where": places[name]} if name in places else {})}
+            for name, plan in plans
+        )
+    )
 
 
 def explain_run(record: RunRecord) -> Explanation:
@@ -50,6 +61,8 @@ def explain_run(record: RunRecord) -> Explanation:
         described["measured_seconds"] = step.seconds
         described["measured_bytes"] = step.peak_bytes
         described["ran"] = step.method
+        if step.where:
+            described["where"], described["moves"] = step.where, step.moves
         steps.append(described)
     return Explanation(tuple(steps))
 
@@ -133,6 +146,7 @@ def _text(step: dict[str, Any]) -> list[str]:
         return [f"{step['step']}: refused", f"└─ {step['refused']}"]
     lines = [f"{step['step']}: {step['problem']}"]
     branches = [f"{step['method']} ({step['accuracy']})", _predicted(step)]
+    branches += [f"on {where}" for where in _places(step)]
     if "measured_seconds" in step:
         branches.append(_measured(step))
     if step["if_it_gives_up"]:
@@ -141,6 +155,14 @@ def _text(step: dict[str, Any]) -> list[str]:
     for i, branch in enumerate(branches):
         lines.append(f"{'└─' if i == len(branches) - 1 else '├─'} {branch}")
     return lines
+
+
+def _places(step: dict[str, Any]) -> list[str]:
+    """Where a step runs that does not run here, and what moves."""
+    if "where" not in step:
+        return []
+    moves = f"; moves {step['moves']}" if step.get("moves") else ""
+    return [f"{step['where']}, one kernel a task{moves}"]
 
 
 def _predicted(step: dict[str, Any]) -> str:
@@ -175,6 +197,7 @@ def _html(step: dict[str, Any]) -> str:
     else:
         rows = [("data", step["problem"]), ("method", f"{step['method']} ({step['accuracy']})")]
         rows.append(("predicted", _predicted(step).removeprefix("predicted ")))
+        rows += [("on", where) for where in _places(step)]
         if "measured_seconds" in step:
             rows.append(("measured", _measured(step).removeprefix("measured").strip()))
         if step["if_it_gives_up"]:

@@ -21,6 +21,10 @@ class Step:
     """Memory beyond what was held before; None where the system does not say."""
     warnings: tuple[str, ...] = ()
     """What was warned of on the way."""
+    where: str = ""
+    """Where it ran, in words; empty for this process."""
+    moves: str = ""
+    """What was read and sent for that, in words."""
 
 
 @dataclass(frozen=True)

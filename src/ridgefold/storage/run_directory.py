@@ -5,6 +5,7 @@
     manifest.jsonl  a line for every finished file: its name and SHA-256
     steps/          values that were computed once: learned scales, the cells, the choice
     cells/          results, one file for every task of cells
+    kernels/        held-out predictions, one file for every kernel of a search
     rows/           rows in the order of the cells, where they are kept on disk
     model/          arrays of the model, where they are kept on disk
 
@@ -44,7 +45,7 @@ VERSION = 1
 MOST_TRIES = 3
 PIECE_KIND = "ridgefold-run-piece"
 _ASKED, _LOCK, _MANIFEST = "run.json", "lock", "manifest.jsonl"
-_FOLDERS = ("steps", "cells", "rows", "model")
+_FOLDERS = ("steps", "cells", "kernels", "rows", "model")
 _MOST_VALUES = 1_000_000
 _CHUNK = 1 << 20
 
@@ -87,8 +88,8 @@ class Piece:
         if path.exists() and path.stat().st_size >= MOST_TRIES:
             raise WorkerLostError(
                 f"{self.name} was begun {MOST_TRIES} times, and each time the process that worked "
-                "on it died: it may need more memory than there is, or crash; use smaller cells "
-                "(a larger n_partitions), or workers with more memory"
+                "on it died: it may need more memory than there is, or crash; use workers with "
+                "more memory, or smaller tasks (of cells: a larger n_partitions)"
             )
         with path.open("ab") as file:
             file.write(b".")

@@ -1,0 +1,38 @@
+"""What users may pass as `executor` and `n_jobs`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ridgefold.errors import InvalidInputError
+from ridgefold.executors import EXECUTORS, Dask, Executor
+
+_CLIENT = ("submit", "scheduler_info", "nthreads")
+"""What a client of Dask has."""
+
+
+def executor_of(executor: Any, n_jobs: Any) -> Executor:
+    """The executor by its name; "auto" is serial for one worker, else processes."""
+    from joblib import effective_n_jobs
+
+    if n_jobs is not None and (
+        isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0
+    ):
+        raise InvalidInputError(
+            f"n_jobs must be a whole number other than 0 (-1: all cores), or None, got {n_jobs!r}"
+        )
+    if isinstance(executor, str) and executor.startswith(("tcp://", "tls://")):
+        return Dask(address=executor)
+    if not isinstance(executor, str) and all(hasattr(executor, name) for name in _CLIENT):
+        return Dask(client=executor)
+    if not isinstance(executor, str) or executor not in ("auto", *EXECUTORS):
+        raise InvalidInputError(
+            f"executor must be one of auto, {', '.join(EXECUTORS)}, a distributed.Client or the "
+            f"address of a Dask scheduler (tcp://…, tls://…), got {executor!r}"
+        )
+    workers = 1 if n_jobs is None else int(effective_n_jobs(n_jobs))
+    if executor == "auto":
+        executor = "serial" if workers == 1 else "processes"
+    return EXECUTORS[executor](workers)

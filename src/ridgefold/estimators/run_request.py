@@ -1,0 +1,42 @@
+"""What a run directory is told of a fit: where it is, and what was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ridgefold.errors import InvalidInputError
+from ridgefold.storage import fingerprint
+
+_SEEDS = 2**31 - 1
+
+
+def folder_of(model: Any) -> Path | None:
+    folder = model.run_dir
+    if folder is not None and not isinstance(folder, (str, PathLike)):
+        raise InvalidInputError(f"run_dir must be a path or None, got {folder!r}")
+    return None if folder is None else Path(folder).resolve()
+
+
+def settings_of(model: Any, no_part: Collection[str]) -> dict[str, str]:
+    """The arguments of an estimator that change its result, all but those of `no_part`."""
+    parameters = model.get_params(deep=False)
+    apart = {"random_state", *no_part}
+    settings = {name: value for name, value in parameters.items() if name not in apart}
+    return {
+        **fingerprint.of_settings(settings),
+        "random_state": _seed_words(model.random_state),
+    }
+
+
+def _seed_words(random_state: Any) -> str:
+    """The state of a generator counts by what it would draw first."""
+    if isinstance(random_state, np.random.RandomState):
+        copy = np.random.RandomState()
+        copy.set_state(random_state.get_state())
+        return f"a generator that draws {copy.randint(_SEEDS)}"
+    return repr(random_state)
