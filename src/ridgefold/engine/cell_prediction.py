@@ -12,7 +12,7 @@ from ridgefold.combiners import Assignment
 from ridgefold.engine.cell_rows import batches_of, rows_of
 from ridgefold.errors import NumericalError
 from ridgefold.executors import Executor
-from ridgefold.kernels import KernelGram
+from ridgefold.kernels import Kernel, KernelGram
 from ridgefold.linalg.blocks import CACHE_BYTES, row_blocks
 from ridgefold.records import Cells, LocalModels
 from ridgefold.storage.mapped import release
@@ -52,26 +52,51 @@ class _Predictions:
     weights: tuple[np.ndarray | float, ...]
 
 
-@np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def _predict_batch(task: _Predictions) -> list[np.ndarray]:
     """Weighted predictions of some cells."""
     out = []
-    training = task.training.rows_of_cells(task.numbers)
+    training, models = task.training.rows_of_cells(task.numbers), task.models
     for cell, X, rows, weights in zip(task.numbers, training, task.rows, task.weights, strict=True):
         some = slice(task.cells.offsets[cell], task.cells.offsets[cell + 1])
-        kernel = task.models.kernels[task.models.kernel_of_cell[cell]]
-        gram = KernelGram(kernel, X)
-        new = np.asarray(task.new[rows])
-        dual = task.models.dual_coef[some]
+        model = CellModel.of(models, cell)
+        out.append(model.predict(X, models.dual_coef[some], task.new[rows], weights))
+    return out
+
+
+@dataclass(frozen=True)
+class CellModel:
+    """What one cell predicts with, beside its rows and their coefficients."""
+
+    kernel: Kernel
+    intercept: np.ndarray
+    lowest: np.ndarray | None
+    highest: np.ndarray | None
+
+    @classmethod
+    def of(cls, models: LocalModels, cell: int) -> CellModel:
+        return cls(
+            models.kernels[models.kernel_of_cell[cell]],
+            models.intercept[cell],
+            None if models.lowest is None else models.lowest[cell],
+            None if models.highest is None else models.highest[cell],
+        )
+
+    @np.errstate(over="ignore", invalid="ignore", divide="ignore")
+    def predict(
+        self, X: np.ndarray, dual: np.ndarray, new: np.ndarray, weights: np.ndarray | float
+    ) -> np.ndarray:
+        """Weighted predictions of the new rows that this cell predicts."""
+        gram, new = KernelGram(self.kernel, X), np.ascontiguousarray(new)
         values = np.empty((len(new), dual.shape[1]), dtype=dual.dtype)
         per_row = gram.itemsize * (gram.shape[1] + 3 * new.shape[1])
         for part in row_blocks(len(new), per_row, _BLOCK_BYTES):
             values[part] = gram.against(new[part]).block() @ dual
-        values += task.models.intercept[cell][None, :]
-        if task.models.lowest is not None and task.models.highest is not None:
-            np.clip(values, task.models.lowest[cell], task.models.highest[cell], out=values)
-        out.append(values * (weights[:, None] if isinstance(weights, np.ndarray) else weights))
-    return out
+        values += self.intercept[None, :]
+        if self.lowest is not None and self.highest is not None:
+            np.clip(values, self.lowest, self.highest, out=values)
+        return np.asarray(
+            values * (weights[:, None] if isinstance(weights, np.ndarray) else weights)
+        )
 
 
 def predict_cells(
@@ -85,30 +110,32 @@ def predict_cells(
 ) -> np.ndarray:
     """The combined prediction of every new row, shape (rows, t)."""
     out = np.zeros((new.shape[0], models.intercept.shape[1]), dtype=models.dual_coef.dtype)
-    sizes = np.diff(cells.offsets)
-    pairs = [assignment.of_cell(c) for c in range(assignment.n_cells)]
-    busy = [c for c, (rows, _) in enumerate(pairs) if isinstance(rows, slice) or len(rows)]
     tasks = []
-    for some in batches_of([int(sizes[c]) for c in busy]):
-        numbers = tuple(busy[some])
-        tasks.append(
-            _Predictions(
-                training,
-                new,
-                models,
-                cells,
-                numbers,
-                tuple(pairs[c][0] for c in numbers),
-                tuple(pairs[c][1] for c in numbers),
-            )
-        )
+    for numbers in busy_batches(cells, assignment):
+        pairs = [assignment.of_cell(c) for c in numbers]
+        rows, weights = zip(*pairs, strict=True)
+        tasks.append(_Predictions(training, new, models, cells, numbers, rows, weights))
     for task, results in zip(tasks, executor.map(_predict_batch, tasks), strict=True):
         for rows, values in zip(task.rows, results, strict=True):
             out[rows] += values
         release(models.dual_coef)
+    require_finite(out)
+    return out
+
+
+def busy_batches(cells: Cells, assignment: Assignment) -> list[tuple[int, ...]]:
+    """The cells that have rows to predict, in batches of about as many training rows."""
+    busy = np.arange(assignment.n_cells)
+    if assignment.membership is not None:
+        busy = np.flatnonzero(np.diff(assignment.offsets))
+    sizes = np.diff(cells.offsets)[busy].tolist()
+    return [tuple(busy[some].tolist()) for some in batches_of(sizes)]
+
+
+def require_finite(out: np.ndarray) -> None:
+    """Raise a typed error if a prediction is not a finite number."""
     if not np.all(np.isfinite(out)):
         raise NumericalError(
             "some predictions are NaN or infinite: the kernel's values overflow, or are not "
             "defined, at rows of X far from those of the fit; scale the columns of X"
         )
-    return out

@@ -57,7 +57,7 @@ class CrossValidatedModel(KernelModel):
     run_dir: Any
     verbose: int
 
-    _of_this_machine = ("run_dir",)
+    _of_this_machine = ("run_dir", "executor")
 
     def _choose_and_fit(
         self,

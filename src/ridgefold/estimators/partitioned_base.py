@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,9 +12,10 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.combiners import COMBINERS, Assignment
-from ridgefold.engine.cell_prediction import IndexedRows, predict_cells
+from ridgefold.engine.cell_prediction import CellsOfRows, IndexedRows, predict_cells
 from ridgefold.engine.cell_rows import Training, number_of
 from ridgefold.engine.cell_store import StoredRows
+from ridgefold.engine.named_prediction import WORTH_SENDING, kernel_values, predict_elsewhere
 from ridgefold.engine.partitioned import NewArray, combined_residuals, in_memory
 from ridgefold.engine.refine import refine
 from ridgefold.engine.scaled_rows import ScaledRows, in_metric
@@ -38,15 +41,17 @@ from ridgefold.estimators.partitioned_stream import (
     open_stream,
 )
 from ridgefold.estimators.progress import progress_bar
+from ridgefold.estimators.run_request import folder_of
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.validation import TrainingData, check_new_rows, check_training_data
-from ridgefold.executors import Serial
+from ridgefold.executors import Executor, Serial
 from ridgefold.kernels import PRECOMPUTED, takes_sparse_and_negative
 from ridgefold.linalg.namespace import is_foreign_array
 from ridgefold.partitioners import PARTITIONERS
 from ridgefold.planning import available_resources
 from ridgefold.records import Cells, Grid, LocalModels
 from ridgefold.storage.annotations import check_fields
+from ridgefold.storage.run_directory import RunDirectory
 from ridgefold.storage.sources import ArraySource, RowSource
 
 
@@ -258,18 +263,34 @@ class PartitionedModel(Storable):
         return combiner.assign(partitioner, cells.router, number_of(cells), X)
 
     def _combined(self, X: np.ndarray, assignment: Assignment) -> np.ndarray:
-        executor = executor_of(self.executor, self.n_jobs)
-        if executor.remote:  # a block of rows is not worth sending
+        executor, cells, models = executor_of(self.executor, self.n_jobs), self._cells, self._models
+        rows = getattr(self, "_stored", None) or IndexedRows(self._training_rows(), cells)
+        if executor.remote:
+            if executor.standing and kernel_values(cells, assignment) >= WORTH_SENDING:
+                return self._combined_elsewhere(rows, X, assignment, executor)
             executor = Serial()
-        stored = getattr(self, "_stored", None)
-        return predict_cells(
-            stored or IndexedRows(self._training_rows(), self._cells),
-            self._cells,
-            self._models,
-            assignment,
-            new=X,
-            executor=executor,
-        )
+        return predict_cells(rows, cells, models, assignment, new=X, executor=executor)
+
+    def _combined_elsewhere(
+        self, rows: CellsOfRows, X: np.ndarray, assignment: Assignment, executor: Executor
+    ) -> np.ndarray:
+        """By the workers of a cluster, from and to files that they see."""
+        folder = folder_of(self)
+        inside = folder if folder is not None and folder.is_dir() else None
+        with (
+            tempfile.TemporaryDirectory(prefix="ridgefold-predict-", dir=inside) as temporary,
+            RunDirectory(Path(temporary), {"temporary": temporary}).opened() as run,
+        ):
+            return predict_elsewhere(
+                rows,
+                np.asarray(self._training_rows()) if isinstance(rows, IndexedRows) else X[:0],
+                self._cells,
+                self._models,
+                assignment,
+                new=X,
+                executor=executor,
+                run=run,
+            )
 
     def _training_rows(self) -> Any:
         """The rows of the fit, in the metric in which the cells were cut."""
@@ -279,7 +300,7 @@ class PartitionedModel(Storable):
 
     # -- model files ---------------------------------------------------------------------
 
-    _of_this_machine = ("run_dir",)
+    _of_this_machine = ("run_dir", "executor")
     _further_state: Mapping[str, Any] = {}
     """What subclasses store beside the values of every partitioned model, with its types."""
 

@@ -28,9 +28,9 @@ class Executor(ABC):
         self.n_workers = n_workers
 
     @property
-    def reachable(self) -> bool:
-        """False where there is nobody any more who would do the work."""
-        return True
+    def standing(self) -> bool:
+        """True if the workers are there anyway, and nobody has to start them."""
+        return False
 
     @property
     @abstractmethod

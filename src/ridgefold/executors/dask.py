@@ -55,9 +55,10 @@ class Dask(Executor):
         return f"{self.n_workers} workers of this machine" if self._own else "a Dask cluster"
 
     @property
-    def reachable(self) -> bool:
-        """False if the client was closed."""
-        return self._given is None or self._given.status == "running"
+    def standing(self) -> bool:
+        if self._given is not None:
+            return bool(self._given.status == "running")  # it may have been closed
+        return self._address is not None
 
     def at_most(self, n_workers: int) -> Self:
         # Workers of a cluster have memory of their own.

@@ -34,6 +34,14 @@ def release(array: Any) -> None:
         found.madvise(mmap.MADV_DONTNEED)
 
 
+def flush(array: Any) -> None:
+    """Write what was changed in a mapped file to it, so that other machines see it."""
+    while array is not None and not isinstance(array, np.memmap):
+        array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
+    if array is not None and array.mode in ("r+", "w+"):
+        array.flush()
+
+
 def _is_shared(array: Any) -> bool:
     while array is not None and not isinstance(array, np.memmap):
         array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)

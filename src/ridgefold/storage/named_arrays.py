@@ -15,7 +15,7 @@ import scipy.sparse
 
 from ridgefold.errors import TableError
 from ridgefold.storage.atomic import written_whole
-from ridgefold.storage.mapped import MappedRows
+from ridgefold.storage.mapped import MappedRows, flush
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,28 @@ class NamedArray:
         return int(np.prod(self.shape)) * np.dtype(self.dtype).itemsize
 
     def read(self) -> np.ndarray:
-        count = int(np.prod(self.shape))
-        found = np.fromfile(self.path, np.dtype(self.dtype), count, offset=self.offset)
+        found = self._numbers(0, int(np.prod(self.shape)))
+        return found.reshape(self.shape, order="F" if self.by_columns else "C")
+
+    def part(self, start: int, stop: int) -> np.ndarray:
+        """Some rows of it."""
+        if self.by_columns:
+            return self.read()[start:stop]
+        width = int(np.prod(self.shape[1:]))
+        found = self._numbers(start * width, (stop - start) * width)
+        return found.reshape(stop - start, *self.shape[1:])
+
+    def _numbers(self, start: int, count: int) -> np.ndarray:
+        dtype = np.dtype(self.dtype)
+        found = np.fromfile(self.path, dtype, count, offset=self.offset + start * dtype.itemsize)
         if len(found) < count:
             raise TableError(f"{str(self.path)!r} ends too early: it was cut off")
-        return found.reshape(self.shape, order="F" if self.by_columns else "C")
+        return found
+
+    def rows(self) -> MappedRows:
+        """The same, read row by row when it is indexed."""
+        assert not self.by_columns
+        return MappedRows(self.path, self.offset, self.shape, np.dtype(self.dtype))
 
 
 @dataclass(frozen=True)
@@ -66,6 +83,7 @@ def named(array: np.ndarray, folder: Path, name: str) -> NamedArray:
     """The file that an array is mapped from; else `name`.npy in `folder`, written now."""
     mapped = MappedRows.of(array) if array.dtype.kind == "f" and array.size else None
     if mapped is not None:
+        flush(array)
         return NamedArray(mapped.path, mapped.offset, array.shape, array.dtype.str, False)
     by_columns = array.flags.f_contiguous and not array.flags.c_contiguous
     path = folder / f"{name}.npy"

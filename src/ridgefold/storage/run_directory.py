@@ -8,6 +8,7 @@
     kernels/        held-out predictions, one file for every kernel of a search
     rows/           rows in the order of the cells, where they are kept on disk
     model/          arrays of the model, where they are kept on disk
+    predictions/    what some cells predict, while the workers of a cluster predict
 
 A finished file is a container (`storage.container`) that names the run and itself and holds the
 SHA-256 of everything in it. It is used only if that, and the manifest where it lists the file,
@@ -45,7 +46,7 @@ VERSION = 1
 MOST_TRIES = 3
 PIECE_KIND = "ridgefold-run-piece"
 _ASKED, _LOCK, _MANIFEST = "run.json", "lock", "manifest.jsonl"
-_FOLDERS = ("steps", "cells", "kernels", "rows", "model")
+_FOLDERS = ("steps", "cells", "kernels", "predictions", "rows", "model")
 _MOST_VALUES = 1_000_000
 _CHUNK = 1 << 20
 
