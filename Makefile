@@ -74,7 +74,7 @@ test-oldest:
 	.venv-oldest/bin/python -m pip --disable-pip-version-check install -q \
 	  numpy==1.26.4 scipy==1.12.0 scikit-learn==1.6.1 array-api-compat==1.10.0 \
 	  typer==0.12.5 rich==13.7.1 "click<8.2" "pytest<9" pytest-xdist hypothesis allpairspy mpmath \
-	  "pandas<3" "polars>=1,<2" "array-api-strict==2.3" "safetensors==0.4.5" \
+	  "pandas<3" polars==1.0.0 "array-api-strict==2.3" "safetensors==0.4.5" \
 	  narwhals==1.40.0 pyarrow==17.0.0 jinja2==3.1.4 matplotlib==3.9.0 "pyparsing<3.3" \
 	  "dask[array]==2024.8.0" distributed==2024.8.0 zarr==3.0.8 torch==2.13.0 -e .
 	.venv-oldest/bin/python -m pytest -q -n auto -m "not full and not browser"

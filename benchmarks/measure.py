@@ -189,8 +189,8 @@ class Figure:
         if self.measured is None:
             return None
         if self.at_most is not None:
-            return self.measured <= self.at_most
-        return None if self.at_least is None else self.measured >= self.at_least
+            return bool(self.measured <= self.at_most)
+        return None if self.at_least is None else bool(self.measured >= self.at_least)
 
     @property
     def target(self) -> str:

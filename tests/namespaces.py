@@ -41,10 +41,13 @@ LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
 """Ways in which NumPy may hold the same numbers."""
 
 LIBRARIES: dict[str, Callable[[np.ndarray], Any]] = {
-    "array-api-strict": lambda a: array_api_strict.asarray(np.array(a)),
     "torch": lambda a: torch.from_numpy(np.array(a)),
 }
 """Libraries whose arrays come in and go out as they are."""
+
+if np.lib.NumpyVersion(np.__version__) >= "2.0.0":
+    # It leaves promotion to NumPy, which follows the standard's rules from 2.0 on.
+    LIBRARIES["array-api-strict"] = lambda a: array_api_strict.asarray(np.array(a))
 
 EVERYWHERE = {**LAYOUTS, **LIBRARIES}
 

@@ -22,10 +22,11 @@ from contracts.oracle import (
     run,
 )
 from namespaces import EVERYWHERE, to_numpy
+from namespaces import LIBRARIES as OTHER_LIBRARIES
 from ridgefold.crossval import METHODS
 from ridgefold.errors import InvalidInputError
 
-LIBRARIES = ["numpy", "read-only", "torch", "array-api-strict"]
+LIBRARIES = ["numpy", "read-only", *OTHER_LIBRARIES]
 AXES = axes(LIBRARIES)
 
 

@@ -55,7 +55,8 @@ def test_every_solver_solves_the_written_system(kernel, alpha, weights, bias):
     root = np.ones(60) if weights is None else np.sqrt(weights)
     bound = tolerance(kernel(X) * np.outer(root, root), alpha, predictions, np.float64)
     for solver in solvers_for(kernel):
-        model = KernelRidge(alpha, kernel=kernel, fit_intercept=bias, solver=solver, tol=1e-13).fit(
+        # Rounding alone leaves a few 1e-13 where ‖K‖/alpha is in the thousands.
+        model = KernelRidge(alpha, kernel=kernel, fit_intercept=bias, solver=solver, tol=1e-12).fit(
             X, y, sample_weight=weights
         )
         assert model.plan_.method == solver

@@ -49,8 +49,8 @@ _MORE_SOLVES = 4
 _SLOW = 0.3
 """If a round leaves more than this of the residual, the next starts from the residuals."""
 _MOST_ROUNDS = 60
-_LARGEST_CONDITION = 2e7
-"""Above it, rounding in the residuals is likely more than the tolerance allows."""
+_LARGEST_CONDITION = 1e9
+"""Above it, rounding may keep the residuals from falling: at 1e10 some kernels stall."""
 _NOMINAL_SOLVES, _JUDGED_SOLVES = 80, 70
 _MOST_FOLDS = 25
 

@@ -43,6 +43,9 @@ class _DenseInverse:
         inverse = factor.inverse_in_place()
         if inverse is not matrix:
             matrix[...] = inverse
+        in_order = all(isinstance(position, slice) for position in layout.positions)
+        if centring is not None or not in_order:
+            namespace.fill_upper_in_place(matrix)
         if centring is not None:
             # What τ put along the bias comes off again: C = (…)⁻¹ − uuᵀ/(τ + α).
             u = centring.direction
@@ -50,8 +53,6 @@ class _DenseInverse:
             for start in range(0, matrix.shape[0], 512):
                 rows = slice(start, min(start + 512, matrix.shape[0]))
                 matrix[rows, :] -= (scale * u[rows])[:, None] * u[None, :]
-        if not all(isinstance(position, slice) for position in layout.positions):
-            namespace.fill_upper_in_place(matrix)
 
     def solve_for(self, y: Array) -> None:
         self.coefficients = multiply_symmetric(self._layout.namespace, self._matrix, y)

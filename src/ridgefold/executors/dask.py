@@ -127,22 +127,25 @@ def local_cluster(n_workers: int) -> Iterator[Any]:
     """A client of worker processes on this machine: loopback only, no dashboard."""
     from distributed import Client, LocalCluster
 
-    with (
-        LocalCluster(
-            n_workers=n_workers,
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            # The pages of a dashboard are not served; the ports that remain are loopback's.
-            dashboard_address="127.0.0.1:0",
-            worker_dashboard_address="127.0.0.1:0",
-            scheduler_kwargs={"dashboard": False},
-            silence_logs=50,
-            memory_limit=0,
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
-        yield client
+    cluster = LocalCluster(
+        n_workers=n_workers,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        # The pages of a dashboard are not served; the ports that remain are loopback's.
+        dashboard_address="127.0.0.1:0",
+        worker_dashboard_address="127.0.0.1:0",
+        scheduler_kwargs={"dashboard": False},
+        silence_logs=50,
+        memory_limit=0,
+    )
+    try:
+        with Client(cluster, set_as_default=False) as client:
+            yield client
+    finally:
+        # A worker that is slow to end has been killed by then: the results are there.
+        with contextlib.suppress(TimeoutError):
+            cluster.close()
 
 
 class _OneThread:
