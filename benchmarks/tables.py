@@ -206,10 +206,26 @@ def missed() -> str:
     return markdown(["benchmark", "what", "target", "measured"], rows)
 
 
+def every_peer() -> str:
+    """Time, memory and error of every library on one small job."""
+    rows, end = [], ": time / ours"
+    figures = results("every_peer")["figures"]
+    ours = figures[0]["detail"] | {"test RMSE": figures[0]["measured"]}
+    taken = {"ridgefold": ours} | {
+        f["what"].removesuffix(end): f["detail"] for f in figures if f["what"].endswith(end)
+    }
+    for name, detail in taken.items():
+        if detail:
+            took, peak, error = (detail[key] for key in ("seconds", "peak, MB", "test RMSE"))
+            rows.append([name, seconds(took), f"{peak:,.0f} MB", f"{error:.2f}"])
+    return markdown(["library", "time", "peak memory", "test RMSE"], rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "boosting": lambda: result_table("boosting", 1),
     "cells": lambda: result_table("cells", 1),
     "coverage": lambda: result_table("intervals", 1),
+    "every-peer": every_peer,
     "missed": missed,
     "readme": readme,
     "rows": lambda: result_table("rows", 1),
