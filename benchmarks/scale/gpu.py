@@ -162,7 +162,7 @@ def _difference(name: str, gpu: np.ndarray, cpu: np.ndarray, allowed: float) -> 
     off = float(np.abs(gpu - cpu).max())
     return Figure(
         f"CPU and GPU, {name}: difference / tolerance",
-        off / allowed,
+        off / float(allowed),
         "",
         at_most=1.0,
         detail={"difference / largest prediction": off / float(np.abs(cpu).max())},
@@ -338,6 +338,43 @@ def _plain_path(X: Any, y: Any) -> list[Figure]:
     return [figure]
 
 
+# -- cells ---------------------------------------------------------------------------------
+
+
+def cells(few: int, many: int) -> list[Figure]:
+    """Partitioned fits, many cells at once on the device; of `few` rows beside the processor."""
+    from ridgefold import PartitionedKernelRidge
+
+    figures: list[Figure] = []
+
+    def run(n: int, device: str | None, where: str) -> Any:
+        rng = np.random.default_rng(0)
+        X = rng.uniform(-1.0, 1.0, (n, 10))
+        y = np.sin(3.0 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(n)
+        new = rng.uniform(-1.0, 1.0, (min(n, 100_000), 10))
+        model = PartitionedKernelRidge(n_partitions=max(2, n // 512), device=device)
+        fit, _ = _timed(
+            f"PartitionedKernelRidge.fit, {n} rows of 10 columns, {where}", lambda: model.fit(X, y)
+        )
+        predict, values = _timed("the same: predict", lambda: model.predict(new))
+        figures.append(fit)
+        figures.append(Figure(f"the same: predict {len(new)} rows", predict.measured, predict.unit))
+        return values
+
+    small = PartitionedKernelRidge(n_partitions=4, device=DEVICE)
+    X = np.random.default_rng(1).uniform(size=(2000, 10))
+    small.fit(X, X[:, 0]).predict(X)
+    on_device = run(few, DEVICE, f"{few // 512} cells, each its own pair, on the device")
+    on_processor = run(few, None, "the same cells on one core of the processor")
+    if on_device is not None and on_processor is not None:
+        off = float(np.abs(on_device - on_processor).max() / np.abs(on_processor).max())
+        figures.append(
+            Figure("the same: difference between the two / largest", off, "", at_most=1e-6)
+        )
+    run(many, DEVICE, f"{many // 512} cells, one pair for all, on the device")
+    return figures
+
+
 # -- what does not fit, and what is learned --------------------------------------------------
 
 
@@ -406,6 +443,7 @@ def main(quick: bool) -> bool:
     for n in (10_000, 20_000, 50_000) if large else (3000,):
         known = ("anchored", "banded", "eigendecomposition") if n == 10_000 else ("anchored",)
         figures += paths(n, ("auto", *known))
+    figures += cells(*((100_000, 1_000_000) if large else (2000, 4000)))
     keep()
     figures += gaussian_processes((10_000, 50_000) if large else (3000,))
     keep()

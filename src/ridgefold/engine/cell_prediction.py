@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
@@ -10,6 +11,7 @@ import numpy as np
 
 from ridgefold.combiners import Assignment
 from ridgefold.engine.cell_rows import batches_of, rows_of
+from ridgefold.engine.stacked_prediction import StackedCell, predict_together
 from ridgefold.errors import NumericalError
 from ridgefold.executors import Executor
 from ridgefold.kernels import Kernel, KernelGram
@@ -50,10 +52,16 @@ class _Predictions:
     rows: tuple[np.ndarray | slice, ...]
     """The new rows that each of them predicts."""
     weights: tuple[np.ndarray | float, ...]
+    device: str | None = None
+    """Where it is computed, many cells at once; None for the processor."""
+    memory_bytes: float = math.inf
+    """What may be taken there."""
 
 
 def _predict_batch(task: _Predictions) -> list[np.ndarray]:
     """Weighted predictions of some cells."""
+    if task.device is not None:
+        return _predict_together(task, task.device)
     out = []
     training, models = task.training.rows_of_cells(task.numbers), task.models
     for cell, X, rows, weights in zip(task.numbers, training, task.rows, task.weights, strict=True):
@@ -99,6 +107,32 @@ class CellModel:
         )
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
+def _predict_together(task: _Predictions, device: str) -> list[np.ndarray]:
+    """The same on a device, many cells at once."""
+    cells, offsets = [], task.cells.offsets
+    training = task.training.rows_of_cells(task.numbers)
+    for cell, X, rows in zip(task.numbers, training, task.rows, strict=True):
+        model = CellModel.of(task.models, cell)
+        dual = task.models.dual_coef[offsets[cell] : offsets[cell + 1]]
+        cells.append(
+            StackedCell(
+                X=X,
+                dual_coef=dual,
+                intercept=model.intercept,
+                kernel=model.kernel,
+                lowest=model.lowest,
+                highest=model.highest,
+                new=np.asarray(task.new[rows]),
+            )
+        )
+    values = predict_together(cells, device, task.memory_bytes)
+    return [
+        each * (weights[:, None] if isinstance(weights, np.ndarray) else weights)
+        for each, weights in zip(values, task.weights, strict=True)
+    ]
+
+
 def predict_cells(
     training: CellsOfRows,
     cells: Cells,
@@ -107,14 +141,18 @@ def predict_cells(
     *,
     new: np.ndarray,
     executor: Executor,
+    device: str | None = None,
+    memory_bytes: float = math.inf,
 ) -> np.ndarray:
     """The combined prediction of every new row, shape (rows, t)."""
     out = np.zeros((new.shape[0], models.intercept.shape[1]), dtype=models.dual_coef.dtype)
     tasks = []
-    for numbers in busy_batches(cells, assignment):
+    for numbers in busy_batches(cells, assignment, stacked=device is not None):
         pairs = [assignment.of_cell(c) for c in numbers]
         rows, weights = zip(*pairs, strict=True)
-        tasks.append(_Predictions(training, new, models, cells, numbers, rows, weights))
+        tasks.append(
+            _Predictions(training, new, models, cells, numbers, rows, weights, device, memory_bytes)
+        )
     for task, results in zip(tasks, executor.map(_predict_batch, tasks), strict=True):
         for rows, values in zip(task.rows, results, strict=True):
             out[rows] += values
@@ -123,13 +161,15 @@ def predict_cells(
     return out
 
 
-def busy_batches(cells: Cells, assignment: Assignment) -> list[tuple[int, ...]]:
+def busy_batches(
+    cells: Cells, assignment: Assignment, *, stacked: bool = False
+) -> list[tuple[int, ...]]:
     """The cells that have rows to predict, in batches of about as many training rows."""
     busy = np.arange(assignment.n_cells)
     if assignment.membership is not None:
         busy = np.flatnonzero(np.diff(assignment.offsets))
     sizes = np.diff(cells.offsets)[busy].tolist()
-    return [tuple(busy[some].tolist()) for some in batches_of(sizes)]
+    return [tuple(busy[some].tolist()) for some in batches_of(sizes, stacked=stacked)]
 
 
 def require_finite(out: np.ndarray) -> None:

@@ -122,14 +122,17 @@ def number_of(cells: Cells) -> int:
 
 _ROWS_A_BATCH = 4096
 """Cells are handed out in batches of about so many rows: the same for any number of workers."""
+_ROWS_A_STACKED_BATCH = 1 << 17
+"""To a device, which takes many cells at once."""
 
 
-def batches_of(sizes: list[int]) -> list[slice]:
-    """Runs of cells of about `_ROWS_A_BATCH` rows together."""
+def batches_of(sizes: list[int], *, stacked: bool = False) -> list[slice]:
+    """Runs of cells of about so many rows together."""
     found, start, held = [], 0, 0
+    most = _ROWS_A_STACKED_BATCH if stacked else _ROWS_A_BATCH
     for cell, size in enumerate(sizes):
         held += size
-        if held >= _ROWS_A_BATCH:
+        if held >= most:
             found.append(slice(start, cell + 1))
             start, held = cell + 1, 0
     if start < len(sizes):

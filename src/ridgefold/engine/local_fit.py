@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from ridgefold.kernels import Kernel, KernelGram, WidthTable
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.linalg.leave_one_out import leave_one_out, leave_one_out_path
 from ridgefold.linalg.symmetric import factorise
+from ridgefold.records import Grid
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,26 @@ class CellFit:
     alpha: float
     residuals: Array | None
     """Leave-one-out residuals, shape (n, t); None if they were not asked for."""
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """How every cell is fitted."""
+
+    grid: Grid
+    choose: bool
+    """True if every cell chooses its own pair; else all take the grid's start."""
+    bias: bool
+    held_out: bool
+    """True if leave-one-out residuals are wanted."""
+    clip: bool
+    """True if a cell shall predict nothing beyond the range of its own targets."""
+    fallback: np.ndarray
+    """The constant that a cell without any row of positive weight predicts, shape (t,)."""
+    device: str | None = None
+    """Where cells are fitted, many at once; None for the processor, one after the other."""
+    memory_bytes: float = math.inf
+    """What they may take there."""
 
 
 class CellSystem:

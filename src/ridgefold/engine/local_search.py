@@ -4,12 +4,16 @@ The kernels of a grid stand in the order of their widths. The error as a functio
 (with the best ridge for each) falls and then rises, so the search walks downhill from a good
 start and stops when both neighbours are worse: three or four eigendecompositions instead of
 one for every width, and widths beyond the ends of an ordinary grid can be reached.
+
+Searches are generators: they yield what they want scored, are sent the scores and return the
+choice. So one search can be answered by one cell, and those of many cells together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -30,25 +34,67 @@ FEWEST_ROWS = 8
 """Cells of fewer rows take the shared choice: so few residuals say nothing."""
 
 
+KernelSearch = Generator[int, np.ndarray, Choice]
+"""Yields kernels, and is sent the scores of all alphas with each (lower is better)."""
+PairSearch = Generator[tuple[int, int], float, Choice]
+"""Yields pairs of kernel and alpha, and is sent the score of each."""
+
+
 def search(scores_of: Callable[[int], np.ndarray], grid: Grid) -> Choice:
     """The best pair, with `scores_of(kernel)` the scores of all alphas (lower is better)."""
+    return _answered(search_kernels(grid), scores_of)
+
+
+def _answered(steps: Generator[Any, Any, Choice], answer: Callable[[Any], Any]) -> Choice:
+    """The choice of one search, whose questions are answered as they come."""
+    try:
+        question = next(steps)
+        while True:
+            question = steps.send(answer(question))
+    except StopIteration as done:
+        choice: Choice = done.value
+        return choice
+
+
+def answered_together(
+    searches: Sequence[Generator[Any, Any, Choice]],
+    answers: Callable[[dict[int, Any]], Mapping[int, Any]],
+) -> list[Choice]:
+    """The choices of several searches, whose questions are answered a round at a time.
+
+    `answers` gets one question of every search that goes on, by its number.
+    """
+    choices: dict[int, Choice] = {}
+    questions: dict[int, Any] = {number: next(steps) for number, steps in enumerate(searches)}
+    while questions:
+        following: dict[int, Any] = {}
+        for number, reply in answers(questions).items():
+            try:
+                following[number] = searches[number].send(reply)
+            except StopIteration as done:
+                choices[number] = done.value
+        questions = following
+    return [choices[number] for number in range(len(searches))]
+
+
+def search_kernels(grid: Grid) -> KernelSearch:
+    """Walk downhill in width from the grid's start; of kernels without an order, all."""
     known: dict[int, Choice] = {}
 
-    def look(kernel: int) -> Choice:
-        if kernel not in known:
-            scores = scores_of(kernel)
-            best = int(np.argmin(scores))
-            known[kernel] = Choice(kernel, best, float(scores[best]))
+    def note(kernel: int, scores: np.ndarray) -> Choice:
+        best = int(np.argmin(scores))
+        known[kernel] = Choice(kernel, best, float(scores[best]))
         return known[kernel]
 
     if not grid.ordered:
         for kernel in range(len(grid.kernels)):
-            look(kernel)
+            note(kernel, (yield kernel))
     else:
-        best = look(grid.start)
+        best = note(grid.start, (yield grid.start))
         for step in (1, -1):
             while 0 <= best.kernel + step < len(grid.kernels):
-                following = look(best.kernel + step)
+                kernel = best.kernel + step
+                following = known[kernel] if kernel in known else note(kernel, (yield kernel))
                 if not following.score < best.score:
                     break
                 best = following
@@ -64,9 +110,14 @@ LARGEST_SEARCHED = 1536
 _PAIRS_A_CELL = 8
 
 
+def has_own_choice(grid: Grid, n_rows: int) -> bool:
+    """Whether a cell of so many rows looks for a pair of its own."""
+    return grid.is_choice and FEWEST_ROWS <= n_rows <= LARGEST_SEARCHED
+
+
 def search_cell(system: CellSystem, grid: Grid) -> Choice:
     """The best pair for one cell: of all, or near the start if kernels are in order."""
-    if not grid.is_choice or not FEWEST_ROWS <= system.n_rows <= LARGEST_SEARCHED:
+    if not has_own_choice(grid, system.n_rows):
         return Choice(grid.start, grid.start_alpha, np.nan)
     if grid.ordered:
         return search_near(lambda k, j: system.score(k, float(grid.alphas[j])), grid, _PAIRS_A_CELL)
@@ -101,6 +152,11 @@ _WORTH_MOVING = 0.995
 
 
 def search_near(score_of: Callable[[int, int], float], grid: Grid, most: int) -> Choice:
+    """A better pair near the grid's start; `score_of(kernel, alpha)` is asked `most` times."""
+    return _answered(search_pairs(grid, most), lambda pair: score_of(*pair))
+
+
+def search_pairs(grid: Grid, most: int = _PAIRS_A_CELL) -> PairSearch:
     """A better pair near the grid's start, one pair at a time, scoring at most `most`.
 
     For when one eigendecomposition a width, as dear as six inverses, is too much: the start is
@@ -108,24 +164,25 @@ def search_near(score_of: Callable[[int, int], float], grid: Grid, most: int) ->
     """
     known: dict[tuple[int, int], float] = {}
 
-    def look(pair: tuple[int, int]) -> float:
+    def is_new(pair: tuple[int, int]) -> bool:
         inside = 0 <= pair[0] < len(grid.kernels) and 0 <= pair[1] < len(grid.alphas)
-        if not inside or (pair not in known and len(known) >= most):
-            return known.get(pair, np.inf)
-        if pair not in known:
-            known[pair] = score_of(*pair)
-        return known[pair]
+        return inside and pair not in known and len(known) < most
 
     at = (grid.start, grid.start_alpha)
-    look(at)
+    known[at] = yield at
     moved = True
     while moved:
         moved = False
         for width, ridge in _MOVES:
             if width and not grid.ordered:
                 continue
-            while look((at[0] + width, at[1] + ridge)) < _WORTH_MOVING * known[at]:
-                at = (at[0] + width, at[1] + ridge)
+            while True:
+                pair = (at[0] + width, at[1] + ridge)
+                if is_new(pair):
+                    known[pair] = yield pair
+                if not known.get(pair, np.inf) < _WORTH_MOVING * known[at]:
+                    break
+                at = pair
                 moved = True
     return Choice(*at, known[at])
 

@@ -25,13 +25,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ridgefold.engine.cell_rows import Training, number_of
+from ridgefold.engine.local_fit import FitSettings
 from ridgefold.engine.local_search import starting_at
-from ridgefold.engine.partitioned import (
-    FitSettings,
-    choose_pair,
-    combined_residuals,
-    run_cells,
-)
+from ridgefold.engine.partitioned import choose_pair, combined_residuals, run_cells
 from ridgefold.executors import Executor
 from ridgefold.linalg.blocks import row_blocks
 from ridgefold.partitioners import Partitioner
@@ -171,7 +167,10 @@ def _measure(
     squares, count, grid = 0.0, 0, settings.grid
     for part, cells in zip(parts, cut, strict=True):
         m = number_of(cells)
-        grid = starting_at(grid, choose_pair(part, cells, grid, executor, bias=settings.bias))
+        choice = choose_pair(
+            part, cells, grid, executor, bias=settings.bias, device=settings.device
+        )
+        grid = starting_at(grid, choice)
         tried = replace(settings, grid=grid, held_out=True)
         models, residuals = run_cells(part, cells, tried, np.ones(m), executor)
         assert residuals is not None

@@ -10,7 +10,7 @@ import numpy as np
 
 from ridgefold.crossval import Progress, no_progress
 from ridgefold.engine.cell_rows import Batch, CellRows, batches_of, number_of
-from ridgefold.engine.local_fit import CellData, CellFit, CellSystem
+from ridgefold.engine.local_fit import CellData, CellFit, CellSystem, FitSettings
 from ridgefold.engine.local_search import (
     LARGEST_SEARCHED,
     Choice,
@@ -18,6 +18,7 @@ from ridgefold.engine.local_search import (
     search_shared,
     starting_at,
 )
+from ridgefold.engine.stacked_fit import cell_on, fit_together, here
 from ridgefold.executors import Executor
 from ridgefold.records import Cells, FittedBatch, Grid, LocalModels
 from ridgefold.storage.mapped import mapping_of, release
@@ -25,22 +26,6 @@ from ridgefold.storage.run_directory import NoRunDirectory, Piece, Run, RunDirec
 
 _RELEASED_BYTES = 1 << 25
 """Pages of files are let go whenever about so many bytes were written."""
-
-
-@dataclass(frozen=True)
-class FitSettings:
-    """How every cell is fitted."""
-
-    grid: Grid
-    choose: bool
-    """True if every cell chooses its own pair; else all take the grid's start."""
-    bias: bool
-    held_out: bool
-    """True if leave-one-out residuals are wanted."""
-    clip: bool
-    """True if a cell shall predict nothing beyond the range of its own targets."""
-    fallback: np.ndarray
-    """The constant that a cell without any row of positive weight predicts, shape (t,)."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +41,8 @@ class _Task:
 
 def _fit_batch(task: _Task) -> FittedBatch:
     fits, ranges = [], []
-    for position, factor in enumerate(task.factors):
-        data = task.batch.data(position)
-        fits.append(_fit_cell(task.settings, data, factor))
+    for data, fit in _one_by_one(task) if task.settings.device is None else _together(task):
+        fits.append(fit)
         ranges.append(_range(data, task.settings))
     residuals = [fit.residuals for fit in fits if fit.residuals is not None]
     return FittedBatch(
@@ -70,6 +54,30 @@ def _fit_batch(task: _Task) -> FittedBatch:
         lowest=np.stack([lowest for lowest, _ in ranges]),
         highest=np.stack([highest for _, highest in ranges]),
     )
+
+
+def _one_by_one(task: _Task) -> Iterator[tuple[CellData, CellFit]]:
+    for position, factor in enumerate(task.factors):
+        data = task.batch.data(position)
+        yield data, _fit_cell(task.settings, data, factor)
+
+
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
+def _together(task: _Task) -> Iterator[tuple[CellData, CellFit]]:
+    """On a device: stacked where that can be done, else one after the other there."""
+    settings = task.settings
+    cells = [task.batch.data(position) for position in range(len(task.factors))]
+    found = fit_together(cells, settings, np.asarray(task.factors))
+    for data, factor, fit in zip(cells, task.factors, found, strict=True):
+        yield data, _alone(settings, data, factor) if fit is None else fit
+
+
+def _alone(settings: FitSettings, data: CellData, factor: float) -> CellFit:
+    """One cell on the settings' device."""
+    counted = len(data.X) if data.weights is None else int(np.sum(data.weights > 0))
+    if counted == 0 or settings.device is None:
+        return _fit_cell(settings, data, factor)
+    return here(_fit_cell(settings, cell_on(data, settings.device), factor))
 
 
 def _fit_and_keep(task: _Task) -> str:
@@ -130,7 +138,7 @@ def run_cells(
     its models there, and those that are there already are not fitted again.
     """
     m, t, entries = number_of(cells), training.n_targets, int(cells.offsets[-1])
-    batches = batches_of(np.diff(cells.offsets).tolist())
+    batches = batches_of(np.diff(cells.offsets).tolist(), stacked=settings.device is not None)
     tasks = [
         _Task(training.batch(cells, some), settings, tuple(alpha_factors[some].tolist()))
         for some in batches
@@ -193,14 +201,15 @@ class _Pilot:
     grid: Grid
     bias: bool
     near: bool
+    device: str | None
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def _search_pilot(pilot: _Pilot) -> Choice:
-    systems = [
-        CellSystem(pilot.batch.data(k), pilot.grid.kernels, bias=pilot.bias)
-        for k in range(len(pilot.batch))
-    ]
+    cells = [pilot.batch.data(k) for k in range(len(pilot.batch))]
+    if pilot.device is not None:
+        cells = [cell_on(data, pilot.device) for data in cells]
+    systems = [CellSystem(data, pilot.grid.kernels, bias=pilot.bias) for data in cells]
     return search_shared(systems, pilot.grid, near=pilot.near)
 
 
@@ -212,7 +221,13 @@ _NEAR_PILOTS = 2
 
 
 def choose_pair(
-    training: CellRows, cells: Cells, grid: Grid, executor: Executor, *, bias: bool
+    training: CellRows,
+    cells: Cells,
+    grid: Grid,
+    executor: Executor,
+    *,
+    bias: bool,
+    device: str | None = None,
 ) -> Choice:
     """One pair for all cells, by the leave-one-out error pooled over some of them.
 
@@ -223,14 +238,14 @@ def choose_pair(
         return Choice(grid.start, grid.start_alpha, float("nan"))
     m = number_of(cells)
     pilots = np.unique(np.linspace(0, m - 1, min(m, PILOTS)).astype(np.intp)).tolist()
-    pilot = _Pilot(training.pilot(cells, pilots, _PILOT_ROWS), grid, bias, False)
+    pilot = _Pilot(training.pilot(cells, pilots, _PILOT_ROWS), grid, bias, False, device)
     choice = next(iter(executor.map(_search_pilot, [pilot])))
     sizes = np.diff(cells.offsets)
     whole = [c for c in pilots if 1.25 * _PILOT_ROWS < sizes[c] <= LARGEST_SEARCHED]
     if whole and grid.ordered:
         ends = whole if len(whole) <= _NEAR_PILOTS else [whole[0], whole[-1]]
         near = training.pilot(cells, ends, None)
-        pilot = _Pilot(near, starting_at(grid, choice), bias, True)
+        pilot = _Pilot(near, starting_at(grid, choice), bias, True, device)
         choice = next(iter(executor.map(_search_pilot, [pilot])))
     return choice
 

@@ -28,7 +28,8 @@ from ridgefold.estimators.partitioned_stream import Stream, as_source
 from ridgefold.estimators.probabilities import fit_curves
 from ridgefold.estimators.regressor import check_coverage
 from ridgefold.estimators.validation import TrainingData, unchanged_on_error
-from ridgefold.linalg import namespace_of
+from ridgefold.linalg import Array, namespace_of
+from ridgefold.linalg.namespace import is_tensor
 from ridgefold.storage.sources import ArraySource, RowSource
 
 
@@ -97,6 +98,9 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         A folder in which finished steps and cells are kept. The same fit on the same folder
         goes on where it was stopped, and gives the same model bit for bit; other data or
         settings are refused.
+    device : str, optional
+        Work on cells there with torch, as "cuda", many at once; without it where X is, if that is
+        a tensor. Rows are cut, and all results kept, in NumPy arrays by the processor.
 
     Attributes
     ----------
@@ -163,6 +167,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         verbose: int = 0,
         intervals: str | None = "auto",
         run_dir: Any = None,
+        device: str | None = None,
     ) -> None:
         self.partition = partition
         self.n_partitions = n_partitions
@@ -190,6 +195,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         self.verbose = verbose
         self.intervals = intervals
         self.run_dir = run_dir
+        self.device = device
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Cut the rows into cells and fit each.
@@ -198,7 +204,8 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         ----------
         X : array of shape (n_rows, n_columns)
             Also a memory-mapped array (``np.load(path, mmap_mode="r")``), an array of zarr or
-            Dask, or the path of an .npy file, a Parquet file or a folder of them. What does not
+            Dask, or the path of an .npy file, a Parquet file or a folder of them; or a tensor of
+            torch. What does not
             fit well in `memory_budget` is read in blocks and put in the order of the cells on
             disk (in `run_dir`, or a temporary folder); the model is the same.
         y : array of shape (n_rows,) or (n_rows, n_targets)
@@ -212,6 +219,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
                 raise InvalidInputError(
                     f'intervals must be "auto", "jackknife+" or None, got {self.intervals!r}'
                 )
+            X, y, sample_weight = self._taken(X, y, sample_weight)
             stream = self._opened(X, y, sample_weight)
             if stream is not None and self._from_disk(stream):
                 targets = as_source(stream.y, "y", stream.X.dtype)
@@ -237,15 +245,15 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         if self._one_target and self._models.intercept.shape[1] != 1:
             raise ModelFileError("model.state.one_target is true of a model of several targets")
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Predictions for the rows of X, grouped by cell."""
+    def predict(self, X: Any) -> Array:
+        """Predictions for the rows of X, grouped by cell; a tensor if X is one."""
         values = self._decision(X)
-        return values[:, 0] if self._one_target else values
+        return self._given_back(values[:, 0] if self._one_target else values, X)
 
     def _needs_held_out(self) -> bool:
         return self.intervals == "jackknife+"
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
         """An interval for each row of X that should hold the target with probability `coverage`.
 
         Exact jackknife+ with the cells as they are, from the rows of the cell that each new row
@@ -266,8 +274,8 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         coverage = check_coverage(coverage)
         if not COMBINERS[self._combine].needs_space or self.held_out_residuals_ is None:
             raise InvalidInputError(self._why_no_intervals())
-        X = self._new_rows(X)
-        assignment = self._assignment(X)
+        rows = self._new_rows(namespace_of(X).to_numpy(X) if is_tensor(X) else X)
+        assignment = self._assignment(rows)
         kept = CellIntervals(
             self._training_rows(),
             self._weights,
@@ -276,16 +284,18 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
             self.held_out_residuals_.astype(np.float64),
             bool(self.fit_intercept),
         )
-        centre = self._combined(X, assignment).astype(np.float64)
+        centre = self._combined(rows, assignment).astype(np.float64)
         try:
             with np.errstate(over="raise"):
-                ends = kept.predict(X, assignment, centre, coverage)
+                ends = kept.predict(rows, assignment, centre, coverage)
         except FloatingPointError:
             raise NumericalError(
                 "numbers overflow while intervals are computed: scale the columns of X, and the "
                 "targets"
             ) from None
-        lower, upper = (end.astype(self._models.dual_coef.dtype) for end in ends)
+        lower, upper = (
+            self._given_back(end.astype(self._models.dual_coef.dtype), X) for end in ends
+        )
         return (lower[:, 0], upper[:, 0]) if self._one_target else (lower, upper)
 
     def _why_no_intervals(self) -> str:
@@ -308,7 +318,7 @@ class PartitionedLSSVMClassifier(ClassifierMixin, PartitionedModel):
     ----------
     partition, n_partitions, combine, refine, alpha, kernel, gamma, length_scale, degree, coef0, \
 kernel_params, fit_intercept, learn_scales, scale_groups, overlap, clip, tuning, \
-weighted_scores, loss, n_jobs, executor, random_state, memory_budget, verbose, run_dir
+weighted_scores, loss, n_jobs, executor, random_state, memory_budget, verbose, run_dir, device
         As in :class:`PartitionedKernelRidge`; errors are those of the labels ±1.
     class_weight : dict, "balanced" or None
         Weights of the classes in all rows, multiplied with `sample_weight`.
@@ -368,6 +378,7 @@ held_out_residuals_, length_scales_, certificate_, n_steps_
         verbose: int = 0,
         probability: bool = False,
         run_dir: Any = None,
+        device: str | None = None,
     ) -> None:
         self.partition = partition
         self.n_partitions = n_partitions
@@ -396,10 +407,12 @@ held_out_residuals_, length_scales_, certificate_, n_steps_
         self.verbose = verbose
         self.probability = probability
         self.run_dir = run_dir
+        self.device = device
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Cut the rows into cells and fit each; y holds labels (numbers or strings)."""
         with unchanged_on_error(self):
+            X, y, sample_weight = self._taken(X, y, sample_weight)
             stream = self._opened(X, y, sample_weight)
             if stream is not None and self._from_disk(stream):
                 classes, targets = self._fit_stream_of_labels(stream)
@@ -453,17 +466,18 @@ held_out_residuals_, length_scales_, certificate_, n_steps_
             n_targets = self._models.intercept.shape[1]
             self.calibration_ = require_curves(state["calibration"], n_targets)
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Any) -> Array:
         """Decision values: one a row for two classes (positive: the second), else one a class."""
         values = self._decision(X)
-        return values[:, 0] if values.shape[1] == 1 else values
+        return self._given_back(values[:, 0] if values.shape[1] == 1 else values, X)
 
     @available_if(has_probability)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Any) -> Array:
         """Probability of every class, calibrated on leave-one-out decision values."""
-        return np.asarray(probabilities_of(self._decision(X), self.calibration_))
+        found = np.asarray(probabilities_of(self._decision(X), self.calibration_))
+        return self._given_back(found, X)
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of each row."""
+    def predict(self, X: Any) -> Array:
+        """The class of each row; a tensor if X is one and classes are numbers."""
         decisions = self._decision(X)
-        return np.asarray(labels_of(self.classes_, decisions))
+        return self._given_back(np.asarray(labels_of(self.classes_, decisions)), X)

@@ -26,6 +26,7 @@ from ridgefold.estimators.partitioned_fit import CellFitting, FittedCells, opene
 from ridgefold.estimators.partitioned_options import (
     EXACT,
     Options,
+    device_bytes,
     options_of,
     partitioner_of,
 )
@@ -46,7 +47,8 @@ from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.validation import TrainingData, check_new_rows, check_training_data
 from ridgefold.executors import Executor, Serial
 from ridgefold.kernels import PRECOMPUTED, takes_sparse_and_negative
-from ridgefold.linalg.namespace import is_foreign_array
+from ridgefold.linalg import namespace_of
+from ridgefold.linalg.namespace import is_foreign_array, is_tensor, on_device
 from ridgefold.partitioners import PARTITIONERS
 from ridgefold.planning import available_resources
 from ridgefold.records import Cells, Grid, LocalModels
@@ -83,14 +85,41 @@ class PartitionedModel(Storable):
     memory_budget: Any
     verbose: int
     run_dir: Any
+    device: str | None
+
+    # -- where ---------------------------------------------------------------------------
+
+    def _device(self) -> str | None:
+        """Where cells are worked on: as asked, or where the tensors of the fit are."""
+        device = self.device or self.__dict__.get("_tensor_device")
+        if device is not None and not isinstance(device, str):
+            raise InvalidInputError(
+                f'device must be a name such as "cuda", or None, got {device!r}'
+            )
+        return device
+
+    def _taken(self, *arrays: Any) -> tuple[Any, ...]:
+        """What a fit is given, tensors as NumPy arrays; where X is a tensor, cells go there."""
+        X = arrays[0]
+        self.__dict__.pop("_tensor_device", None)
+        if is_tensor(X) and X.device.type != "cpu":
+            self._tensor_device = str(X.device)
+        return tuple(namespace_of(a).to_numpy(a) if is_tensor(a) else a for a in arrays)
+
+    @staticmethod
+    def _given_back(values: np.ndarray, X: Any) -> Any:
+        """Values for the rows of X: a tensor where X is one, unless they are labels in words."""
+        if not is_tensor(X) or values.dtype.kind not in "biuf":
+            return values
+        return on_device(values, str(X.device))
 
     # -- fitting -------------------------------------------------------------------------
 
     def _check(self, X: Any, y: Any, sample_weight: Any, *, numeric_targets: bool) -> TrainingData:
         if is_foreign_array(X):
             raise UnsupportedInputError(
-                f"{type(self).__name__} takes NumPy arrays only: pass X.cpu().numpy(), or use "
-                "KernelRidge"
+                f"{type(self).__name__} takes arrays of NumPy and tensors of torch, got one of "
+                f"{namespace_of(X).name}: pass one of those, or use KernelRidge"
             )
         if isinstance(self.kernel, str) and self.kernel == PRECOMPUTED:
             raise InvalidInputError(
@@ -228,6 +257,8 @@ class PartitionedModel(Storable):
     def _decision(self, X: Any) -> np.ndarray:
         """The combined f(x) of every row and target, shape (n, t)."""
         check_is_fitted(self, "X_fit_")
+        if is_tensor(X):
+            X = namespace_of(X).to_numpy(X)
         source = new_source(self, X)
         if source is not None:
             return self._decision_of_stream(source)
@@ -269,7 +300,17 @@ class PartitionedModel(Storable):
             if executor.standing and kernel_values(cells, assignment) >= WORTH_SENDING:
                 return self._combined_elsewhere(rows, X, assignment, executor)
             executor = Serial()
-        return predict_cells(rows, cells, models, assignment, new=X, executor=executor)
+        device = self._device()
+        return predict_cells(
+            rows,
+            cells,
+            models,
+            assignment,
+            new=X,
+            executor=executor,
+            device=device,
+            memory_bytes=device_bytes(device, self.memory_budget),
+        )
 
     def _combined_elsewhere(
         self, rows: CellsOfRows, X: np.ndarray, assignment: Assignment, executor: Executor
@@ -300,7 +341,7 @@ class PartitionedModel(Storable):
 
     # -- model files ---------------------------------------------------------------------
 
-    _of_this_machine = ("run_dir", "executor")
+    _of_this_machine = ("run_dir", "executor", "device")
     _further_state: Mapping[str, Any] = {}
     """What subclasses store beside the values of every partitioned model, with its types."""
 

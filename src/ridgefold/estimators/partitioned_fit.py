@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from ridgefold.combiners import cell_alpha
 from ridgefold.engine.average_search import search_average
 from ridgefold.engine.cell_rows import CellRows, Training, number_of, rows_of
+from ridgefold.engine.local_fit import FitSettings
 from ridgefold.engine.local_search import starting_at
 from ridgefold.engine.partition_count import (
     MANY_ROWS,
@@ -26,7 +27,7 @@ from ridgefold.engine.partition_count import (
     choose_count_of_average,
     effective_dimension,
 )
-from ridgefold.engine.partitioned import FitSettings, choose_pair, in_memory, run_cells
+from ridgefold.engine.partitioned import choose_pair, in_memory, run_cells
 from ridgefold.engine.scaled_rows import ScaledRows
 from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.cell_grid import cell_grid
@@ -189,6 +190,8 @@ class CellFitting:
             held_out=choose or self.model._needs_held_out(),
             clip=bool(self.model.clip) and not self.options.combiner.scales_alpha,
             fallback=self._fallback(),
+            device=self.options.device,
+            memory_bytes=self.options.memory_bytes,
         )
 
     def _fallback(self) -> np.ndarray:
@@ -284,7 +287,9 @@ class CellFitting:
 
         def choose() -> list[int]:
             options = self.options
-            choice = choose_pair(rows, cells, grid, self._here, bias=options.bias)
+            choice = choose_pair(
+                rows, cells, grid, self._here, bias=options.bias, device=options.device
+            )
             return [choice.kernel, choice.alpha]
 
         kernel, alpha = self.run.step("pair", choose)

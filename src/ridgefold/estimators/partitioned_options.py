@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,9 @@ from ridgefold.combiners import COMBINERS, Combiner
 from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.executor_argument import executor_of
 from ridgefold.executors import Executor
+from ridgefold.linalg.namespace import on_device
 from ridgefold.partitioners import PARTITIONERS, Partitioner
+from ridgefold.planning import available_resources, device_named
 
 EXACT = "exact"
 
@@ -31,17 +34,24 @@ class Options:
     shared: bool | None
     """Whether all cells share one pair of kernel and ridge; None if it is to be decided."""
     bias: bool
+    device: str | None
+    """Where cells are worked on, many at once; None for the processor."""
+    memory_bytes: float
+    """What they may take there."""
 
 
 def options_of(model: Any) -> Options:
     """Check the arguments of an estimator."""
+    device = model._device()
+    executor = executor_of(model.executor, model.n_jobs)
+    _require_usable(device, executor, model)
     partitioner = partitioner_of(model.partition)
     combiner = combiner_of(model.combine, model.partition, partitioner)
     refine = _refine(model.refine)
     return Options(
         partitioner=partitioner,
         combiner=combiner,
-        executor=executor_of(model.executor, model.n_jobs),
+        executor=executor,
         n_cells=_n_cells(model.n_partitions),
         overlap=_between(
             "overlap",
@@ -54,7 +64,28 @@ def options_of(model: Any) -> Options:
         refine=refine,
         shared=_shared(model.tuning, model.combine, combiner, refine),
         bias=bool(model.fit_intercept),
+        device=device,
+        memory_bytes=device_bytes(device, model.memory_budget),
     )
+
+
+def device_bytes(device: str | None, memory_budget: Any) -> float:
+    """What stacks of cells may take on a device: the half, as torch keeps what it has freed."""
+    if device is None:
+        return math.inf
+    return available_resources(memory_budget, device=device_named(device)).memory_bytes / 2
+
+
+def _require_usable(device: str | None, executor: Executor, model: Any) -> None:
+    """The device is here, and nobody else is to be busy beside it."""
+    if device is None or executor.remote:  # then it is the workers that must have it
+        return
+    on_device(np.zeros(1), device)
+    if executor.n_workers > 1:
+        raise InvalidInputError(
+            f"device={device!r} works on many cells at once from one process, but n_jobs="
+            f"{model.n_jobs!r} and executor={model.executor!r} ask for several: leave those out"
+        )
 
 
 def partitioner_of(partition: Any) -> Partitioner:

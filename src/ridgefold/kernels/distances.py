@@ -16,7 +16,7 @@ from ridgefold.linalg import Array, Namespace
 
 LengthScale = float | tuple[float, ...]
 
-_ROUNDING = 16.0
+ROUNDING = 16.0
 """Errors of −‖z − z'‖²/2, in units of eps·max(‖z‖²/2), that count as zero for rough kernels."""
 
 
@@ -137,7 +137,7 @@ class EuclideanKernel(DistanceKernel):
         if scipy.sparse.issparse(z):
             z = z.astype(np.float64)
             halves = -0.5 * np.asarray(z.multiply(z).sum(axis=1)).reshape(-1, 1)
-            self._require_finite(namespace, halves)
+            self.require_finite(namespace, halves)
             rows = scipy.sparse.hstack([z, np.ones_like(halves), halves], format="csr")
             return Rows((rows,))
         n, d = z.shape
@@ -145,11 +145,11 @@ class EuclideanKernel(DistanceKernel):
         rows[:, :d] = z
         rows[:, d] = 1.0
         rows[:, d + 1] = -0.5 * namespace.xp.sum(rows[:, :d] * rows[:, :d], axis=1)
-        self._require_finite(namespace, rows[:, d + 1])
+        self.require_finite(namespace, rows[:, d + 1])
         return Rows((rows,))
 
     @staticmethod
-    def _require_finite(namespace: Namespace, norms: Array) -> None:
+    def require_finite(namespace: Namespace, norms: Array) -> None:
         if not namespace.all_finite(norms):
             raise NumericalError(
                 "squared distances between the rows of X overflow: scale the columns of X "
@@ -181,7 +181,7 @@ class EuclideanKernel(DistanceKernel):
             namespace.minimum_in_place(out, 0.0)
             return
         largest = max(float(namespace.xp.max(-rows[:, -1])) for rows in (a, b))
-        limit = -_ROUNDING * namespace.eps(out) * largest
+        limit = -ROUNDING * namespace.eps(out) * largest
         out[out > limit] = 0.0
 
     @abstractmethod

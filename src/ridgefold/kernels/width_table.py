@@ -28,7 +28,7 @@ class WidthTable:
         self._halves: Array | None = None
         """−‖x − x'‖²/2, if all kernels are functions of it."""
         first = self.kernels[0]
-        if len(self.kernels) > 1 and _differ_in_width(self.kernels):
+        if len(self.kernels) > 1 and differ_in_width(self.kernels):
             assert isinstance(first, EuclideanKernel)
             self._halves = KernelGram(_HalfSquares(), X).full()
 
@@ -45,7 +45,7 @@ class WidthTable:
         self.namespace.set_diagonal_in_place(out, kernel.diagonal(self.namespace, self._X))
 
 
-def _differ_in_width(kernels: Sequence[Kernel]) -> bool:
+def differ_in_width(kernels: Sequence[Kernel]) -> bool:
     first = kernels[0]
     return all(
         isinstance(kernel, EuclideanKernel)

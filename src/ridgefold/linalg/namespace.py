@@ -196,6 +196,32 @@ class Namespace(ABC):
     def eigh_in_place(self, a: Array) -> tuple[Array, Array]:
         """Ascending eigenvalues and eigenvectors of a symmetric matrix, whose storage is used."""
 
+    # -- stacks of small matrices, shape (b, n, n) -----------------------------------------
+
+    def cholesky_of_stack(self, a: Array) -> tuple[Array, np.ndarray]:
+        """Cholesky factors of a stack, zero above the diagonal, and which of them there are.
+
+        Only the lower triangles are read. Where there is no factor, what stands is not one.
+        """
+        factors = [self.copy(a[k, :, :]) for k in range(a.shape[0])]
+        found = np.array([self.cholesky_in_place(factor) for factor in factors], dtype=bool)
+        return self.xp.stack([self.xp.tril(factor) for factor in factors]), found
+
+    def solve_triangular_stack(self, factor: Array, b: Array, *, transposed: bool = False) -> Array:
+        """`solve_triangular` for a stack of factors and one of matrices."""
+        each = range(factor.shape[0])
+        return self.xp.stack(
+            [
+                self.solve_triangular(factor[k, :, :], b[k, :, :], transposed=transposed)
+                for k in each
+            ]
+        )
+
+    def eigh_of_stack(self, a: Array) -> tuple[Array, Array]:
+        """Ascending eigenvalues (b, n) and eigenvectors of a stack of lower triangles."""
+        found = [self.eigh_in_place(self.copy(a[k, :, :])) for k in range(a.shape[0])]
+        return self.xp.stack([v for v, _ in found]), self.xp.stack([v for _, v in found])
+
 
 @functools.lru_cache(maxsize=1)
 def numpy_namespace() -> Namespace:
@@ -225,6 +251,11 @@ def is_foreign_array(x: Any) -> bool:
     return array_api_compat.is_torch_array(x) or (
         hasattr(x, "__array_namespace__") and array_api_compat.is_array_api_obj(x)
     )
+
+
+def is_tensor(x: Any) -> bool:
+    """True for tensors of torch, which may lie on a device."""
+    return not isinstance(x, np.ndarray) and bool(array_api_compat.is_torch_array(x))
 
 
 def namespace_of(*arrays: Array) -> Namespace:

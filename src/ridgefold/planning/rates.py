@@ -60,7 +60,7 @@ H200_RATES = Rates(
         "memory": ((1000, 5.0e11), (10_000, 3.8e12)),
         "calls": ((1000, 5.0e3),),
     },
-    single_precision=0.9,
+    single_precision=1.1,
 )
 """One NVIDIA H200, float64, for devices that have not been measured.
 

@@ -1,0 +1,136 @@
+"""Gram matrices of many small sets of rows at once, padded to one size.
+
+Kernels of Euclidean distances are functions of one product of rows, which is computed for the
+whole stack together, as in `kernels.distances`: every set is shifted to its own middle, and the
+product is in float64. Other kernels are written set by set into the stack. What stands in rows
+and columns that pad is left open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ridgefold.kernels.base import Kernel
+from ridgefold.kernels.distances import ROUNDING, EuclideanKernel
+from ridgefold.kernels.gram import KernelGram
+from ridgefold.kernels.width_table import differ_in_width
+from ridgefold.linalg import Array, Namespace, namespace_of
+
+
+class GramStack:
+    """K of the same sets of rows for each of several kernels.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+    X : array of shape (b, m, d)
+        Rows that pad are zero.
+    counts : array of shape (b,)
+        Rows of each set.
+    """
+
+    def __init__(self, kernels: Sequence[Kernel], X: Array, counts: np.ndarray) -> None:
+        self.kernels, self.counts, self._X = tuple(kernels), counts, X
+        self.namespace: Namespace = namespace_of(X)
+        for kernel in self.kernels:
+            kernel.check(self.namespace, X[0, :, :])
+        self._halves: Array | None = None
+        """−‖x − x'‖²/2, if all kernels are functions of it."""
+        if len(self.kernels) > 1 and differ_in_width(self.kernels):
+            halves = _half_squares(self.namespace, X, X, counts)
+            self._halves = self.namespace.astype(halves, X.dtype)
+
+    def matrices(self, kernel: int, some: np.ndarray) -> Array:
+        """K of the sets `some` for one kernel, shape (len(some), m, m); lower triangles."""
+        chosen, namespace = self.kernels[kernel], self.namespace
+        if not isinstance(chosen, EuclideanKernel):
+            return self._one_by_one(chosen, some)
+        if self._halves is not None:
+            assert isinstance(chosen.length_scale, float)
+            exponents = namespace.take_rows(self._halves, some) * chosen.length_scale**-2.0
+        else:
+            X = namespace.take_rows(self._X, some)
+            exponents = _exponents(namespace, chosen, X, X, self.counts[some])
+        chosen.of_exponent(namespace, exponents)
+        _set_diagonals_to_one(namespace, exponents)
+        return namespace.astype(exponents, self._X.dtype)
+
+    def _one_by_one(self, kernel: Kernel, some: np.ndarray) -> Array:
+        b, m = len(some), self._X.shape[1]
+        out = self.namespace.zeros((b, m, m), self._X)
+        for k, position in enumerate(some.tolist()):
+            n = int(self.counts[position])
+            KernelGram(kernel, self._X[position, :n, :]).write_lower(out[k, :n, :n])
+        return out
+
+
+def across_stack(kernel: Kernel, new: Array, X: Array, counts: np.ndarray) -> Array:
+    """k between new rows (b, q, d) and rows X (b, m, d), of which `counts` are there: (b, q, m)."""
+    namespace = namespace_of(X)
+    if isinstance(kernel, EuclideanKernel):
+        kernel.check(namespace, X[0, :, :])
+        values = _exponents(namespace, kernel, new, X, counts)
+        kernel.of_exponent(namespace, values)
+        return namespace.astype(values, X.dtype)
+    out = namespace.zeros((X.shape[0], new.shape[1], X.shape[1]), X)
+    for k, n in enumerate(counts.tolist()):
+        KernelGram(kernel, new[k, :, :], X[k, :n, :]).write_block(_ALL, _ALL, out[k, :, :n])
+    return out
+
+
+_ALL = slice(None)
+
+
+def _exponents(
+    namespace: Namespace, kernel: EuclideanKernel, new: Array, X: Array, counts: np.ndarray
+) -> Array:
+    """−‖z − z'‖²/2 with z = x/ℓ, in float64; for rough kernels zero where it is within rounding."""
+    d = X.shape[2]
+
+    def scaled(rows: Array) -> Array:
+        flat = kernel.scaled(namespace, namespace.xp.reshape(rows, (-1, d)), None)
+        return namespace.xp.reshape(flat, tuple(rows.shape))
+
+    left = scaled(new)
+    right = left if new is X else scaled(X)
+    return _half_squares(namespace, left, right, counts, rough=kernel.rough)
+
+
+def _half_squares(
+    namespace: Namespace, new: Array, X: Array, counts: np.ndarray, *, rough: bool = False
+) -> Array:
+    """−‖x − x'‖²/2 between the rows of `new` and those of X, by one product for the stack."""
+    xp, double = namespace.xp, namespace.double()
+    total = xp.sum(namespace.astype(X, double), axis=1)
+    origin = (total / namespace.asarray(counts, total)[:, None])[:, None, :]
+    right = _with_norms(namespace, namespace.astype(X, double) - origin)
+    left = right if new is X else _with_norms(namespace, namespace.astype(new, double) - origin)
+    d = X.shape[2]
+    exchanged = namespace.copy(right)
+    exchanged[:, :, d], exchanged[:, :, d + 1] = right[:, :, d + 1], right[:, :, d]
+    out = left @ xp.matrix_transpose(exchanged)
+    if not rough:
+        namespace.minimum_in_place(out, 0.0)
+        return out
+    largest = xp.maximum(*(xp.max(-rows[:, :, d + 1], axis=1) for rows in (left, right)))
+    limit = -ROUNDING * namespace.eps(out) * largest
+    return xp.where(out > limit[:, None, None], xp.zeros_like(out), out)
+
+
+def _with_norms(namespace: Namespace, z: Array) -> Array:
+    """Rows as (z, 1, −‖z‖²/2)."""
+    b, m, d = z.shape
+    rows = namespace.empty((b, m, d + 2), z)
+    rows[:, :, :d] = z
+    rows[:, :, d] = 1.0
+    rows[:, :, d + 1] = -0.5 * namespace.xp.sum(z * z, axis=2)
+    EuclideanKernel.require_finite(namespace, rows[:, :, d + 1])
+    return rows
+
+
+def _set_diagonals_to_one(namespace: Namespace, matrices: Array) -> None:
+    """k(x, x) of a kernel of distances, which rounding leaves a little off."""
+    m = matrices.shape[1]
+    namespace.xp.reshape(matrices, (matrices.shape[0], m * m))[:, :: m + 1] = 1.0

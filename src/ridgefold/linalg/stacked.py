@@ -1,0 +1,176 @@
+"""Many small ridge systems at once: stacks of kernel matrices, padded to one size.
+
+A system of n rows in a stack of size m ≥ n has m − n rows more, with zero coupling, a diagonal
+entry of their own and a right-hand side of zero. The matrix is then block diagonal, so that the
+first n rows of its Cholesky factor, its inverse and its solution are those of the system alone.
+The formulas are those of `linalg.leave_one_out`, with one more axis in front.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ridgefold.errors import NumericalError
+from ridgefold.linalg.namespace import Array, Namespace
+from ridgefold.linalg.symmetric import rounding_level
+
+
+@dataclass(frozen=True)
+class StackedRows:
+    """What the systems of a stack have besides their matrices."""
+
+    targets: Array
+    """ỹ, of shape (b, m, t); zero in rows that pad."""
+    present: Array
+    """1 in rows that are there and 0 in those that pad, shape (b, m)."""
+    direction: Array | None
+    """s = √w (ones without weights), zero in rows that pad; None without a bias."""
+    roots: Array | None
+    """√w, one in rows that pad; None without weights."""
+    counts: np.ndarray
+    """Rows of each system, shape (b,)."""
+
+
+@dataclass(frozen=True)
+class StackedSolution:
+    """Solutions of a stack; of those that are not `regular` nothing is known."""
+
+    coefficients: Array
+    """ã, of shape (b, m, t)."""
+    intercept: Array
+    """Shape (b, t)."""
+    residuals: Array | None
+    """w^(−½)·ã/C_ii, shape (b, m, t), if they were asked for."""
+    regular: np.ndarray
+    """True where a Cholesky factor says all there is to say; shape (b,)."""
+
+
+def pad_diagonals(namespace: Namespace, matrices: Array, rows: StackedRows) -> None:
+    """Give rows that pad the largest diagonal entry of their system: no other scale comes in."""
+    diagonal = diagonals(namespace, matrices)
+    largest = namespace.xp.max(diagonal * rows.present, axis=1)
+    add_to_diagonals(namespace, matrices, (1.0 - rows.present) * largest[:, None])
+
+
+def diagonals(namespace: Namespace, matrices: Array) -> Array:
+    """The diagonals of a stack, shape (b, m), as a copy."""
+    m = matrices.shape[1]
+    flat = namespace.xp.reshape(matrices, (matrices.shape[0], m * m))
+    return namespace.copy(flat[:, :: m + 1])
+
+
+def add_to_diagonals(namespace: Namespace, matrices: Array, values: Array | float) -> None:
+    """matrices[k] += diag(values[k]), in place; `matrices` is contiguous."""
+    m = matrices.shape[1]
+    flat = namespace.xp.reshape(matrices, (matrices.shape[0], m * m))
+    flat[:, :: m + 1] += values
+
+
+def solve_stack(
+    namespace: Namespace, matrices: Array, alphas: Array, rows: StackedRows, *, held_out: bool
+) -> StackedSolution:
+    """The solution of every system, with `held_out` its leave-one-out residuals too.
+
+    Parameters
+    ----------
+    matrices : array of shape (b, m, m)
+        Lower triangles of K̃ with padded diagonals. α is added to them in place.
+    alphas : array of shape (b,)
+    """
+    xp = namespace.xp
+    add_to_diagonals(namespace, matrices, alphas[:, None])
+    largest = namespace.to_numpy(xp.max(diagonals(namespace, matrices), axis=1))
+    factor, found = namespace.cholesky_of_stack(matrices)
+    regular = found & _has_large_pivots(namespace, factor, rows, largest)
+    right = rows.targets
+    if rows.direction is not None:
+        right = xp.concat([right, rows.direction[:, :, None]], axis=2)
+    width = right.shape[2]
+    if held_out:  # L⁻¹ beside L⁻¹ỹ: the diagonal of H is the sum of squares of its columns
+        right = xp.concat([right, _identities(namespace, matrices)], axis=2)
+    half = namespace.solve_triangular_stack(factor, right)
+    inverse = half[:, :, width:]
+    solved = namespace.solve_triangular_stack(factor, half[:, :, :width], transposed=True)
+    diagonal = xp.sum(inverse * inverse, axis=1) if held_out else None
+    coefficients, intercept, diagonal = _centred(namespace, solved, diagonal, rows)
+    residuals = None
+    if diagonal is not None:
+        residuals = _unweighted(coefficients / diagonal[:, :, None], rows)
+    return StackedSolution(coefficients, intercept, residuals, regular)
+
+
+def _has_large_pivots(
+    namespace: Namespace, factor: Array, rows: StackedRows, largest: np.ndarray
+) -> np.ndarray:
+    """Whether no pivot is rounding error, as `linalg.symmetric.factorise` sees it."""
+    pivots = namespace.to_numpy(diagonals(namespace, factor)) ** 2
+    smallest = np.where(namespace.to_numpy(rows.present) > 0, pivots, np.inf).min(axis=1)
+    eps = namespace.eps(factor)
+    level = np.array([rounding_level(int(n), eps) for n in rows.counts])
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.isfinite(largest) & (smallest > level * largest))
+
+
+def _identities(namespace: Namespace, matrices: Array) -> Array:
+    out = namespace.zeros(tuple(matrices.shape), matrices)
+    add_to_diagonals(namespace, out, 1.0)
+    return out
+
+
+def _centred(
+    namespace: Namespace, solved: Array, diagonal: Array | None, rows: StackedRows
+) -> tuple[Array, Array, Array | None]:
+    """ã, b and diag C from H[ỹ, s] and diag H."""
+    xp = namespace.xp
+    if rows.direction is None:
+        shape = (solved.shape[0], solved.shape[2])
+        return solved, namespace.zeros(shape, solved), diagonal
+    along, part = solved[:, :, -1], solved[:, :, :-1]
+    total = xp.sum(rows.direction * along, axis=1)
+    intercept = xp.sum(rows.direction[:, :, None] * part, axis=1) / total[:, None]
+    coefficients = part - along[:, :, None] * intercept[:, None, :]
+    if diagonal is not None:
+        diagonal = diagonal - along * along / total[:, None]
+    return coefficients, intercept, diagonal
+
+
+def _unweighted(residuals: Array, rows: StackedRows) -> Array:
+    return residuals if rows.roots is None else residuals / rows.roots[:, :, None]
+
+
+def leave_one_out_paths(
+    namespace: Namespace, matrices: Array, alphas: np.ndarray, rows: StackedRows
+) -> Array:
+    """Leave-one-out residuals for every α, shape (b, n_alphas, m, t), by eigendecompositions."""
+    xp = namespace.xp
+    if not namespace.all_finite(xp.tril(matrices)):
+        raise NumericalError(
+            "the kernel matrix holds NaN or infinite entries: its values overflow; "
+            "scale the columns of X, or lower the degree or gamma of the kernel"
+        )
+    values, vectors = namespace.eigh_of_stack(matrices)
+    eps = namespace.eps(values)
+    level = namespace.asarray([rounding_level(int(n), eps) for n in rows.counts], values)
+    rounding = level * xp.max(xp.abs(values), axis=1)
+    # Negative eigenvalues of a semi-definite matrix are rounding error.
+    values = xp.where(xp.abs(values) <= rounding[:, None], xp.zeros_like(values), values)
+    filters = 1.0 / (values[:, :, None] + namespace.asarray(alphas, values)[None, None, :])
+    turned = xp.matrix_transpose(vectors)
+    projected = turned @ rows.targets
+    diagonal = (vectors * vectors) @ filters  # (b, m, a)
+    coefficients = [
+        vectors @ (projected[:, :, j][:, :, None] * filters) for j in range(rows.targets.shape[2])
+    ]
+    if rows.direction is not None:
+        s = rows.direction[:, :, None]
+        along = vectors @ ((turned @ s) * filters)
+        total = xp.sum(s * along, axis=1)  # (b, a)
+        diagonal = diagonal - along * along / total[:, None, :]
+        coefficients = [
+            each - along * (xp.sum(s * each, axis=1) / total)[:, None, :] for each in coefficients
+        ]
+    residuals = xp.stack([each / diagonal for each in coefficients], axis=3)  # (b, m, a, t)
+    residuals = xp.permute_dims(residuals, (0, 2, 1, 3))
+    return residuals if rows.roots is None else residuals / rows.roots[:, None, :, None]
