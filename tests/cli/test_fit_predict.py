@@ -519,6 +519,13 @@ def test_long_searches_are_announced(plant, monkeypatch):
     assert "--partitions auto is faster" in result.stderr
 
 
+def test_devices_are_planned_for_where_there_are_none():
+    shape = ("--rows", "1e4", "--columns", 64, "--device", "cuda:99")
+    assert "of 100 GB, on cuda:99" in run("explain", *shape, "--memory", "100GB").stdout
+    assert "give memory_budget" in run("explain", *shape, code=3).stderr
+    assert "cannot be measured" in run("calibrate", "--device", "cuda:99", code=3).stderr
+
+
 def test_the_machine_is_measured_and_remembered(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr("ridgefold.planning.measurement.SIZES", (20, 40))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from ridgefold.crossval import METHODS
 from ridgefold.errors import BudgetError, InvalidInputError
 from ridgefold.planning.calibration import calibrate_if_unknown, known_rates
-from ridgefold.planning.rates import Rates, seconds
+from ridgefold.planning.rates import seconds
 from ridgefold.planning.words import in_bytes, in_seconds
 from ridgefold.records import Cost, FoldShape, Plan, Problem, Rejection, Resources
 from ridgefold.solvers import SOLVERS
@@ -18,8 +18,6 @@ _WORTH_THREADS = 0.5
 """Shorter work runs on one thread: starting several costs more than they save."""
 _WORTH_CALIBRATING = 20.0
 """A computation predicted to take this many seconds pays for a look at the machine."""
-_WORTH_A_TRY = 0.2
-"""On a device, what may be given up is tried if it takes this share of what will not be."""
 _NAMED = 3
 """How many of those that do not fit a refusal names."""
 _CELL_ROWS = 1000
@@ -130,35 +128,7 @@ def _options(
             continue
         cost = candidate.cost(problem)
         options.append(_Option(name, candidate.last_resort, seconds(cost, problem, rates), cost))
-    if device is not None and options:
-        for option in _worth_a_try(question, problem, rates, options, rejected):
-            options.append(option)
-            rejected = [each for each in rejected if each.method != option.name]
     return sorted(options, key=_Option.rank), rejected
-
-
-def _worth_a_try(
-    question: _Question,
-    problem: Problem,
-    rates: Rates,
-    options: list[_Option],
-    rejected: list[Rejection],
-) -> Iterator[_Option]:
-    """What a look at the data makes unlikely, but takes a small share of what is certain.
-
-    On a device methods lie further apart than on a core: an attempt that may be given up costs
-    little beside an eigendecomposition.
-    """
-    certain = [o.seconds for o in options if not question.registry[o.name].may_give_up]
-    for name in [each.method for each in rejected]:
-        candidate = question.registry[name]
-        blind = replace(problem, spectrum=())
-        if not candidate.may_give_up or candidate.can_run(blind) is not None:
-            continue
-        cost = candidate.cost(problem)
-        predicted = seconds(cost, problem, rates)
-        if predicted < _WORTH_A_TRY * min(certain, default=0.0):
-            yield _Option(name, candidate.last_resort, predicted, cost)
 
 
 def _fits(option: _Option, resources: Resources) -> bool:
