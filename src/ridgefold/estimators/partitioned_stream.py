@@ -145,7 +145,7 @@ def fit_stream(
     asked: dict[str, Any] = {"temporary": space.path.name}
     if not space.temporary:
         asked = asked_of(model, stream.X, targets, weights, on_disk=True)
-    with RunDirectory(space.path, asked).opened() as run:
+    with RunDirectory(space.path, asked).opened() as run, options.executor.held():
         data = mapped_data(stream.X, targets, weights, space.path / "data")
         fitted = _StreamFitting(model, data, options, run, space).fit()
     return space, data, fitted

@@ -16,6 +16,11 @@ import numpy as np
 
 from ridgefold.errors import TableError
 
+_WINDOW_BYTES = 1 << 22
+"""So much of a file is looked at together when rows are taken by their numbers."""
+_WORTH_ONE_READ = 1 << 14
+"""Bytes for each row that may be read with it: reading them takes as long as another call."""
+
 
 def mapping_of(array: Any) -> mmap.mmap | None:
     """The map that an array (or the array it is a view of) lies in; None if it is in memory."""
@@ -58,6 +63,7 @@ class MappedRows:
         self.path, self.offset = path, offset
         self.shape, self.dtype = shape, np.dtype(dtype)
         self.itemsize, self.ndim = self.dtype.itemsize, len(shape)
+        self._row_bytes = self.itemsize * int(np.prod(shape[1:]))
         self._map = np.memmap(path, self.dtype, "r", offset, shape)
 
     @classmethod
@@ -106,27 +112,48 @@ class MappedRows:
             start, stop, _ = rows.indices(len(self))
             return self._read(start, max(0, stop - start))
         numbers = np.arange(len(self))[rows] if isinstance(rows, slice) else np.asarray(rows)
+        if numbers.dtype == bool:
+            numbers = np.flatnonzero(numbers)
+        return self._take(numbers)
+
+    def _take(self, numbers: np.ndarray) -> np.ndarray:
+        """Rows by their numbers: those that lie close together by one read, the others one by
+        one."""
         out = np.empty((len(numbers), *self.shape[1:]), dtype=self.dtype)
-        bytes_of_rows = out.reshape(len(numbers), -1).view(np.uint8)
+        ascending = bool(np.all(numbers[1:] >= numbers[:-1]))
+        order = None if ascending else np.argsort(numbers, kind="stable")
+        ordered = numbers if order is None else numbers[order]
+        reach = max(1, _WINDOW_BYTES // max(1, self._row_bytes))
+        begin = 0
         with self.path.open("rb", buffering=0) as file:
-            for place, row in enumerate(numbers.tolist()):
-                self._fill(file.fileno(), bytes_of_rows[place], row)
+            while begin < len(ordered):
+                first = int(ordered[begin])
+                end = int(np.searchsorted(ordered, first + reach))
+                some, span = ordered[begin:end], int(ordered[end - 1]) - first + 1
+                places = slice(begin, end) if order is None else order[begin:end]
+                if span * self._row_bytes <= _WORTH_ONE_READ * len(some):
+                    out[places] = self._block(file.fileno(), first, span)[some - first]
+                else:
+                    for place, row in zip(range(begin, end), some.tolist(), strict=True):
+                        at = place if order is None else int(order[place])
+                        out[at] = self._block(file.fileno(), row, 1)[0]
+                begin = end
         return out
 
     def _read(self, start: int, count: int) -> np.ndarray:
-        out = np.empty((count, *self.shape[1:]), dtype=self.dtype)
         with self.path.open("rb", buffering=0) as file:
-            self._fill(file.fileno(), out.reshape(-1).view(np.uint8), start)
-        return out
+            return self._block(file.fileno(), start, count)
 
-    def _fill(self, descriptor: int, out: np.ndarray, row: int) -> None:
-        view, done = out.data, 0
-        place = self.offset + row * self.itemsize * int(np.prod(self.shape[1:]))
+    def _block(self, descriptor: int, start: int, count: int) -> np.ndarray:
+        out = np.empty((count, *self.shape[1:]), dtype=self.dtype)
+        view, done = out.reshape(-1).view(np.uint8).data, 0
+        place = self.offset + start * self._row_bytes
         while done < len(view):
-            count = os.preadv(descriptor, [view[done:]], place + done)
-            if count == 0:
+            found = os.preadv(descriptor, [view[done:]], place + done)
+            if found == 0:
                 raise TableError(f"{str(self.path)!r} ends too early: it was cut off")
-            done += count
+            done += found
+        return out
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.asarray(self._map, dtype=dtype)
