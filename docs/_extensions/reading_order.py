@@ -10,6 +10,7 @@ ORDER = (
     "intervals",
     "probabilities",
     "many_rows",
+    "larger_than_memory",
     "planner",
     "report",
 )
