@@ -172,8 +172,8 @@ MUTANTS = (
     Mutant(
         "who is dropped from a race",
         "estimators/race.py",
-        "upper @ self._shares < self._certain - slack",
-        "upper @ self._shares < 0.9 * self._certain - slack",
+        "possible < certain - slack",
+        "possible < 0.9 * certain - slack",
     ),
     Mutant(
         "weights of scores",
