@@ -33,6 +33,14 @@ def command(folder, output, *more):
     return ["fit", folder / "rows.csv", "-t", "y", "-o", folder / output, "--partitions", 6, *more]
 
 
+def without_times(path):
+    """The bytes of a model that does not say how long it took, which is never the same."""
+    model = ridgefold.load(path)
+    del model.model_.run_record_
+    model.save(path.with_suffix(".bare"))
+    return path.with_suffix(".bare").read_bytes()
+
+
 def test_an_interrupted_command_goes_on(table, monkeypatch):
     monkeypatch.setattr(cell_rows, "_ROWS_A_BATCH", 64)
     run(*command(table, "reference.ridgefold"))
@@ -51,7 +59,7 @@ def test_an_interrupted_command_goes_on(table, monkeypatch):
     assert not (table / "model.ridgefold").exists()
     monkeypatch.setattr(RunDirectory, "record", original)
     run(*with_folder)
-    one, other = ((table / f"{n}.ridgefold").read_bytes() for n in ("reference", "model"))
+    one, other = (without_times(table / f"{n}.ridgefold") for n in ("reference", "model"))
     assert one == other
 
 

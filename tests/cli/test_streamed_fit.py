@@ -35,6 +35,7 @@ def table(request, tmp_path, monkeypatch):
         "whole": np.where(np.arange(N) < 900, 3, 3.5) if request.param == "csv" else b,
         "colour": pa.array(rng.choice(["red", "green", "blue"], N), mask=np.arange(N) % 50 == 7),
         "flag": b > 0,
+        "row": rng.uniform(0, 1, N),  # no two rows are the same
         "y": pa.array(np.sin(2 * a) + b, mask=np.arange(N) % 100 == 1),
         "side": np.where(a > 0, "right", "left"),
     }

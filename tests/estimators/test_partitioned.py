@@ -42,10 +42,11 @@ def by_hand(model, X, y, new, weights=None):
     m = len(cells.offsets) - 1
     assignment = combiner.assign(partitioner, cells.router, m, new)
     total = 0.0
+    n = len(X) if weights is None else int(np.sum(weights > 0))
     for cell in range(m):
         rows = cells.rows[cells.offsets[cell] : cells.offsets[cell + 1]]
         plain = KernelRidge(
-            cell_alpha(combiner, 0.1, len(rows), len(X)),
+            cell_alpha(combiner, 0.1, len(rows), n),
             kernel=RBF(1.0),
             fit_intercept=model.fit_intercept,
         ).fit(X[rows], y[rows], None if weights is None else weights[rows])
@@ -259,14 +260,77 @@ def test_constant_columns_and_repeated_rows(combine):
     assert np.allclose(same.predict(np.ones((1, 2))), y[:30].mean(), atol=0.3)
 
 
-def test_a_cell_without_weight_predicts_the_mean_of_all():
-    X = np.concatenate([np.linspace(0, 1, 40), np.linspace(100, 101, 40)])[:, None]
-    y = np.concatenate([np.full(40, 2.0), np.full(40, 50.0)])
-    weights = np.concatenate([np.ones(40), np.zeros(40)])
-    model = PartitionedKernelRidge("tree", 2, "route").fit(X, y, weights)
-    assert np.allclose(model.predict([[100.5]]), 2.0)
-    plain = PartitionedKernelRidge("tree", 2, "route", fit_intercept=False).fit(X, y, weights)
-    assert plain.predict([[100.5]])[0] == 0.0
+WAYS = [
+    {"partition": "tree", "n_partitions": 4, "combine": "blend"},
+    {"partition": "hyperplanes", "n_partitions": 3, "combine": "route"},
+    {"partition": "kmeans", "n_partitions": 4, "combine": "blend"},
+    {"partition": "random", "n_partitions": 3, "combine": "average"},
+    {"n_partitions": "auto", "weighted_scores": True},
+    {"n_partitions": 3, "learn_scales": True, "alpha": 0.1},
+    {"n_partitions": 3, "refine": "exact", "alpha": 0.1, "length_scale": 1.0},
+]
+ways = pytest.mark.parametrize("way", WAYS, ids=lambda way: "-".join(map(str, way.values())))
+
+
+@ways
+def test_a_weight_is_that_many_rows_and_none_is_no_row(way):
+    X, y = data(300)
+    rng = np.random.default_rng(5)
+    weights = rng.integers(0, 4, 300)
+    shuffled = rng.permutation(np.repeat(np.arange(300), weights))
+    weighted = PartitionedKernelRidge(**way).fit(X, y, weights.astype(float))
+    repeated = PartitionedKernelRidge(**way).fit(X[shuffled], y[shuffled])
+    new = data(50, seed=1)[0]
+    np.testing.assert_allclose(weighted.predict(new), repeated.predict(new), rtol=1e-6, atol=1e-6)
+    assert weighted.n_partitions_ == repeated.n_partitions_
+
+
+@ways
+def test_rows_of_weight_zero_change_nothing(way):
+    X, y = data(300)
+    weights = np.random.default_rng(5).choice([0.0, 0.7, 1.3], 300)
+    y[weights == 0] = 1e3
+    used = weights > 0
+    model = PartitionedKernelRidge(**way).fit(X, y, weights)
+    without = PartitionedKernelRidge(**way).fit(X[used], y[used], weights[used])
+    new = data(50, seed=1)[0]
+    np.testing.assert_allclose(model.predict(new), without.predict(new), rtol=1e-10, atol=1e-12)
+    if model.held_out_residuals_ is not None:
+        np.testing.assert_allclose(
+            model.held_out_residuals_[~used, 0], y[~used] - model.predict(X[~used])
+        )
+
+
+def test_repeated_rows_have_coefficients_and_residuals_of_their_own():
+    X, y = data(120)
+    X[60:90] = X[:30]  # the same rows with other targets
+    X[100:110], y[100:110] = X[50], y[50]
+    settings = {"tuning": "cell", "alpha": [0.1, 1.0], "length_scale": 1.0}
+    model = PartitionedKernelRidge("tree", 3, "route", clip=False, **settings).fit(X, y)
+    cells = model._cells
+    for cell in range(3):
+        rows = cells.rows[cells.offsets[cell] : cells.offsets[cell + 1]]
+        assert np.all(np.diff(rows) > 0)
+        kernel, alpha = model.kernels_[cell], model.alpha_[cell]
+        whole = KernelRidge(alpha, kernel=kernel, fit_intercept=True).fit(X[rows], y[rows])
+        dual = model._models.dual_coef[cells.offsets[cell] : cells.offsets[cell + 1], 0]
+        np.testing.assert_allclose(dual, whole.dual_coef_, rtol=1e-6, atol=1e-8)
+        for i in rows[::9]:
+            others = rows[rows != i]
+            less = KernelRidge(alpha, kernel=kernel, fit_intercept=True).fit(X[others], y[others])
+            residual = y[i] - less.predict(X[i : i + 1])[0]
+            assert model.held_out_residuals_[i, 0] == pytest.approx(residual, rel=1e-6, abs=1e-8)
+
+
+def test_cells_of_repeated_rows_are_kept_in_files(tmp_path):
+    X, y = data(200)
+    weights = np.arange(200) % 3.0
+    model = PartitionedKernelRidge(n_partitions=4).fit(X, y, weights)
+    model.save(tmp_path / "m")
+    again = ridgefold.load(tmp_path / "m")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    lower, upper = again.predict_interval(X[:10])
+    assert np.all(lower < upper)
 
 
 def test_blended_predictions_have_no_seams_and_routed_ones_do():
@@ -472,3 +536,22 @@ def test_a_partitioner_object_can_be_given():
     model = PartitionedKernelRidge(KMeansCells(kernel=RBF(1.0)), 4, "route").fit(X, y)
     assert model.n_partitions_ <= 4
     assert np.mean((model.predict(X) - y) ** 2) < 0.1 * np.var(y)
+
+
+def test_a_fit_explains_its_steps(tmp_path):
+    X, y = data(700)
+    model = PartitionedKernelRidge(learn_scales=True).fit(X, y)
+    names = [step.name for step in model.run_record_.steps]
+    assert names[:2] == ["learning scales", "choosing how many cells"]
+    text = str(ridgefold.explain(model))
+    assert "learning scales: 700 rows, 2 columns, bias, float64" in text
+    assert text.count("predicted") == text.count("measured") == len(names)
+    for step in model.run_record_.steps:
+        assert step.plan.seconds > 0
+        assert step.plan.cost.peak_bytes > 0
+    refined = PartitionedKernelRidge(n_partitions=2, refine=3, alpha=0.1).fit(X, y)
+    assert [step.name for step in refined.run_record_.steps][-1] == "refining"
+    average = PartitionedKernelRidge("random", 3, "average").fit(X, y)
+    assert average.run_record_.steps[0].plan.method == "random"
+    model.save(tmp_path / "m")
+    assert ridgefold.load(tmp_path / "m").run_record_ == model.run_record_

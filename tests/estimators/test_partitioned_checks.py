@@ -15,13 +15,9 @@ ESTIMATORS = [
     PartitionedLSSVMClassifier(),
     PartitionedLSSVMClassifier("hyperplanes", 2, weighted_scores=True),
 ]
-BY_ROWS = "cells are cut, and rows are left out, by rows: a weight of 2 is not two of them there"
 
 
 @pytest.mark.filterwarnings("ignore::ridgefold.errors.ConditionWarning")
-@parametrize_with_checks(
-    ESTIMATORS,
-    expected_failed_checks=lambda _: {"check_sample_weight_equivalence_on_dense_data": BY_ROWS},
-)
+@parametrize_with_checks(ESTIMATORS)
 def test_estimator_keeps_the_conventions(estimator, check):
     check(estimator)

@@ -12,7 +12,7 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 import ridgefold
-from ridgefold import PartitionedKernelRidge, PartitionedLSSVMClassifier
+from ridgefold import KernelRidge, PartitionedKernelRidge, PartitionedLSSVMClassifier
 from ridgefold.engine import cell_rows
 from ridgefold.errors import InvalidInputError, TableError
 from ridgefold.partitioners import base
@@ -131,18 +131,42 @@ def test_rows_that_fit_in_memory_are_fitted_there(kind, tmp_path, reference):
 def test_cells_learned_from_a_sample_are_the_same_on_disk(settings, tmp_path, monkeypatch):
     monkeypatch.setattr(base, "_LEARNING_NUMBERS", 2400)
     X, y = data()
-    weights = np.random.default_rng(3).integers(0, 3, N).astype(float)
-    settings = {**settings, "tuning": "shared", "weighted_scores": True, "alpha": [0.1, 1.0]}
-    disk = PartitionedKernelRidge(**settings, memory_budget=SMALL).fit(
-        mapped(tmp_path, X), y, mapped(tmp_path, weights, "w")
-    )
-    memory = PartitionedKernelRidge(**settings).fit(X, y, weights)
+    settings = {**settings, "tuning": "shared", "alpha": [0.1, 1.0]}
+    disk = PartitionedKernelRidge(**settings, memory_budget=SMALL).fit(mapped(tmp_path, X), y)
+    memory = PartitionedKernelRidge(**settings).fit(X, y)
     new = data(300, seed=1)[0]
     if settings["partition"] == "kmeans":  # blocks of products may round differently
         assert np.allclose(disk.predict(new), memory.predict(new), rtol=1e-10, atol=1e-10)
     else:
         assert same(disk, memory)
         assert np.array_equal(disk.predict(new), memory.predict(new))
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_weights_enter_the_cells_on_disk(fit_intercept, tmp_path):
+    X, y = data()
+    weights = np.random.default_rng(3).integers(0, 3, N).astype(float)
+    model = PartitionedKernelRidge(
+        "tree", 4, "route", alpha=0.1, length_scale=1.0, clip=False, fit_intercept=fit_intercept,
+        memory_budget=SMALL,
+    ).fit(mapped(tmp_path, X), y, mapped(tmp_path, weights, "w"))  # fmt: skip
+    cells = model._cells
+    for cell in range(4):
+        rows = cells.rows[cells.offsets[cell] : cells.offsets[cell + 1]]
+        whole = KernelRidge(0.1, kernel=model.kernels_[cell], fit_intercept=fit_intercept)
+        whole.fit(X[rows], y[rows], weights[rows])
+        np.testing.assert_allclose(model.predict(X[rows]), whole.predict(X[rows]), atol=1e-8)
+
+
+def test_a_cell_without_weight_predicts_the_mean_of_all(tmp_path):
+    X = np.concatenate([np.linspace(0, 1, 1200), np.linspace(100, 101, 1200)])[:, None]
+    y = np.concatenate([np.full(1200, 2.0), np.full(1200, 50.0)])
+    weights = np.concatenate([np.ones(1200), np.zeros(1200)])
+    for bias, expected in ((True, 2.0), (False, 0.0)):
+        model = PartitionedKernelRidge(
+            "tree", 2, "route", fit_intercept=bias, memory_budget=SMALL, alpha=0.1
+        ).fit(mapped(tmp_path, X), y, mapped(tmp_path, weights, "w"))
+        assert np.allclose(model.predict([[100.5]]), expected)
 
 
 def test_the_number_of_cells_is_chosen_alike(tmp_path):

@@ -205,3 +205,19 @@ def test_large_parts_are_cut_without_copying_them(monkeypatch, X):
     monkeypatch.setattr(tree, "_GATHERED_BYTES", 2000.0)
     pieces = PARTITIONERS["tree"].fit(X, 9, 0.2, rng())
     assert np.array_equal(whole.rows, pieces.rows)
+
+
+@pytest.mark.parametrize("name", IN_SPACE)
+def test_rows_of_noise_in_many_columns_belong_to_few_cells(name, monkeypatch):
+    """Cells are learned from few rows a column, and hold others no more often than those."""
+    monkeypatch.setattr(ridgefold.partitioners.base, "_LEARNING_NUMBERS", 1)
+    monkeypatch.setattr(ridgefold.partitioners.base, "_LEARNING_ROWS_A_CELL", 60)
+    noise = np.random.default_rng(3).standard_normal((8000, 100))
+    cells = PARTITIONERS[name].fit(noise, 16, 0.25, rng())
+    sizes = np.diff(cells.offsets)
+    assert sizes.sum() < 2.4 * len(noise)
+    new = np.random.default_rng(4).standard_normal((1000, 100))
+    held = PARTITIONERS[name].membership(cells.router, new)
+    assert np.sum(held.weights > 0) < 2.6 * len(new)
+    if name in BALANCED:
+        assert sizes.max() < 2.0 * np.median(sizes)

@@ -41,10 +41,10 @@ SECTIONS = {
     "classifier": {"classes", "search", "spectrum", "computed", "notes"},
     "three classes": {"classes", "search", "spectrum", "computed", "notes"},
     "plain classifier": {"classes", "spectrum", "computed"},
-    "cells": {"held-out", "coverage", "cells", "spectrum", "notes"},
-    "cells of classes": {"classes", "relevance", "cells", "spectrum", "notes"},
-    "average": {"cells", "spectrum"},
-    "refined": {"cells", "spectrum"},
+    "cells": {"held-out", "coverage", "cells", "spectrum", "notes", "computed"},
+    "cells of classes": {"classes", "relevance", "cells", "spectrum", "notes", "computed"},
+    "average": {"cells", "spectrum", "computed"},
+    "refined": {"cells", "spectrum", "computed"},
     "plain": {"spectrum", "computed"},
     "with intervals": {"held-out", "coverage", "spectrum", "computed"},
     "compressed": {"held-out", "search", "computed", "notes"},
@@ -161,6 +161,22 @@ def test_held_out_intervals_hold_about_the_share_that_was_asked_for(name):
     for coverage, inside in zip(found.coverages, found.inside, strict=True):
         assert abs(np.mean(inside) - coverage) < 0.06
     assert np.all(np.diff([float(w[0]) for w in found.widths]) > 0)
+
+
+def test_the_steps_of_a_fit_on_cells_are_shown_with_their_cost(pages):
+    fitted, page = model("cells"), pages("cells")
+    steps = fitted.run_record_.steps
+    assert [step.name for step in steps] == [
+        "cutting cells",
+        "choosing a pair for all cells",
+        "fitting cells",
+    ]
+    for step in steps:
+        assert step.name in page.text
+        assert step.plan.method in page.text
+    assert "predicted time" in page.text
+    assert "measured time" in page.text
+    assert "to choose and fit" in page.text
 
 
 def test_the_plan_is_shown_with_predicted_and_measured_cost(pages):

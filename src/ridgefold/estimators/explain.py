@@ -76,7 +76,7 @@ def explain(
     ...
     """
     model = KernelRidgeCV() if estimator is None else estimator
-    if hasattr(model, "plan_") and n_samples is None:
+    if (hasattr(model, "plan_") or hasattr(model, "run_record_")) and n_samples is None:
         return model.explain()
     rows, columns = _count("n_samples", n_samples), _count("n_features", n_features)
     budget = getattr(model, "memory_budget", "auto") if memory_budget is None else memory_budget

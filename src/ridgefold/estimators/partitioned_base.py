@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.combiners import COMBINERS, Assignment
+from ridgefold.engine import metered
 from ridgefold.engine.cell_prediction import CellsOfRows, IndexedRows, predict_cells
 from ridgefold.engine.cell_rows import Training, number_of
 from ridgefold.engine.cell_store import StoredRows
@@ -20,6 +22,7 @@ from ridgefold.engine.partitioned import NewArray, combined_residuals, in_memory
 from ridgefold.engine.refine import refine
 from ridgefold.engine.scaled_rows import ScaledRows, in_metric
 from ridgefold.errors import InvalidInputError, NumericalError, UnsupportedInputError
+from ridgefold.estimators.distinct_rows import DistinctRows, distinct_rows
 from ridgefold.estimators.executor_argument import executor_of
 from ridgefold.estimators.kept_targets import require_targets
 from ridgefold.estimators.partitioned_fit import CellFitting, FittedCells, opened_run
@@ -50,10 +53,10 @@ from ridgefold.kernels import PRECOMPUTED, takes_sparse_and_negative
 from ridgefold.linalg import namespace_of
 from ridgefold.linalg.namespace import is_foreign_array, is_tensor, on_device
 from ridgefold.partitioners import PARTITIONERS
-from ridgefold.planning import available_resources
-from ridgefold.records import Cells, Grid, LocalModels
+from ridgefold.planning import Explanation, available_resources, explain_run
+from ridgefold.records import Cells, Grid, LocalModels, RunRecord, Step
 from ridgefold.storage.annotations import check_fields
-from ridgefold.storage.run_directory import RunDirectory
+from ridgefold.storage.run_directory import Run, RunDirectory
 from ridgefold.storage.sources import ArraySource, RowSource
 
 
@@ -86,6 +89,7 @@ class PartitionedModel(Storable):
     verbose: int
     run_dir: Any
     device: str | None
+    run_record_: RunRecord
 
     # -- where ---------------------------------------------------------------------------
 
@@ -142,12 +146,63 @@ class PartitionedModel(Storable):
 
     def _cut_and_fit(self, data: TrainingData, targets: np.ndarray) -> None:
         options = options_of(self)
+        distinct = distinct_rows(data.X, targets, data.weights)
         with opened_run(self, data.X, targets, data.weights) as run:
-            fitted = CellFitting(self, data, targets, options, run).fit()
+            if distinct is None:
+                fitted = CellFitting(self, data, targets, options, run).fit()
+            else:
+                fitted = self._fit_distinct(data, targets, distinct, options, run)
         self._keep(fitted, data, options)
+        if distinct is not None:
+            self._predict_weightless(data.X, targets, distinct)
         if options.refine is not None:
-            self._refine(fitted.training, options, fitted.grid)
+            _, reading = metered(lambda: self._refine(fitted.training, options, fitted.grid))
+            plan = fitted.plans.refining(max(1, self.n_steps_))
+            step = Step("refining", plan, plan.method, reading.seconds, reading.peak_bytes)
+            self.run_record_ = RunRecord((*self.run_record_.steps, step))
             self._copy_choices()
+
+    def _fit_distinct(
+        self,
+        data: TrainingData,
+        targets: np.ndarray,
+        distinct: DistinctRows,
+        options: Options,
+        run: Run,
+    ) -> FittedCells:
+        """Choose and fit by rows that differ, and give every row its part."""
+        merged = replace(data, X=distinct.X, weights=distinct.weights)
+        fitted = CellFitting(self, merged, distinct.targets, options, run).fit()
+        cells, models, residuals = distinct.expanded(fitted.cells, fitted.models, fitted.residuals)
+        X: Any = data.X
+        if fitted.length_scales is not None:
+            X = ScaledRows(X, fitted.length_scales)
+        training = Training(
+            X,
+            targets,
+            data.weights,
+            bool(self.weighted_scores),
+        )
+        return replace(
+            fitted,
+            cells=cells,
+            models=models,
+            residuals=residuals,
+            rows=training,
+            training=training,
+        )
+
+    def _predict_weightless(
+        self, X: np.ndarray, targets: np.ndarray, distinct: DistinctRows
+    ) -> None:
+        """Rows of weight zero are in no cell: their residuals are those of predictions."""
+        rows = np.flatnonzero(distinct.group_of < 0)
+        if self.held_out_residuals_ is None or len(rows) == 0:
+            return
+        new = np.asarray(X[rows])
+        if self.length_scales_ is not None:
+            new = in_metric(new, self.length_scales_)
+        self.held_out_residuals_[rows] = targets[rows] - self._combined(new, self._assignment(new))
 
     def _opened(self, X: Any, y: Any, sample_weight: Any) -> Stream | None:
         """Input that can be read in blocks, or has to be."""
@@ -213,6 +268,7 @@ class PartitionedModel(Storable):
         self._cells, self._models, self._combine = cells, fitted.models, self.combine
         self._weights = None if data.weights is None else np.asarray(data.weights)
         self.n_steps_ = 0
+        self.run_record_ = RunRecord(fitted.steps)
         self._copy_choices()
 
     def _refine(self, training: Training, options: Options, grid: Grid) -> None:
@@ -247,6 +303,19 @@ class PartitionedModel(Storable):
         self._combine = "average"
         self.held_out_residuals_ = None
         self.certificate_, self.n_steps_ = whole.certificate, whole.steps
+
+    def explain(self) -> Explanation:
+        """How the fit was computed: its steps, with predicted and measured cost.
+
+        Prints as text; `to_json()` gives JSON, and notebooks show it as HTML.
+        """
+        check_is_fitted(self, "X_fit_")
+        if not hasattr(self, "run_record_"):
+            raise InvalidInputError(
+                "the model comes from a file of an older version, which does not say how it was "
+                "computed: give n_samples and n_features to ridgefold.explain for a prediction"
+            )
+        return explain_run(self.run_record_)
 
     # -- prediction ----------------------------------------------------------------------
 
@@ -352,7 +421,12 @@ class PartitionedModel(Storable):
                 f"{', '.join(PARTITIONERS)}"
             )
         names = getattr(self, "feature_names_in_", None)
-        optional = {"targets": self.y_fit_} if hasattr(self, "y_fit_") else {}
+        kept = {"targets": "y_fit_", "run_record": "run_record_"}
+        optional = {
+            name: getattr(self, attribute)
+            for name, attribute in kept.items()
+            if hasattr(self, attribute)
+        }
         return {
             **optional,
             "rows": np.asarray(self.X_fit_),
@@ -376,6 +450,8 @@ class PartitionedModel(Storable):
         if "targets" in state:
             n_rows, n_targets = state["rows"].shape[0], state["model"].intercept.shape[1]
             self.y_fit_ = require_targets(state, n_rows, n_targets)
+        if "run_record" in state:
+            self.run_record_ = state["run_record"]
         self.X_fit_, self._cells, self._models = state["rows"], state["cells"], state["model"]
         self._combine = state["combine"]
         self.partition_sizes_ = state["partition_sizes"]

@@ -6,16 +6,17 @@ after them: a fit that was interrupted goes on as if it had not been.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from joblib import cpu_count
 from sklearn.utils import check_random_state
 
 from ridgefold.combiners import cell_alpha
+from ridgefold.engine import metered
 from ridgefold.engine.average_search import search_average
 from ridgefold.engine.cell_rows import CellRows, Training, number_of, rows_of
 from ridgefold.engine.local_fit import FitSettings
@@ -37,14 +38,17 @@ from ridgefold.estimators.progress import progress_bar
 from ridgefold.estimators.run_request import folder_of, settings_of
 from ridgefold.estimators.validation import TrainingData, as_ridgefold_errors
 from ridgefold.executors import Threads
-from ridgefold.kernels import KernelGram
+from ridgefold.kernels import Kernel, KernelGram
 from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.learning import learn_metric
 from ridgefold.linalg.blocks import row_blocks
-from ridgefold.records import Cells, CellTrial, Grid, LocalModels
+from ridgefold.planning import CellPlans, available_resources
+from ridgefold.records import Cells, CellTrial, Grid, LocalModels, Plan, Problem, Step
 from ridgefold.storage import fingerprint
 from ridgefold.storage.model_file import library_versions
 from ridgefold.storage.run_directory import NoRunDirectory, Run, RunDirectory
+
+Result = TypeVar("Result")
 
 _SAMPLE_ROWS = 512
 _DIMENSION_ROWS = 500
@@ -71,6 +75,10 @@ class FittedCells:
     length_scales: np.ndarray | None
     training: Training
     """All rows, in the metric of the cells."""
+    steps: tuple[Step, ...]
+    """What was done, with predicted and measured cost."""
+    plans: CellPlans
+    """What further steps would cost."""
 
 
 @dataclass(frozen=True)
@@ -129,13 +137,18 @@ class CellFitting:
         self._elsewhere = self._here
         self.scales: np.ndarray | None = None
         self.data, self.targets = data, targets
+        self.steps: list[Step] = []
         if model.scale_groups is not None and not model.learn_scales:
             raise InvalidInputError(
                 f"scale_groups={model.scale_groups!r} names columns that share a learned scale, "
                 "and needs learn_scales=True"
             )
         if model.learn_scales:
-            self.scales = run.step("scales", self._learned_scales, self.rng)
+            self.scales = self._noted(
+                "learning scales",
+                self._plans().scales(),
+                lambda: run.step("scales", self._learned_scales, self.rng),
+            )
             # Cells are cut, and distances measured, in the learned metric.
             self.data = replace(data, X=ScaledRows(data.X, self.scales))
         self.training = Training(self.data.X, targets, data.weights, bool(model.weighted_scores))
@@ -160,23 +173,61 @@ class CellFitting:
             search.dimension,
             self.scales,
             self.training,
+            tuple(self.steps),
+            self._plans(),
         )
+
+    def _plans(self) -> CellPlans:
+        """What steps would cost, on the columns that are known to count by now."""
+        model, X = self.model, self.data.X
+        kernel = model.kernel if isinstance(model.kernel, Kernel) else None
+        manhattan = isinstance(model.kernel, str) and model.kernel == "laplacian"
+        problem = Problem(
+            n_rows=int(X.shape[0]),
+            n_columns=int(X.shape[1]),
+            n_targets=int(self.targets.shape[1]),
+            itemsize=int(X.itemsize),
+            bias=self.options.bias,
+            weighted=self.data.weights is not None,
+            kernel=("manhattan" if manhattan else "euclidean")
+            if kernel is None
+            else kernel.evaluation,
+            columns_left_out=0 if self.scales is None else int(np.isinf(self.scales).sum()),
+        )
+        resources = replace(available_resources(model.memory_budget), threads=1)
+        return CellPlans(problem, resources, self.options.executor.n_workers)
+
+    def _noted(self, name: str, plan: Plan, work: Callable[[], Result]) -> Result:
+        """Do a step, and note what it took."""
+        result, reading = metered(work)
+        self.steps.append(Step(name, plan, plan.method, reading.seconds, reading.peak_bytes))
+        return result
+
+    def _partition_name(self) -> str:
+        partition = self.model.partition
+        return partition if isinstance(partition, str) else type(partition).__name__
 
     def _run(self, search: _Search) -> tuple[LocalModels, np.ndarray | None]:
         sizes = np.diff(search.cells.offsets)
         factors = np.array(
             [cell_alpha(self.options.combiner, 1.0, int(s), self.n_rows) for s in sizes]
         )
+        settings = self._fit_settings(search.grid)
+        plan = self._plans().cells(sizes, choose=settings.choose, held_out=settings.held_out)
         with progress_bar(self.model.verbose, "fitting cells") as progress:
-            return run_cells(
-                search.rows,
-                search.cells,
-                self._fit_settings(search.grid),
-                factors,
-                self._elsewhere,
-                progress=progress,
-                run=self.run,
-                new_array=self._new_array,
+            return self._noted(
+                "fitting cells",
+                plan,
+                lambda: run_cells(
+                    search.rows,
+                    search.cells,
+                    settings,
+                    factors,
+                    self._elsewhere,
+                    progress=progress,
+                    run=self.run,
+                    new_array=self._new_array,
+                ),
             )
 
     def _new_array(self, name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
@@ -249,11 +300,19 @@ class CellFitting:
         trials: tuple[CellTrial, ...] = ()
         m, grid = self.options.n_cells, None
         if m is None:
-            count = _unpacked_count(self.run.step("count", self._count, self.rng))
+            found = self._noted(
+                "choosing how many cells",
+                self._plans().count(),
+                lambda: self.run.step("count", self._count, self.rng),
+            )
+            count = _unpacked_count(found)
             m, trials, grid = count.n_cells, count.trials, count.grid
             if count.fitted is not None:
                 return _Search(count.fitted.cells, self.training, grid, trials, fitted=count.fitted)
-        cells, by_cell = self._cut(min(m, self.n_rows))
+        due = min(m, self.n_rows)
+        cells, by_cell = self._noted(
+            "cutting cells", self._plans().cut(self._partition_name(), due), lambda: self._cut(due)
+        )
         if grid is None:
             rows = rows_of(cells, number_of(cells) // 2)
             grid = self._grid(rows, len(rows))
@@ -294,13 +353,26 @@ class CellFitting:
             )
             return [choice.kernel, choice.alpha]
 
-        kernel, alpha = self.run.step("pair", choose)
+        if not grid.is_choice:
+            return grid
+        plan = self._plans().pair(float(np.median(np.diff(cells.offsets))))
+        kernel, alpha = self._noted(
+            "choosing a pair for all cells", plan, lambda: self.run.step("pair", choose)
+        )
         return replace(grid, start=kernel, start_alpha=alpha)
 
     # -- averages ------------------------------------------------------------------------
 
     def _search_average(self) -> _Search:
-        found = self.run.step("average", self._average, self.rng)
+        m = self.options.n_cells or max(1, round(self.n_rows / _SAMPLE_ROWS))
+        plan = self._plans().average(
+            self._partition_name(), np.full(m, max(1, self.n_rows // min(m, self.n_rows)))
+        )
+        found = self._noted(
+            "cutting cells and choosing a pair for their mean",
+            plan,
+            lambda: self.run.step("average", self._average, self.rng),
+        )
         return _Search(
             found["cells"], self.training, found["grid"], found["trials"], found["dimension"]
         )

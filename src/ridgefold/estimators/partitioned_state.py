@@ -11,7 +11,7 @@ from ridgefold.combiners import COMBINERS
 from ridgefold.errors import ModelFileError
 from ridgefold.kernels import Kernel
 from ridgefold.partitioners import PARTITIONERS
-from ridgefold.records import Cells, CellTrial, LocalModels
+from ridgefold.records import Cells, CellTrial, LocalModels, RunRecord
 
 STATE: Mapping[str, Any] = {
     "rows": np.ndarray,
@@ -29,7 +29,7 @@ STATE: Mapping[str, Any] = {
     "column_names": list[str] | None,
 }
 """Entries of the state, with their types."""
-OPTIONAL: Mapping[str, Any] = {"targets": np.ndarray}
+OPTIONAL: Mapping[str, Any] = {"targets": np.ndarray, "run_record": RunRecord}
 """What a file may lack, as older ones do."""
 
 

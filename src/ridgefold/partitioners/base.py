@@ -14,6 +14,8 @@ Router = Mapping[str, np.ndarray]
 
 _BLOCK_BYTES = float(1 << 25)
 """Rows of X looked at together: memory-mapped data are never read whole."""
+MOST_REPEATS = 2.0
+"""Cells that overlap hold together at most about so many times the rows."""
 SAMPLE_ROWS = 2000
 """Rows from which directions and distances are estimated."""
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from ridgefold.kernels import Kernel, KernelGram
 from ridgefold.partitioners.base import (
+    MOST_REPEATS,
     Router,
     cut,
     finite_floats,
@@ -27,6 +28,9 @@ from ridgefold.records import Cells, Membership
 _MOST_SAMPLE_ROWS = 100_000
 _SAMPLE_ROWS_A_CELL = 200
 _LANDMARKS = 200
+_ROWS_A_CELL_TO_SPARE = 20
+_WIDTH_ROWS = 2000
+"""Rows from which the width of bands is found."""
 _RANK_TOLERANCE = 1e-10
 
 
@@ -54,7 +58,10 @@ class KMeansCells:
         n = X.shape[0]
         n_cells = min(n_cells, n)
         size = min(n, _MOST_SAMPLE_ROWS, max(2000, _SAMPLE_ROWS_A_CELL * n_cells))
-        sample = np.asarray(X[np.sort(rng.choice(n, size, replace=False))], dtype=np.float64)
+        if overlap > 0 and n >= _ROWS_A_CELL_TO_SPARE * n_cells:
+            size = min(size, n - n // 5)  # the others say how wide bands are
+        chosen = np.sort(rng.choice(n, size, replace=False))
+        sample = np.asarray(X[chosen], dtype=np.float64)
         landmarks = self._landmarks(sample, rng)
         features = self._features(landmarks, sample)
         means = MiniBatchKMeans(
@@ -70,7 +77,11 @@ class KMeansCells:
         router = {**landmarks, "centres": np.asarray(means.cluster_centers_, dtype=np.float64)}
         used = np.unique(self.route(router, X))
         router["centres"] = router["centres"][used]
-        router["width"] = np.asarray(overlap * self._reach(router, sample))
+        others = np.setdiff1d(np.arange(n), chosen)
+        if len(others) < max(1, min(_WIDTH_ROWS, n // 5)):
+            others = chosen
+        some = others[np.linspace(0, len(others) - 1, min(len(others), _WIDTH_ROWS)).astype(int)]
+        router["width"] = np.asarray(self._width(router, np.asarray(X[some]), overlap))
         return router, len(used)
 
     def _landmarks(self, sample: np.ndarray, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -105,9 +116,22 @@ class KMeansCells:
         squares += np.sum(features * features, axis=1)[:, None]
         return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
 
-    def _reach(self, router: Router, sample: np.ndarray) -> float:
-        """Mean distance of rows from their own centres."""
-        return float(np.mean(np.min(self._distances(router, sample[:2000]), axis=1)))
+    def _width(self, router: Router, rows: np.ndarray, overlap: float) -> float:
+        """How much farther a centre may be than the nearest one, for a row to belong to it too.
+
+        A share of the mean distance of rows from their own centres; less where rows would belong
+        to more than two cells on average. In many columns of noise all centres are about as far
+        as the nearest, and cells would hold all rows. `rows` took no part in the search for
+        centres, if there are enough of those: nearest centres are farther from others.
+        """
+        distances = self._distances(router, rows)
+        nearest = np.min(distances, axis=1)
+        width = overlap * float(np.mean(nearest))
+        most = int(MOST_REPEATS * len(rows))
+        if distances.size > most:
+            excess = (distances - nearest[:, None]).ravel()
+            width = min(width, float(np.partition(excess, most)[most]))
+        return width
 
     def route(self, router: Router, X: np.ndarray) -> np.ndarray:
         return route_in_blocks(

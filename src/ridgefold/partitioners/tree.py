@@ -23,6 +23,7 @@ import numpy as np
 
 from ridgefold.linalg.blocks import row_blocks
 from ridgefold.partitioners.base import (
+    MOST_REPEATS,
     Router,
     cut,
     finite_floats,
@@ -40,8 +41,12 @@ _SPREAD_ROWS = 64
 """Rows of a cell from which its thickness is estimated."""
 _SLAB = 12.0**0.5
 """Thickness of a uniform slab, in standard deviations."""
-_MOST_REPEATS = 2.0
-"""Cells together hold at most about so many times the rows."""
+_FEW_ROWS_A_COLUMN = 4
+"""Where a part has fewer rows a column, its direction follows the rows that it is found from."""
+_SHORT_OF_A_ROW = 1.0 - 1e-6
+"""Bands end before the row that limits them, not on it, where rounding would decide."""
+_FEWEST_ROWS_A_CELL = 8
+"""With fewer, half of them cannot tell where to cut."""
 _ROUNDING = 64.0
 """Projections that differ by fewer units in the last place count as equal."""
 
@@ -76,7 +81,7 @@ class Tree:
         spreads: list[np.ndarray] = []
         depth = max(1.0, np.log2(max(1, min(n_cells, n))))
         # Every level multiplies the rows by 1 + share.
-        share = min(overlap, _MOST_REPEATS ** (1.0 / depth) - 1.0)
+        share = min(overlap, MOST_REPEATS ** (1.0 / depth) - 1.0)
         _grow(X, min(n_cells, n), grown, spreads=spreads, share=share, rng=rng)
         router = {
             "directions": np.array(grown.directions, dtype=X.dtype).reshape(-1, X.shape[1]),
@@ -184,7 +189,7 @@ def _grow(
         path = paths.pop()
         if part is None and len(rows) * X.shape[1] * X.itemsize <= _GATHERED_BYTES:
             part = X if len(rows) == len(X) and isinstance(X, np.ndarray) else np.asarray(X[rows])
-        split = None if m == 1 else _cut(X, rows, part, rng, place=m // 2 / m, share=share)
+        split = None if m == 1 else _cut(X, rows, part, rng, m=m, share=share)
         if split is None:
             name = -1 - len(grown.ancestors)
             grown.ancestors.append(path)
@@ -209,16 +214,25 @@ def _cut(
     part: np.ndarray | None,
     rng: np.random.Generator,
     *,
-    place: float,
+    m: int,
     share: float,
 ) -> tuple[np.ndarray, float, float, np.ndarray] | None:
     """Direction, threshold, reach, and which rows lie beyond; None if all rows are the same.
 
-    The threshold lies in the middle of the gap nearest to the quantile `place`, so that equal
+    The threshold lies in the middle of the gap nearest to the quantile that leaves both sides
+    of a part of m cells what they are due, so that equal
     rows stay together and rounding cannot move a row across. Within the reach on both sides
     lies about the given share of the rows.
+
+    A direction found from few rows in many columns spreads these rows more than any others,
+    which then would crowd around the cut: half of the rows find it, the other half, which it
+    does not know, says where to cut and how far to reach.
     """
-    sample = sample_of(X, rows, rng) if part is None else sample_of(part, None, rng)
+    judges = _judges(rows, X.shape[1], m)
+    if judges is None:
+        sample = sample_of(X, rows, rng) if part is None else sample_of(part, None, rng)
+    else:
+        sample = np.asarray(X[rows[~judges]] if part is None else part[~judges], dtype=np.float64)
     direction = first_direction(sample).astype(X.dtype)
     if part is not None:
         position = part @ direction
@@ -226,9 +240,20 @@ def _cut(
         position = np.empty(len(rows), dtype=X.dtype)
         for some in row_blocks(len(rows), X.shape[1] * X.itemsize, _GATHERED_BYTES / 2):
             position[some] = X[rows[some]] @ direction
-    n = len(rows)
+    place = m // 2 / m
+    found = None if judges is None else _threshold(position[judges], place, share)
+    found = found or _threshold(position, place, share)
+    if found is None:
+        return None
+    value, reach = found
+    return direction, value, reach, position > value
+
+
+def _threshold(position: np.ndarray, place: float, share: float) -> tuple[float, float] | None:
+    """Where to cut between these projections, and how far to reach; None if all are the same."""
+    n = len(position)
     rank = min(max(1, round(place * n)), n - 1)
-    blur = _ROUNDING * np.finfo(X.dtype).eps * float(np.max(np.abs(position)))
+    blur = _ROUNDING * np.finfo(position.dtype).eps * float(np.max(np.abs(position)))
     ends = [max(0, rank - 1 - round(share * n / 2)), min(n - 1, rank + round(share * n / 2))]
     wanted = [ends[0], rank - 1, rank, ends[1]]
     first, below, above, last = np.partition(position, wanted)[wanted]
@@ -240,8 +265,19 @@ def _cut(
         nearest = gaps[np.argmin(np.abs(gaps + 1 - rank))]
         below, above = ordered[nearest], ordered[nearest + 1]
     value = float(below) + (float(above) - float(below)) / 2
-    reach = max(value - float(first), float(last) - value)
-    return direction, value, reach, position > value
+    return value, _SHORT_OF_A_ROW * max(value - float(first), float(last) - value)
+
+
+def _judges(rows: np.ndarray, n_columns: int, n_cells: int) -> np.ndarray | None:
+    """Which rows of a part do not look for its direction but judge it; None if all do both.
+
+    The same rows are judges in every part that has few: the numbers of the others are even.
+    """
+    few = len(rows) < _FEW_ROWS_A_COLUMN * n_columns
+    if not few or len(rows) < max(2, n_cells) * _FEWEST_ROWS_A_CELL:
+        return None
+    judges = rows % 2 == 1
+    return judges if 2 <= int(judges.sum()) <= len(rows) - 2 else None
 
 
 def _spread(
@@ -250,7 +286,9 @@ def _spread(
     """Standard deviations of a cell's rows (some of them) along directions."""
     if not directions:
         return np.empty(0)
-    some = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), _SPREAD_ROWS)).astype(np.intp))
+    judges = _judges(rows, X.shape[1], 1)
+    known = np.arange(len(rows)) if judges is None else np.flatnonzero(judges)
+    some = known[np.linspace(0, len(known) - 1, min(len(known), _SPREAD_ROWS)).astype(np.intp)]
     sample = np.asarray(X[rows[some]] if part is None else part[some], dtype=np.float64)
     return np.asarray((sample @ np.stack(directions, axis=1)).std(axis=0))
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ridgefold.crossval import METHODS
+from ridgefold.planning.cell_steps import CELL_WORK
 from ridgefold.planning.words import in_bytes, in_seconds
 from ridgefold.records import Plan, Problem, RunRecord
 from ridgefold.solvers import SOLVERS
@@ -109,7 +110,7 @@ def _problem(problem: Problem) -> str:
 def _accuracy(method: str) -> str:
     known = METHODS.get(method) or SOLVERS.get(method)
     if known is None:
-        return "not stated"
+        return CELL_WORK.get(method, "not stated")
     return (
         "exact up to rounding" if known.exact else "to a tolerance, with a certificate of the error"
     )

@@ -12,7 +12,8 @@ from ridgefold.report.words import clean
 
 def computed(subject: Subject, canvas: Canvas) -> Section | None:
     """One row a step, and why other methods were not taken."""
-    if not hasattr(subject.inner, "plan_"):
+    planned = hasattr(subject.inner, "plan_")
+    if not planned and not hasattr(subject.inner, "run_record_"):
         return None
     steps = subject.inner.explain().steps
     measured = all("measured_seconds" in step for step in steps)
@@ -38,6 +39,8 @@ def computed(subject: Subject, canvas: Canvas) -> Section | None:
     table = Table(tuple(titles), rows_of(rows), numbers=frozenset(range(2, len(titles))))
     lead = (
         "The method with the least predicted cost within the memory budget was taken for each step."
+        if planned
+        else "The steps of a fit on cells, each with what it does to the rows."
     )
     if measured:
         total = sum(step["measured_seconds"] for step in steps)

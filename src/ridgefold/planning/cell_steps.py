@@ -1,0 +1,124 @@
+"""What the steps of a partitioned fit on this machine are predicted to cost.
+
+Plans of `records.Plan`, so that they are explained as those of other fits are. Nothing is chosen
+here: what a step does follows from the settings, and how long some take from the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ridgefold.planning.calibration import known_rates
+from ridgefold.planning.rates import seconds
+from ridgefold.records import Cost, Plan, Problem, Resources
+
+CELL_WORK: Mapping[str, str] = {
+    "gradient": "of the exact held-out error, on a sample of the rows",
+    "sizes": "tried by exact leave-one-out, on regions of the rows",
+    "pilots": "exact leave-one-out on a few cells",
+    "search": "exact leave-one-out in every cell",
+    "inverses": "exact up to rounding in every cell",
+    "factors": "exact up to rounding in every cell",
+    "tree": "across principal directions",
+    "hyperplanes": "between parallel planes",
+    "kmeans": "around centres",
+    "random": "drawn at random",
+}
+"""What each kind of step is, in words."""
+_LEARNING = ((500.0, 150), (1000.0, 25), (2000.0, 25))
+"""Rows, and evaluations of a gradient, of the stages in which scales are learned."""
+_PAIRS_IN_A_CELL = 8
+_PILOTS, _PILOT_ROWS, _PILOT_KERNELS = 4, 640, 4
+_TRIED_SIZES = (256.0, 512.0, 1024.0)
+_REPEATS = 1.5
+_SECONDS_A_CUT = 3e-4
+_ROWS_A_BATCH = 4096
+
+
+class CellPlans:
+    """Plans of one fit."""
+
+    def __init__(self, problem: Problem, resources: Resources, workers: int) -> None:
+        self.problem, self.resources, self.workers = problem, resources, max(1, workers)
+
+    def scales(self) -> Plan:
+        """Learning a metric: stages on more and more rows."""
+        n, d = self.problem.n_rows, self.problem.n_columns
+        total = 0.0
+        for rows, evaluations in _LEARNING:
+            some = min(rows, 0.8 * n)
+            each = self._matrices(some, inverses=1.0) + self._seconds({"product": 2 * some**2 * d})
+            total += evaluations * each
+        return self._plan("gradient", total, 4 * 8.0 * min(_LEARNING[-1][0], n) ** 2)
+
+    def count(self) -> Plan:
+        """Trying sizes of cells on all rows, or on two regions."""
+        tried = min(self.problem.n_rows, 8192)
+        total = sum(
+            tried / size * self._cell(_REPEATS * size, choose=True, held_out=True)
+            for size in _TRIED_SIZES
+            if size < 2 * tried
+        )
+        return self._plan("sizes", total, 4 * 8.0 * (_REPEATS * _TRIED_SIZES[-1]) ** 2)
+
+    def cut(self, partition: str, n_cells: int) -> Plan:
+        """Cutting: every level of the tree passes over all rows."""
+        n, row = self.problem.n_rows, self.problem.itemsize * self.problem.n_columns
+        levels = max(1, n_cells.bit_length())
+        moved = {"memory": 6.0 * n * row * levels, "calls": 2.0 * levels}
+        return self._plan(partition, n_cells * _SECONDS_A_CUT + self._seconds(moved), 4.0 * n * row)
+
+    def pair(self, cell_rows: float) -> Plan:
+        """One kernel and ridge for all cells, by eigendecompositions of a few."""
+        rows = min(cell_rows, _PILOT_ROWS)
+        flops = {"kernel": rows**2, "eigendecomposition": 9.0 * rows**3, "calls": 20.0}
+        total = _PILOTS * _PILOT_KERNELS * self._seconds(flops, rows)
+        return self._plan("pilots", total, 4 * 8.0 * rows**2 * _PILOTS)
+
+    def cells(self, sizes: np.ndarray, *, choose: bool, held_out: bool) -> Plan:
+        """All cells; workers share them."""
+        typical = float(np.mean(np.asarray(sizes, dtype=np.float64) ** 3)) ** (1.0 / 3.0)
+        total = len(sizes) * self._cell(typical, choose=choose, held_out=held_out)
+        method = "search" if choose else "inverses" if held_out else "factors"
+        largest = float(np.max(sizes))
+        row = self.problem.itemsize * (self.problem.n_columns + self.problem.n_targets)
+        peak = self.workers * (4 * 8.0 * largest**2 + 2 * row * max(largest, _ROWS_A_BATCH))
+        model = self.problem.itemsize * self.problem.n_targets * 2.0 * float(np.sum(sizes))
+        return self._plan(method, total / min(self.workers, len(sizes)), peak + model)
+
+    def average(self, partition: str, sizes: np.ndarray) -> Plan:
+        """Pairs for the mean of all cells, on a sample of the rows."""
+        rows = float(np.max(sizes))
+        flops = {"kernel": rows**2, "eigendecomposition": 9.0 * rows**3, "calls": 20.0}
+        total = _PILOT_KERNELS * len(sizes) * self._seconds(flops, rows)
+        return self._plan(partition, total, 4 * 8.0 * rows**2)
+
+    def refining(self, steps: int) -> Plan:
+        """Conjugate gradients on the whole system."""
+        n = float(self.problem.n_rows)
+        flops = {"kernel": n**2, "memory": 8.0 * n**2 * steps, "calls": 10.0 * steps}
+        peak = min(8.0 * n**2, self.resources.memory_bytes)
+        return self._plan("conjugate_gradient", self._seconds(flops, n), peak)
+
+    def _cell(self, rows: float, *, choose: bool, held_out: bool) -> float:
+        inverses = (_PAIRS_IN_A_CELL if choose else 0.0) + (1.0 if choose or held_out else 0.0)
+        return self._matrices(rows, inverses=inverses, factors=0.0 if inverses else 1.0)
+
+    def _matrices(self, rows: float, *, inverses: float = 0.0, factors: float = 0.0) -> float:
+        """Matrices of one size, each made, factorised and perhaps inverted."""
+        made = inverses + factors
+        flops = {
+            "kernel": made * rows**2,
+            "cholesky": made * rows**3 / 3,
+            "inverse": inverses * 2 * rows**3 / 3,
+            "calls": 4.0 * made,
+        }
+        return self._seconds(flops, rows)
+
+    def _seconds(self, flops: Mapping[str, float], size: float = 1000.0) -> float:
+        return seconds(Cost(flops, 0.0, size=size), self.problem, known_rates())
+
+    def _plan(self, method: str, predicted: float, peak_bytes: float) -> Plan:
+        return Plan(self.problem, self.resources, method, Cost({}, peak_bytes), predicted, ())
