@@ -1,4 +1,5 @@
-"""The command line on files: memory while a long CSV is predicted, and agreement with Python."""
+"""The command line on files: memory while a long CSV is predicted and fitted, and agreement
+with Python."""
 
 from __future__ import annotations
 
@@ -22,10 +23,13 @@ from ridgefold.storage import load_bundled
 NOTES = """
 `ridgefold predict` on a CSV file of 5 million rows of the power plant's columns, jittered, by a
 model of 1,500 rows: most memory resident at once during the command, beyond a process that has
-predicted a small file before. The second part fits all rows of california by the command and by
-`make_pipeline(StandardScaler(), LSSVMRegressor(…))` and compares their predictions.
+predicted a small file before. Then `ridgefold fit --partitions auto` on as many rows of six columns
+and a target, beyond a process that has fitted a small file. The last part fits all of california
+by the command and by `make_pipeline(StandardScaler(), LSSVMRegressor(…))` and compares their
+predictions.
 """
 BUDGET = "256MB"
+FIT_BUDGET = "512MB"
 TRAINING_ROWS = 1500
 
 
@@ -92,6 +96,52 @@ def streaming(n: int) -> list[Figure]:
     ]
 
 
+def write_targets(path: Path, n: int) -> None:
+    """Six columns, and a target that depends on three of them."""
+    generator = np.random.default_rng(0)
+    names = [*(f"x{j}" for j in range(6)), "y"]
+    with pa_csv.CSVWriter(path, pa.schema([(name, pa.float64()) for name in names])) as writer:
+        for start in range(0, n, 250_000):
+            X = generator.uniform(-3, 3, (min(250_000, n - start), 6))
+            y = np.sin(X[:, 0]) * X[:, 1] + np.abs(X[:, 2])
+            y += 0.2 * generator.standard_normal(len(X))
+            rows = np.round(np.column_stack([X, y]), 4)
+            writer.write_table(pa.table({name: rows[:, j] for j, name in enumerate(names)}))
+
+
+def fit_many(folder: str) -> Callable[[], None]:
+    """For `measure.run_in_child`: warm up on a small file, then the long one."""
+    here = Path(folder)
+    small, large = (
+        ("fit", here / name, "-t", "y", "-o", here / "m", "-q", "--force", "--partitions", "auto")
+        for name in ("small.csv", "large.csv")
+    )
+    command(*small)
+    return lambda: command(*large, "--memory", FIT_BUDGET)
+
+
+def fitting(n: int) -> list[Figure]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_targets(folder / "small.csv", 2000)
+        write_targets(folder / "large.csv", n)
+        run = measure.run_in_child(fit_many, str(folder))
+        sizes = {
+            "file, MB": (folder / "large.csv").stat().st_size / 1e6,
+            "model, MB": (folder / "m").stat().st_size / 1e6,
+        }
+    return [
+        Figure(
+            f"fit --partitions auto, {n:,} rows of CSV, --memory {FIT_BUDGET}: peak memory beyond "
+            "a small file",
+            run.peak_bytes / 1e6,
+            "MB",
+            at_most=512.0,
+            detail={**sizes, "seconds": run.seconds},
+        )
+    ]
+
+
 def agreement(n: int | None) -> list[Figure]:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -123,7 +173,8 @@ def agreement(n: int | None) -> list[Figure]:
 
 
 def main(quick: bool) -> bool:
-    figures = streaming(100_000 if quick else 5_000_000) + agreement(500 if quick else None)
+    n = 100_000 if quick else 5_000_000
+    figures = streaming(n) + fitting(n) + agreement(500 if quick else None)
     print(measure.markdown_table(figures))
     if quick:
         return True

@@ -24,6 +24,8 @@ def computed(subject: Subject, canvas: Canvas) -> Section | None:
     rows = []
     for step in steps:
         ran = step.get("ran", step["method"])
+        if not planned:  # names that say less than those of methods and solvers
+            ran = f"{ran}, {step['accuracy']}"
         row = [
             text(clean(step["step"])),
             text(clean(ran)),
@@ -40,7 +42,7 @@ def computed(subject: Subject, canvas: Canvas) -> Section | None:
     lead = (
         "The method with the least predicted cost within the memory budget was taken for each step."
         if planned
-        else "The steps of a fit on cells, each with what it does to the rows."
+        else "A fit on cells goes by these steps; there is one way to do each."
     )
     if measured:
         total = sum(step["measured_seconds"] for step in steps)
