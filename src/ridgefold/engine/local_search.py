@@ -11,7 +11,7 @@ choice. So one search can be answered by one cell, and those of many cells toget
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -124,13 +124,7 @@ def search_cell(system: CellSystem, grid: Grid) -> Choice:
     return search(lambda kernel: system.scores(kernel, grid.alphas), grid)
 
 
-Over = Callable[[Callable[[CellSystem], Any], Sequence[CellSystem]], Iterable[Any]]
-"""Like the built-in map: a function of every system, in order."""
-
-
-def search_shared(
-    systems: Sequence[CellSystem], grid: Grid, *, near: bool = False, over: Over = map
-) -> Choice:
+def search_shared(systems: Sequence[CellSystem], grid: Grid, *, near: bool = False) -> Choice:
     """The pair with the least error pooled over several cells; `near` looks around the start."""
     usable = [system for system in systems if system.n_rows >= FEWEST_ROWS]
     if not grid.is_choice or not usable:
@@ -138,12 +132,12 @@ def search_shared(
     sizes = np.array([system.n_rows for system in usable], dtype=np.float64)
 
     def pooled(kernel: int) -> np.ndarray:
-        scores = np.stack(list(over(lambda system: system.scores(kernel, grid.alphas), usable)))
+        scores = np.stack([system.scores(kernel, grid.alphas) for system in usable])
         return np.asarray(sizes @ scores / sizes.sum())
 
     def pooled_pair(kernel: int, alpha: int) -> float:
         ridge = float(grid.alphas[alpha])
-        scores = np.array(list(over(lambda system: system.score(kernel, ridge), usable)))
+        scores = np.array([system.score(kernel, ridge) for system in usable])
         return float(sizes @ scores / sizes.sum())
 
     if near:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,6 @@ from ridgefold.engine.local_fit import CellData, CellFit, CellSystem, FitSetting
 from ridgefold.engine.local_search import (
     LARGEST_SEARCHED,
     Choice,
-    Over,
     search_cell,
     search_shared,
     starting_at,
@@ -206,24 +205,12 @@ class _Pilot:
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
-def _search_pilot(pilot: _Pilot, over: Over = map) -> Choice:
+def _search_pilot(pilot: _Pilot) -> Choice:
     cells = [pilot.batch.data(k) for k in range(len(pilot.batch))]
     if pilot.device is not None:
         cells = [cell_on(data, pilot.device) for data in cells]
     systems = [CellSystem(data, pilot.grid.kernels, bias=pilot.bias) for data in cells]
-    return search_shared(systems, pilot.grid, near=pilot.near, over=over)
-
-
-def _searched(pilot: _Pilot, executor: Executor) -> Choice:
-    """The pilot's cells by threads, where there are some; else all of them by one task."""
-    if not executor.concurrent_here or pilot.device is not None:
-        return next(iter(executor.map(_search_pilot, [pilot])))
-
-    def over(work: Callable[[CellSystem], Any], systems: Sequence[CellSystem]) -> Iterable[Any]:
-        quiet = np.errstate(over="ignore", invalid="ignore", divide="ignore")
-        return executor.map(quiet(work), systems)
-
-    return _search_pilot(pilot, over)
+    return search_shared(systems, pilot.grid, near=pilot.near)
 
 
 PILOTS = 4
@@ -252,14 +239,14 @@ def choose_pair(
     m = number_of(cells)
     pilots = np.unique(np.linspace(0, m - 1, min(m, PILOTS)).astype(np.intp)).tolist()
     pilot = _Pilot(training.pilot(cells, pilots, _PILOT_ROWS), grid, bias, False, device)
-    choice = _searched(pilot, executor)
+    choice = next(iter(executor.map(_search_pilot, [pilot])))
     sizes = np.diff(cells.offsets)
     whole = [c for c in pilots if 1.25 * _PILOT_ROWS < sizes[c] <= LARGEST_SEARCHED]
     if whole and grid.ordered:
         ends = whole if len(whole) <= _NEAR_PILOTS else [whole[0], whole[-1]]
         near = training.pilot(cells, ends, None)
         pilot = _Pilot(near, starting_at(grid, choice), bias, True, device)
-        choice = _searched(pilot, executor)
+        choice = next(iter(executor.map(_search_pilot, [pilot])))
     return choice
 
 

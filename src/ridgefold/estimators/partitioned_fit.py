@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
-from joblib import cpu_count
 from sklearn.utils import check_random_state
 
 from ridgefold.combiners import cell_alpha
@@ -37,7 +36,7 @@ from ridgefold.estimators.partitioned_options import Options
 from ridgefold.estimators.progress import progress_bar
 from ridgefold.estimators.run_request import folder_of, settings_of
 from ridgefold.estimators.validation import TrainingData, as_ridgefold_errors
-from ridgefold.executors import Threads
+from ridgefold.executors import Serial
 from ridgefold.kernels import Kernel, KernelGram
 from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.learning import learn_metric
@@ -131,9 +130,8 @@ class CellFitting:
             state = check_random_state(model.random_state)
         seed = run.step("seed", lambda: int(state.randint(_SEEDS)))
         self.rng = np.random.default_rng(seed)
-        # What looks at a few thousand rows is not worth sending to another machine: while the
-        # workers wait for it, all cores of this one may be used.
-        self._here = Threads(cpu_count()) if options.executor.remote else options.executor
+        # What looks at a few thousand rows is not worth sending to another machine.
+        self._here = Serial() if options.executor.remote else options.executor
         self._elsewhere = self._here
         self.scales: np.ndarray | None = None
         self.data, self.targets = data, targets
