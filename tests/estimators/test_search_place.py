@@ -12,10 +12,17 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.base import clone
 from sklearn.model_selection import KFold, TimeSeriesSplit
 
 import ridgefold
-from ridgefold import KernelRidgeCV, LSSVMClassifierCV, LSSVMRegressorCV
+from ridgefold import (
+    KernelRidgeCV,
+    LSSVMClassifierCV,
+    LSSVMRegressorCV,
+    PartitionedKernelRidge,
+    PartitionedLSSVMClassifier,
+)
 from ridgefold.crossval import METHODS
 from ridgefold.errors import (
     BudgetError,
@@ -28,6 +35,7 @@ from ridgefold.errors import (
 from ridgefold.estimators.kernel_paths import Here
 from ridgefold.estimators.search_place import search_executor
 from ridgefold.executors import Processes, Serial, Threads
+from ridgefold.kernels import RBF
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((120, 3))
@@ -305,3 +313,20 @@ def test_a_model_file_keeps_no_folder(tmp_path):
     again = ridgefold.load(tmp_path / "m.ridgefold")
     assert again.run_dir is None
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+class OneOfAKind:
+    """Like the client of a cluster: nothing can copy it."""
+
+    def __deepcopy__(self, memo):
+        raise TypeError("cannot be copied")
+
+
+@pytest.mark.parametrize(
+    "model", [KernelRidgeCV, LSSVMClassifierCV, PartitionedKernelRidge, PartitionedLSSVMClassifier]
+)
+def test_clones_share_the_client_of_a_cluster(model):
+    client = OneOfAKind()
+    twin = clone(model(executor=client, kernel=RBF(2.0)))
+    assert twin.executor is client
+    assert twin.kernel == RBF(2.0)

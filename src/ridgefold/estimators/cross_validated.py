@@ -12,6 +12,7 @@ from ridgefold.crossval import Folds
 from ridgefold.errors import InvalidInputError, ModelFileError
 from ridgefold.estimators.base import KernelModel
 from ridgefold.estimators.describe import TrainingGram
+from ridgefold.estimators.executor_argument import SharesExecutor
 from ridgefold.estimators.grids import alphas_from_data, check_alphas, kernel_grid
 from ridgefold.estimators.held_out import by_row
 from ridgefold.estimators.learned import check_learning, learned_grid, length_scales_of
@@ -35,7 +36,7 @@ _SEARCH = {
 }
 
 
-class CrossValidatedModel(KernelModel):
+class CrossValidatedModel(SharesExecutor, KernelModel):
     """Search over kernels and alphas by exact cross-validation, then one fit on all rows."""
 
     alphas: Any

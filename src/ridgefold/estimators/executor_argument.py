@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+from typing import Any, Self
 
 import numpy as np
+from sklearn.base import clone
 
 from ridgefold.errors import InvalidInputError
 from ridgefold.executors import EXECUTORS, Dask, Executor
@@ -36,3 +38,23 @@ def executor_of(executor: Any, n_jobs: Any) -> Executor:
     if executor == "auto":
         executor = "serial" if workers == 1 else "processes"
     return EXECUTORS[executor](workers)
+
+
+class SharesExecutor:
+    """For estimators whose `executor` may be a client: clones use the same one."""
+
+    executor: Any
+
+    def __sklearn_clone__(self) -> Self:
+        """As scikit-learn clones, but for a client of a cluster, which nothing can copy."""
+        arguments = self.get_params(deep=False)  # type: ignore[attr-defined]
+        twin = type(self)(
+            **{
+                name: value if name == "executor" else clone(value, safe=False)
+                for name, value in arguments.items()
+            }
+        )
+        for name in ("_metadata_request", "_sklearn_output_config"):
+            if hasattr(self, name):
+                setattr(twin, name, copy.deepcopy(getattr(self, name)))
+        return twin

@@ -23,7 +23,7 @@ from ridgefold.engine.refine import refine
 from ridgefold.engine.scaled_rows import ScaledRows, in_metric
 from ridgefold.errors import InvalidInputError, NumericalError, UnsupportedInputError
 from ridgefold.estimators.distinct_rows import DistinctRows, distinct_rows
-from ridgefold.estimators.executor_argument import executor_of
+from ridgefold.estimators.executor_argument import SharesExecutor, executor_of
 from ridgefold.estimators.kept_targets import require_targets
 from ridgefold.estimators.partitioned_fit import CellFitting, FittedCells, opened_run
 from ridgefold.estimators.partitioned_options import (
@@ -60,7 +60,7 @@ from ridgefold.storage.run_directory import Run, RunDirectory
 from ridgefold.storage.sources import ArraySource, RowSource
 
 
-class PartitionedModel(Storable):
+class PartitionedModel(SharesExecutor, Storable):
     """Base of the partitioned models; subclasses add their arguments, `fit` and `predict`."""
 
     partition: Any
