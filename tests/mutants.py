@@ -83,10 +83,10 @@ MUTANTS = (
         "mask[folds.training_rows(max(k - 1, 0)), k] = 1.0",
     ),
     Mutant(
-        "rows of weight zero train",
+        "norm of the weights that a fold trains on",
         "crossval/shared/masked.py",
-        "mask *= positive[:, None]",
-        "mask *= 1.0",
+        "return self.namespace.xp.sqrt(self.namespace.xp.sum(s * s, axis=0))",
+        "return self.namespace.xp.sum(s * s, axis=0)",
     ),
     Mutant(
         "reach with a bias",
