@@ -13,12 +13,13 @@ import numpy as np
 import scipy.sparse
 
 from ridgefold.errors import InvalidInputError
-from ridgefold.kernels.base import Kernel, Rows
+from ridgefold.kernels.base import Kernel
+from ridgefold.kernels.derived import DerivedKernel
 from ridgefold.linalg import Array, Namespace
 
 
 @dataclass(frozen=True)
-class Columns(Kernel):
+class Columns(DerivedKernel):
     """A kernel on some of the columns.
 
     Parameters
@@ -41,25 +42,8 @@ class Columns(Kernel):
     columns: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.kernel, Kernel):
-            raise InvalidInputError(f"kernel must be a kernel, got {self.kernel!r}")
+        super().__post_init__()
         object.__setattr__(self, "columns", _column_numbers(self.columns))
-
-    @property
-    def accepts_sparse(self) -> bool:  # type: ignore[override]
-        return self.kernel.accepts_sparse
-
-    @property
-    def takes_negative_values(self) -> bool:  # type: ignore[override]
-        return self.kernel.takes_negative_values
-
-    @property
-    def semidefinite(self) -> bool:  # type: ignore[override]
-        return self.kernel.semidefinite
-
-    @property
-    def evaluation(self) -> str:  # type: ignore[override]
-        return self.kernel.evaluation
 
     def check(self, namespace: Namespace, X: Array) -> None:
         super().check(namespace, X)
@@ -68,35 +52,17 @@ class Columns(Kernel):
                 f"the kernel sees column {max(self.columns)} (counted from 0), but X has "
                 f"{X.shape[1]} columns"
             )
-        self.kernel.check(namespace, self.select(namespace, X))
+        self.kernel.check(namespace, self.transform(namespace, X))
 
-    def select(self, namespace: Namespace, X: Array) -> Array:
+    def transform(self, namespace: Namespace, X: Array) -> Array:
         """The columns that the kernel sees."""
         numbers = np.asarray(self.columns)
         if scipy.sparse.issparse(X):
             return X[:, numbers]
         return namespace.xp.take(X, namespace.indices(numbers, X), axis=1)
 
-    def prepare(self, namespace: Namespace, X: Array, origin: Array | None) -> Rows:
-        moved = None
-        if origin is not None:
-            moved = namespace.take_rows(origin, np.asarray(self.columns))
-        return self.kernel.prepare(namespace, self.select(namespace, X), moved)
-
-    def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
-        self.kernel.write_block(namespace, left, right, out)
-
-    def diagonal(self, namespace: Namespace, X: Array) -> Array:
-        return self.kernel.diagonal(namespace, self.select(namespace, X))
-
-    def columns_used(self, n_columns: int) -> int:
-        return self.kernel.columns_used(len(self.columns))
-
-    def feature_dimension(self, n_columns: int) -> int | None:
-        return self.kernel.feature_dimension(len(self.columns))
-
-    def features(self, namespace: Namespace, X: Array) -> Array:
-        return self.kernel.features(namespace, self.select(namespace, X))
+    def columns_seen(self, n_columns: int) -> int:
+        return len(self.columns)
 
 
 def _column_numbers(columns: Any) -> tuple[int, ...]:

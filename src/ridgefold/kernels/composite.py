@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ridgefold.errors import InvalidInputError
 from ridgefold.kernels.base import Kernel, Rows
+from ridgefold.kernels.derived import DerivedKernel
 from ridgefold.kernels.dot_product import Constant
 from ridgefold.linalg import Array, Namespace
 
@@ -130,7 +131,7 @@ class Product(_Pair):
 
 
 @dataclass(frozen=True)
-class Scaled(Kernel):
+class Scaled(DerivedKernel):
     """factor · k, which `*` makes of a number and a kernel.
 
     Parameters
@@ -145,47 +146,24 @@ class Scaled(Kernel):
     kernel: Kernel
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "factor", Constant(self.factor).value)
-        if not isinstance(self.kernel, Kernel):
-            raise InvalidInputError(f"kernel must be a kernel, got {self.kernel!r}")
 
-    @property
-    def accepts_sparse(self) -> bool:  # type: ignore[override]
-        return self.kernel.accepts_sparse
-
-    @property
-    def takes_negative_values(self) -> bool:  # type: ignore[override]
-        return self.kernel.takes_negative_values
-
-    @property
-    def semidefinite(self) -> bool:  # type: ignore[override]
-        return self.kernel.semidefinite
-
-    @property
-    def evaluation(self) -> str:  # type: ignore[override]
-        return self.kernel.evaluation
-
-    def columns_used(self, n_columns: int) -> int:
-        return self.kernel.columns_used(n_columns)
+    def transform(self, namespace: Namespace, X: Array) -> Array:
+        return X
 
     def check(self, namespace: Namespace, X: Array) -> None:
         self.kernel.check(namespace, X)
 
-    def prepare(self, namespace: Namespace, X: Array, origin: Array | None) -> Rows:
-        return self.kernel.prepare(namespace, X, origin)
-
     def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
-        self.kernel.write_block(namespace, left, right, out)
+        super().write_block(namespace, left, right, out)
         out *= self.factor
 
     def diagonal(self, namespace: Namespace, X: Array) -> Array:
-        return self.kernel.diagonal(namespace, X) * self.factor
-
-    def feature_dimension(self, n_columns: int) -> int | None:
-        return self.kernel.feature_dimension(n_columns)
+        return super().diagonal(namespace, X) * self.factor
 
     def features(self, namespace: Namespace, X: Array) -> Array:
-        return self.kernel.features(namespace, X) * math.sqrt(self.factor)
+        return super().features(namespace, X) * math.sqrt(self.factor)
 
     def __repr__(self) -> str:
         inner = f"({self.kernel!r})" if isinstance(self.kernel, Sum) else repr(self.kernel)

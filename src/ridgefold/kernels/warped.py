@@ -10,7 +10,8 @@ from itertools import pairwise
 from typing import Any
 
 from ridgefold.errors import InvalidInputError
-from ridgefold.kernels.base import Kernel, Rows, positive
+from ridgefold.kernels.base import Kernel, positive
+from ridgefold.kernels.derived import DerivedKernel
 from ridgefold.linalg import Array, Namespace
 from ridgefold.records import Quantile, SignedLog, Standardise, Warp
 
@@ -52,7 +53,7 @@ def _check(function: Any) -> None:
 
 
 @dataclass(frozen=True)
-class Warped(Kernel):
+class Warped(DerivedKernel):
     """A kernel on columns that were transformed one by one.
 
     Parameters
@@ -66,23 +67,14 @@ class Warped(Kernel):
     columns: tuple[Warp, ...]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.kernel, Kernel):
-            raise InvalidInputError(f"kernel must be a kernel, got {self.kernel!r}")
+        super().__post_init__()
         object.__setattr__(self, "columns", tuple(self.columns))
         for function in self.columns:
             _check(function)
 
     @property
-    def takes_negative_values(self) -> bool:  # type: ignore[override]
-        return self.kernel.takes_negative_values
-
-    @property
-    def semidefinite(self) -> bool:  # type: ignore[override]
-        return self.kernel.semidefinite
-
-    @property
-    def evaluation(self) -> str:  # type: ignore[override]
-        return self.kernel.evaluation
+    def accepts_sparse(self) -> bool:  # type: ignore[override]
+        return False  # zeros would not stay zero
 
     def check(self, namespace: Namespace, X: Array) -> None:
         super().check(namespace, X)
@@ -98,22 +90,3 @@ class Warped(Kernel):
         for j, function in enumerate(self.columns):
             out[:, j] = warp(namespace, function, X[:, j])
         return out
-
-    def prepare(self, namespace: Namespace, X: Array, origin: Array | None) -> Rows:
-        moved = None if origin is None else self.transform(namespace, origin[None, :])[0, :]
-        return self.kernel.prepare(namespace, self.transform(namespace, X), moved)
-
-    def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
-        self.kernel.write_block(namespace, left, right, out)
-
-    def diagonal(self, namespace: Namespace, X: Array) -> Array:
-        return self.kernel.diagonal(namespace, self.transform(namespace, X))
-
-    def columns_used(self, n_columns: int) -> int:
-        return self.kernel.columns_used(n_columns)
-
-    def feature_dimension(self, n_columns: int) -> int | None:
-        return self.kernel.feature_dimension(n_columns)
-
-    def features(self, namespace: Namespace, X: Array) -> Array:
-        return self.kernel.features(namespace, self.transform(namespace, X))
