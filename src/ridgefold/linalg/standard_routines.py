@@ -12,6 +12,9 @@ import numpy as np
 
 from ridgefold.linalg.namespace import Array, Namespace
 
+BLOCK = 64
+"""Rows of a triangle that are solved at once: more would waste a general solver's work."""
+
 
 class StandardNamespace(Namespace):
     def __init__(self, xp: Any) -> None:
@@ -28,11 +31,13 @@ class StandardNamespace(Namespace):
         self.set_diagonal_in_place(a, self.xp.linalg.diagonal(a) + values)
 
     def set_diagonal_in_place(self, a: Array, values: Array | float) -> None:
-        # One at a time: the standard has no view of a diagonal, and the triangle above it
-        # may never have been written.
-        count = min(a.shape)
-        for i, value in enumerate(self.ones(count, a) * values):
-            a[i, i] = value
+        # The standard has no view of a diagonal. No arithmetic with the old values: a triangle
+        # beside it may never have been written.
+        n_rows, n_columns = a.shape
+        values = self.ones(min(a.shape), a) * values
+        values = values[:, None] if n_rows <= n_columns else values[None, :]
+        diagonal = self.xp.eye(n_rows, n_columns, dtype=a.dtype) == 1.0
+        a[...] = self.xp.where(diagonal, values, a)
 
     def _lower(self, a: Array) -> Array:
         return self.xp.tril(a)
@@ -78,15 +83,26 @@ class StandardNamespace(Namespace):
         return self.all_finite(factor)
 
     def solve_triangular(self, factor: Array, b: Array, *, transposed: bool = False) -> Array:
-        # By substitution: a general solver exchanges rows, and loses the accuracy that
-        # triangular systems have however ill-conditioned they are.
         n, out = factor.shape[0], self.copy(b)
-        for i in reversed(range(n)) if transposed else range(n):
-            row, done = (
-                (factor[i + 1 :, i], out[i + 1 :, :]) if transposed else (factor[i, :i], out[:i, :])
-            )
-            out[i, :] = (out[i, :] - row @ done) / factor[i, i]
+        starts = range(0, n, BLOCK)
+        for start in reversed(starts) if transposed else starts:
+            stop = min(start + BLOCK, n)
+            rows, block = slice(start, stop), self.xp.tril(factor[start:stop, start:stop])
+            if transposed:
+                right = out[rows, :] - factor[stop:, rows].T @ out[stop:, :]
+                out[rows, :] = self._back_substitute(block.T, right)
+            else:
+                right = out[rows, :] - factor[rows, :start] @ out[:start, :]
+                out[rows, :] = self.xp.flip(
+                    self._back_substitute(self.xp.flip(block), self.xp.flip(right, axis=0)), axis=0
+                )
         return out
+
+    def _back_substitute(self, upper: Array, b: Array) -> Array:
+        # The standard has only a general solver, which exchanges rows and with them loses the
+        # accuracy of triangular systems. Below the diagonal of an upper triangle it finds
+        # nothing to exchange or eliminate, and substitutes back.
+        return self.xp.linalg.solve(upper, b)
 
     def inverse_from_cholesky_in_place(self, factor: Array) -> None:
         n = factor.shape[0]
