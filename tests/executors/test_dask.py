@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -14,6 +15,7 @@ import cloudpickle
 
 from ridgefold import PartitionedKernelRidge, PartitionedLSSVMClassifier
 from ridgefold.engine import partitioned
+from ridgefold.engine.local_fit import CellSystem
 from ridgefold.errors import ClusterError, InvalidInputError, WorkerLostError
 from ridgefold.executors import Dask
 from ridgefold.executors.dask import local_cluster
@@ -82,6 +84,40 @@ def test_the_classifier_runs_there_too(client):
     ours = PartitionedLSSVMClassifier(**settings, executor=client).fit(X[:4000], y[:4000] > 0)
     theirs = PartitionedLSSVMClassifier(**settings).fit(X[:4000], y[:4000] > 0)
     assert np.array_equal(ours.decision_function(X[:99]), theirs.decision_function(X[:99]))
+
+
+def test_workers_choose_how_many_cells_and_their_pair(client, tmp_path, monkeypatch):
+    X, y = (part[:8500] for part in data())
+    weights = np.random.default_rng(2).integers(1, 3, len(X)) / 1.5
+    settings = {"tuning": "shared", "fit_intercept": True, "random_state": 0}
+    expected = PartitionedKernelRidge(**settings).fit(X, y, sample_weight=weights)
+    sent, keys, original = {}, [], Dask.map
+
+    def watched(self, task, items, names=None):
+        sent.setdefault(task.__name__, []).extend(cloudpickle.dumps(item) for item in items)
+        keys.extend(names)
+        return original(self, task, items, names)
+
+    def not_here(*_):
+        raise AssertionError("a system was solved by the process that drives")
+
+    monkeypatch.setattr(Dask, "map", watched)
+    monkeypatch.setattr(CellSystem, "scores", not_here)
+    monkeypatch.setattr(CellSystem, "fit", not_here)
+    model = PartitionedKernelRidge(**settings, executor=client, run_dir=tmp_path / "run")
+    model.fit(X, y, sample_weight=weights)
+    assert model.trials_ == expected.trials_
+    assert len(model.trials_) > 1
+    assert np.array_equal(model._models.dual_coef, expected._models.dual_coef)
+    # Tasks name their rows, and hold none.
+    assert {"_score_ridges", "_score_ridge", "_fit_batch"} < set(sent)
+    rows = [row.tobytes() for row in X[::100]]
+    assert not any(row in task for tasks in sent.values() for task in tasks for row in rows)
+    # Their own names are those of the run, the region, the size and the cell.
+    assert len(set(keys)) == len(keys)
+    run = RunDirectory(tmp_path / "run", json.loads((tmp_path / "run/run.json").read_text())).run
+    assert {f"ridgefold-{run[:16]}-region-{r}-size-256-cells-0" for r in (0, 1)} <= set(keys)
+    assert all(key.startswith(f"ridgefold-{run[:16]}-") for key in keys)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])

@@ -120,29 +120,8 @@ def search_cell(system: CellSystem, grid: Grid) -> Choice:
     if not has_own_choice(grid, system.n_rows):
         return Choice(grid.start, grid.start_alpha, np.nan)
     if grid.ordered:
-        return search_near(lambda k, j: system.score(k, float(grid.alphas[j])), grid, _PAIRS_A_CELL)
+        return search_near(lambda k, j: system.score(k, float(grid.alphas[j])), grid)
     return search(lambda kernel: system.scores(kernel, grid.alphas), grid)
-
-
-def search_shared(systems: Sequence[CellSystem], grid: Grid, *, near: bool = False) -> Choice:
-    """The pair with the least error pooled over several cells; `near` looks around the start."""
-    usable = [system for system in systems if system.n_rows >= FEWEST_ROWS]
-    if not grid.is_choice or not usable:
-        return Choice(grid.start, grid.start_alpha, np.nan)
-    sizes = np.array([system.n_rows for system in usable], dtype=np.float64)
-
-    def pooled(kernel: int) -> np.ndarray:
-        scores = np.stack([system.scores(kernel, grid.alphas) for system in usable])
-        return np.asarray(sizes @ scores / sizes.sum())
-
-    def pooled_pair(kernel: int, alpha: int) -> float:
-        ridge = float(grid.alphas[alpha])
-        scores = np.array([system.score(kernel, ridge) for system in usable])
-        return float(sizes @ scores / sizes.sum())
-
-    if near:
-        return search_near(pooled_pair, grid, _PAIRS_A_CELL)
-    return search(pooled, grid)
 
 
 _MOVES = ((0, 1), (0, -1), (1, -1), (-1, 1), (1, 0), (-1, 0))
@@ -151,7 +130,9 @@ _WORTH_MOVING = 0.995
 """A pair of a cell's own must lower the error by this factor: smaller gains are noise."""
 
 
-def search_near(score_of: Callable[[int, int], float], grid: Grid, most: int) -> Choice:
+def search_near(
+    score_of: Callable[[int, int], float], grid: Grid, most: int = _PAIRS_A_CELL
+) -> Choice:
     """A better pair near the grid's start; `score_of(kernel, alpha)` is asked `most` times."""
     return _answered(search_pairs(grid, most), lambda pair: score_of(*pair))
 

@@ -24,11 +24,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ridgefold.engine.cell_rows import Training, number_of
+from ridgefold.engine.cell_rows import CellRows, Training, number_of
 from ridgefold.engine.local_fit import FitSettings
 from ridgefold.engine.local_search import starting_at
-from ridgefold.engine.partitioned import choose_pair, combined_residuals, run_cells
+from ridgefold.engine.partitioned import combined_residuals, run_cells
+from ridgefold.engine.shared_pair import choose_pair
 from ridgefold.executors import Executor
+from ridgefold.executors.base import KeyOf, same_name
 from ridgefold.linalg.blocks import row_blocks
 from ridgefold.partitioners import Partitioner
 from ridgefold.records import Cells, CellTrial, Grid, LocalModels
@@ -66,6 +68,26 @@ class Count:
     """The chosen cells with their models, if they were tried on all rows."""
 
 
+HandOut = Callable[[str, Training], CellRows]
+"""Gives the rows of a region, known by a name, as tasks get them."""
+
+
+def as_they_are(name: str, training: Training) -> CellRows:
+    """Rows in memory, for tasks of this machine."""
+    return training
+
+
+@dataclass(frozen=True)
+class _Region:
+    """Some rows on which sizes are compared."""
+
+    name: str
+    training: Training
+    """In memory."""
+    handed: CellRows
+    """The same as tasks get them."""
+
+
 def regions(X: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
     """All rows if they are few, else the rows nearest to each of some random rows."""
     n = X.shape[0]
@@ -101,14 +123,20 @@ def choose_count(
     loss: float,
     rng: np.random.Generator,
     settings: FitSettings,
+    hand_out: HandOut = as_they_are,
+    key_of: KeyOf = same_name,
 ) -> Count:
     """The number of cells for `route` and `blend`, fitted as `settings` say.
 
-    Where all rows were tried, the models of the chosen size come back with it.
+    Where all rows were tried, the models of the chosen size come back with it. Cells that are
+    tried are tasks of the executor; `hand_out` says how they get their rows.
     """
     n = training.X.shape[0]
-    parts = [_part(training, rows) for rows in regions(training.X, rng)]
-    smallest = min(part.X.shape[0] for part in parts)
+    parts: list[_Region] = []
+    for number, rows in enumerate(regions(training.X, rng)):
+        name, part = f"region-{number}", _part(training, rows)
+        parts.append(_Region(name, part, hand_out(name, part)))
+    smallest = min(part.training.X.shape[0] for part in parts)
     trials: list[CellTrial] = []
     grids: list[Grid] = []
     fits: list[Fitted | None] = []
@@ -123,6 +151,7 @@ def choose_count(
             executor,
             size=size,
             rng=rng,
+            key_of=key_of,
         )
         fits.append(fitted if smallest == n else None)
         trials.append(CellTrial(size, error, measured=True))
@@ -150,7 +179,7 @@ def _part(training: Training, rows: np.ndarray) -> Training:
 
 
 def _measure(
-    parts: list[Training],
+    parts: list[_Region],
     partitioner: Partitioner,
     overlap: float,
     settings: FitSettings,
@@ -158,23 +187,38 @@ def _measure(
     *,
     size: int,
     rng: np.random.Generator,
+    key_of: KeyOf,
 ) -> tuple[Grid, float, Fitted]:
     """The error of cells of `size` rows, a good pair for them, and the last region's models."""
     cut: list[Cells] = [
-        partitioner.fit(part.X, max(1, round(part.X.shape[0] / size)), overlap, rng)
+        partitioner.fit(
+            part.training.X, max(1, round(part.training.X.shape[0] / size)), overlap, rng
+        )
         for part in parts
     ]
     squares, count, grid = 0.0, 0, settings.grid
     for part, cells in zip(parts, cut, strict=True):
-        m = number_of(cells)
+
+        def key(name: str, region: str = part.name) -> str:
+            return key_of(f"{region}-size-{size}-{name}")
+
         choice = choose_pair(
-            part, cells, grid, executor, bias=settings.bias, device=settings.device
+            part.handed,
+            cells,
+            grid,
+            executor,
+            bias=settings.bias,
+            device=settings.device,
+            key_of=key,
         )
         grid = starting_at(grid, choice)
         tried = replace(settings, grid=grid, held_out=True)
-        models, residuals = run_cells(part, cells, tried, np.ones(m), executor)
+        models, residuals = run_cells(
+            part.handed, cells, tried, np.ones(number_of(cells)), executor, key_of=key
+        )
         assert residuals is not None
-        combined = _clipped(part, combined_residuals(cells, residuals, part.X.shape[0]))
+        n = part.training.X.shape[0]
+        combined = _clipped(part.training, combined_residuals(cells, residuals, n))
         finite = np.isfinite(combined)
         squares += float(np.sum(combined[finite] ** 2))
         count += int(finite.sum())

@@ -11,16 +11,11 @@ import numpy as np
 from ridgefold.crossval import Progress, no_progress
 from ridgefold.engine.cell_rows import Batch, CellRows, batches_of, number_of
 from ridgefold.engine.local_fit import CellData, CellFit, CellSystem, FitSettings
-from ridgefold.engine.local_search import (
-    LARGEST_SEARCHED,
-    Choice,
-    search_cell,
-    search_shared,
-    starting_at,
-)
+from ridgefold.engine.local_search import search_cell
 from ridgefold.engine.stacked_fit import cell_on, fit_together, here
 from ridgefold.executors import Executor
-from ridgefold.records import Cells, FittedBatch, Grid, LocalModels
+from ridgefold.executors.base import KeyOf, same_name
+from ridgefold.records import Cells, FittedBatch, LocalModels
 from ridgefold.storage.mapped import mapping_of, release
 from ridgefold.storage.run_directory import NoRunDirectory, Piece, Run, RunDirectory
 
@@ -130,12 +125,14 @@ def run_cells(
     *,
     progress: Progress = no_progress,
     run: Run | None = None,
+    key_of: KeyOf = same_name,
     new_array: NewArray = in_memory,
 ) -> tuple[LocalModels, np.ndarray | None]:
     """Fit all cells; returns the models, and leave-one-out residuals if they were wanted.
 
     Residuals are aligned with ``cells.rows``. Where there is a run directory, every task keeps
-    its models there, and those that are there already are not fitted again.
+    its models there, and those that are there already are not fitted again; else they are sent
+    back, and `key_of` names the tasks.
     """
     m, t, entries = number_of(cells), training.n_targets, int(cells.offsets[-1])
     batches = batches_of(np.diff(cells.offsets).tolist(), stacked=settings.device is not None)
@@ -148,7 +145,7 @@ def run_cells(
     intercept, lowest, highest = (np.empty((m, t), dtype=training.dtype) for _ in range(3))
     alpha, kernel_of_cell = np.empty(m), np.empty(m, dtype=np.intp)
     written = 0
-    for done, fitted in enumerate(_results(tasks, executor, run)):
+    for done, fitted in enumerate(_results(tasks, executor, run, key_of)):
         some = batches[done]
         rows = slice(int(cells.offsets[some.start]), int(cells.offsets[some.stop]))
         dual[rows], intercept[some] = fitted.dual_coef, fitted.intercept
@@ -168,10 +165,13 @@ def run_cells(
     return LocalModels(dual, intercept, alpha, kernels, kernel_of_cell, *limits), residuals
 
 
-def _results(tasks: list[_Task], executor: Executor, run: Run | None) -> Iterator[FittedBatch]:
+def _results(
+    tasks: list[_Task], executor: Executor, run: Run | None, key_of: KeyOf
+) -> Iterator[FittedBatch]:
     """The models of every task, in order: computed, or as they were kept."""
     if run is None or isinstance(run, NoRunDirectory):
-        yield from executor.map(_fit_batch, tasks)
+        keys = [key_of(f"cells-{number}") for number in range(len(tasks))]
+        yield from executor.map(_fit_batch, tasks, keys)
         return
     names = [f"cells/{number:07d}" for number in range(len(tasks))]
     missing = [number for number, name in enumerate(names) if not run.is_whole(name)]
@@ -193,61 +193,6 @@ def _read(run: RunDirectory, name: str) -> FittedBatch:
     fitted = run.piece(name).read()
     assert isinstance(fitted, FittedBatch)
     return fitted
-
-
-@dataclass(frozen=True)
-class _Pilot:
-    batch: Batch
-    grid: Grid
-    bias: bool
-    near: bool
-    device: str | None
-
-
-@np.errstate(over="ignore", invalid="ignore", divide="ignore")
-def _search_pilot(pilot: _Pilot) -> Choice:
-    cells = [pilot.batch.data(k) for k in range(len(pilot.batch))]
-    if pilot.device is not None:
-        cells = [cell_on(data, pilot.device) for data in cells]
-    systems = [CellSystem(data, pilot.grid.kernels, bias=pilot.bias) for data in cells]
-    return search_shared(systems, pilot.grid, near=pilot.near)
-
-
-PILOTS = 4
-"""Cells on which a shared pair is chosen."""
-_PILOT_ROWS = 640
-"""Rows of each of them, evenly spaced, that are searched by eigendecompositions."""
-_NEAR_PILOTS = 2
-
-
-def choose_pair(
-    training: CellRows,
-    cells: Cells,
-    grid: Grid,
-    executor: Executor,
-    *,
-    bias: bool,
-    device: str | None = None,
-) -> Choice:
-    """One pair for all cells, by the leave-one-out error pooled over some of them.
-
-    First on some rows of each of a few cells, by eigendecompositions; then, where cells are
-    larger than that, from there on whole cells, by inverses.
-    """
-    if not grid.is_choice:
-        return Choice(grid.start, grid.start_alpha, float("nan"))
-    m = number_of(cells)
-    pilots = np.unique(np.linspace(0, m - 1, min(m, PILOTS)).astype(np.intp)).tolist()
-    pilot = _Pilot(training.pilot(cells, pilots, _PILOT_ROWS), grid, bias, False, device)
-    choice = next(iter(executor.map(_search_pilot, [pilot])))
-    sizes = np.diff(cells.offsets)
-    whole = [c for c in pilots if 1.25 * _PILOT_ROWS < sizes[c] <= LARGEST_SEARCHED]
-    if whole and grid.ordered:
-        ends = whole if len(whole) <= _NEAR_PILOTS else [whole[0], whole[-1]]
-        near = training.pilot(cells, ends, None)
-        pilot = _Pilot(near, starting_at(grid, choice), bias, True, device)
-        choice = next(iter(executor.map(_search_pilot, [pilot])))
-    return choice
 
 
 _RESIDUALS_AT_ONCE = 8192

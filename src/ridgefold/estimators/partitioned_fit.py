@@ -24,19 +24,21 @@ from ridgefold.engine.partition_count import (
     MANY_ROWS,
     Count,
     Fitted,
+    as_they_are,
     choose_count,
     choose_count_of_average,
     effective_dimension,
 )
-from ridgefold.engine.partitioned import choose_pair, in_memory, run_cells
+from ridgefold.engine.partitioned import in_memory, run_cells
 from ridgefold.engine.scaled_rows import ScaledRows
+from ridgefold.engine.shared_pair import choose_pair
 from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.cell_grid import cell_grid
 from ridgefold.estimators.partitioned_options import Options
 from ridgefold.estimators.progress import progress_bar
 from ridgefold.estimators.run_request import folder_of, settings_of
 from ridgefold.estimators.validation import TrainingData, as_ridgefold_errors
-from ridgefold.executors import Serial
+from ridgefold.executors import Executor, Serial
 from ridgefold.kernels import Kernel, KernelGram
 from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.learning import learn_metric
@@ -130,9 +132,8 @@ class CellFitting:
             state = check_random_state(model.random_state)
         seed = run.step("seed", lambda: int(state.randint(_SEEDS)))
         self.rng = np.random.default_rng(seed)
-        # What looks at a few thousand rows is not worth sending to another machine.
-        self._here = Serial() if options.executor.remote else options.executor
-        self._elsewhere = self._here
+        # Rows in memory are not sent to workers that see nothing but files.
+        self._executor: Executor = Serial() if options.executor.remote else options.executor
         self.scales: np.ndarray | None = None
         self.data, self.targets = data, targets
         self.steps: list[Step] = []
@@ -221,7 +222,7 @@ class CellFitting:
                     search.cells,
                     settings,
                     factors,
-                    self._elsewhere,
+                    self._executor,
                     progress=progress,
                     run=self.run,
                     new_array=self._new_array,
@@ -231,6 +232,10 @@ class CellFitting:
     def _new_array(self, name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         """Where the arrays of the model lie."""
         return in_memory(name, shape, dtype)
+
+    def _handed_out(self, name: str, part: Training) -> CellRows:
+        """Some rows as tasks get them."""
+        return as_they_are(name, part)
 
     def _fit_settings(self, grid: Grid) -> FitSettings:
         choose = grid.is_choice and not self.shared
@@ -325,10 +330,12 @@ class CellFitting:
             self.options.partitioner,
             self.options.overlap,
             grid,
-            self._here,
+            self._executor,
             loss=self.options.loss,
             rng=self.rng,
             settings=self._fit_settings(grid),
+            hand_out=self._handed_out,
+            key_of=self.run.key,
         )
         return _packed_count(count)
 
@@ -347,7 +354,13 @@ class CellFitting:
         def choose() -> list[int]:
             options = self.options
             choice = choose_pair(
-                rows, cells, grid, self._here, bias=options.bias, device=options.device
+                rows,
+                cells,
+                grid,
+                self._executor,
+                bias=options.bias,
+                device=options.device,
+                key_of=self.run.key,
             )
             return [choice.kernel, choice.alpha]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ridgefold.engine.cell_rows import CellRows, batches_of
+from ridgefold.engine.cell_rows import CellRows, Training, batches_of
 from ridgefold.engine.cell_store import Placing, StoredRows, place_rows
 from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.partitioned_fit import (
@@ -29,6 +29,7 @@ from ridgefold.partitioners import learning_rows
 from ridgefold.planning import available_resources
 from ridgefold.records import Cells
 from ridgefold.storage.mapped import new_array, release
+from ridgefold.storage.named_arrays import named
 from ridgefold.storage.run_directory import RunDirectory, asked_before
 from ridgefold.storage.sources import (
     ArraySource,
@@ -192,10 +193,23 @@ class _StreamFitting(CellFitting):
     ) -> None:
         super().__init__(model, data, data.y, options, run)
         self.directory, self._space = run, space
-        self._elsewhere = options.executor
+        self._executor = options.executor
 
     def _new_array(self, name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         return self._space.new_array(name, shape, dtype)
+
+    def _handed_out(self, name: str, part: Training) -> CellRows:
+        """Named by files of their own, which workers read at once; the rows lie scattered in
+        those of all."""
+        if not self._executor.remote:
+            return part
+        folder = self._space.path / "data"
+
+        def rows(what: str, values: np.ndarray) -> Any:
+            return named(np.ascontiguousarray(values), folder, f"{name}-{what}").rows()
+
+        weights = None if part.weights is None else rows("w", part.weights)
+        return replace(part, X=rows("X", part.X), targets=rows("y", part.targets), weights=weights)
 
     def _cut(self, m: int) -> tuple[Cells, CellRows]:
         options, X = self.options, self.data.X

@@ -8,6 +8,13 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Self, TypeVar
 
 Result = TypeVar("Result")
+KeyOf = Callable[[str], str]
+"""Gives the key of a task from the name it has within a step of the work."""
+
+
+def same_name(name: str) -> str:
+    """Keys where nobody else has tasks."""
+    return name
 
 
 class Executor(ABC):

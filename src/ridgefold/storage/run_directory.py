@@ -268,6 +268,10 @@ class NoRunDirectory:
 
     path = None
 
+    def key(self, name: str) -> str:
+        """A name for a task of this fit."""
+        return name
+
     def step(
         self,
         name: str,

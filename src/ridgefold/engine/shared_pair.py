@@ -1,0 +1,163 @@
+"""One pair of kernel and ridge for all cells, by the leave-one-out error pooled over some.
+
+A search asks for one kernel, or one pair, at a time. Every cell that is looked at answers by a
+task of its own, so that workers answer together; their scores are pooled here, in the order of
+the cells. So the choice is the same wherever the tasks run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ridgefold.engine.cell_rows import Batch, CellRows, number_of
+from ridgefold.engine.local_fit import CellSystem
+from ridgefold.engine.local_search import (
+    FEWEST_ROWS,
+    LARGEST_SEARCHED,
+    Choice,
+    search,
+    search_near,
+    starting_at,
+)
+from ridgefold.engine.stacked_fit import cell_on
+from ridgefold.executors import Executor
+from ridgefold.executors.base import KeyOf, same_name
+from ridgefold.kernels import Kernel
+from ridgefold.records import Cells, Grid
+
+PILOTS = 4
+"""Cells on which a shared pair is chosen."""
+_PILOT_ROWS = 640
+"""Rows of each of them, evenly spaced, that are searched by eigendecompositions."""
+_NEAR_PILOTS = 2
+
+
+def choose_pair(
+    training: CellRows,
+    cells: Cells,
+    grid: Grid,
+    executor: Executor,
+    *,
+    bias: bool,
+    device: str | None = None,
+    key_of: KeyOf = same_name,
+) -> Choice:
+    """One pair for all cells, by the leave-one-out error pooled over some of them.
+
+    First on some rows of each of a few cells, by eigendecompositions; then, where cells are
+    larger than that, from there on whole cells, by inverses.
+    """
+    if not grid.is_choice:
+        return Choice(grid.start, grid.start_alpha, float("nan"))
+    m = number_of(cells)
+    numbers = np.unique(np.linspace(0, m - 1, min(m, PILOTS)).astype(np.intp)).tolist()
+
+    def pool(some: list[int], most: int | None) -> _Pool:
+        pilots = [
+            _Pilot(training.pilot(cells, [c], most), grid.kernels, bias, device) for c in some
+        ]
+        return _Pool(tuple(some), tuple(pilots), grid.alphas, executor, key_of)
+
+    choice = search(pool(numbers, _PILOT_ROWS).kernel, grid)
+    sizes = np.diff(cells.offsets)
+    whole = [c for c in numbers if 1.25 * _PILOT_ROWS < sizes[c] <= LARGEST_SEARCHED]
+    if whole and grid.ordered:
+        ends = whole if len(whole) <= _NEAR_PILOTS else [whole[0], whole[-1]]
+        choice = search_near(pool(ends, None).pair, starting_at(grid, choice))
+    return choice
+
+
+class _Pilot:
+    """One cell that answers; its rows are read where it does."""
+
+    def __init__(
+        self, rows: Batch, kernels: tuple[Kernel, ...], bias: bool, device: str | None
+    ) -> None:
+        self._given = (rows, kernels, bias, device)
+        self._system: CellSystem | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Pilot, self._given
+
+    @property
+    def system(self) -> CellSystem | None:
+        """Made once in a process, as distances serve every width; None of too few rows."""
+        if self._system is None:
+            rows, kernels, bias, device = self._given
+            data = rows.data(0)
+            if device is not None:
+                data = cell_on(data, device)
+            self._system = CellSystem(data, kernels, bias=bias)
+        return self._system if self._system.n_rows >= FEWEST_ROWS else None
+
+
+@dataclass(frozen=True)
+class _Question:
+    """What one cell is asked."""
+
+    pilot: _Pilot
+    kernel: int
+    alphas: np.ndarray
+
+
+Answer = tuple[int, np.ndarray | float]
+"""The rows of a cell that count, and its scores."""
+
+
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
+def _score_ridges(question: _Question) -> Answer | None:
+    """All ridge values, by one eigendecomposition."""
+    system = question.pilot.system
+    if system is None:
+        return None
+    return system.n_rows, system.scores(question.kernel, question.alphas)
+
+
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
+def _score_ridge(question: _Question) -> Answer | None:
+    """One ridge value, by one inverse."""
+    system = question.pilot.system
+    if system is None:
+        return None
+    return system.n_rows, system.score(question.kernel, float(question.alphas[0]))
+
+
+@dataclass(frozen=True)
+class _Pool:
+    """Some cells whose answers are averaged, each counting by its rows."""
+
+    numbers: tuple[int, ...]
+    pilots: tuple[_Pilot, ...]
+    alphas: np.ndarray
+    executor: Executor
+    key_of: KeyOf
+
+    def kernel(self, kernel: int) -> np.ndarray:
+        """The scores of every ridge value with one kernel."""
+        mean = self._mean(_score_ridges, f"kernel-{kernel}", kernel, self.alphas)
+        return np.broadcast_to(mean, self.alphas.shape)
+
+    def pair(self, kernel: int, alpha: int) -> float:
+        """The score of one pair."""
+        name = f"pair-{kernel}-{alpha}"
+        return float(self._mean(_score_ridge, name, kernel, self.alphas[[alpha]]))
+
+    def _mean(
+        self,
+        task: Callable[[_Question], Answer | None],
+        name: str,
+        kernel: int,
+        alphas: np.ndarray,
+    ) -> Any:
+        """Infinite if no cell has rows enough to tell."""
+        questions = [_Question(pilot, kernel, alphas) for pilot in self.pilots]
+        keys = [self.key_of(f"{name}-cell-{number}") for number in self.numbers]
+        told = [found for found in self.executor.map(task, questions, keys) if found is not None]
+        if not told:
+            return np.inf
+        sizes = np.array([size for size, _ in told], dtype=np.float64)
+        return sizes @ np.stack([np.asarray(scores) for _, scores in told]) / sizes.sum()
