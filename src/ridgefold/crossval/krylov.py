@@ -26,6 +26,7 @@ from ridgefold.crossval.shared.base import (
     HeldOut,
     Judge,
     Progress,
+    at_places,
     certified,
     judged,
     needs_semidefinite,
@@ -53,8 +54,9 @@ _MOST_STEPS = 600
 _CHECK_EVERY = 10
 _HELD_BYTES = 4e9
 """A Gram matrix up to this size is computed once and held."""
-_TILED_BYTES = 64e6
-"""Up to this size, products with few columns are faster tile by tile, each read once for two."""
+_SMALL_PRODUCT = 9e5
+"""Multiplications up to which BLAS libraries multiply without copying the factors first."""
+_LEAST_TILE = 128
 _NOMINAL_STEPS = 200
 
 
@@ -308,13 +310,16 @@ def _lanczos(
                 'so the spectrum falls too slowly for these alphas: use method="auto" or '
                 '"eigendecomposition"'
             )
-    predictions = namespace.empty((len(alphas), len(state.folds.stacked), t), targets)
-    residuals = np.empty((len(alphas), len(state.folds), t))
-    for k, run in enumerate(state.folds.runs):
+    some = alphas[alive]
+    predictions = namespace.empty((len(some), len(state.folds.stacked), t), targets)
+    residuals = np.full((len(alphas), len(state.folds), t), math.inf)
+    for k, run in enumerate(state.folds.runs if alive.any() else ()):
         for j in range(t):
-            values, norms = _predict(spaces, k * t + j, solved[k * t + j][0], alphas)
+            values, norms = _predict(spaces, k * t + j, solved[k * t + j][0][:, alive], some)
             predictions[:, run, j] = namespace.take_rows(values.T, state.folds.test[k]).T
-            residuals[:, k, j] = norms
+            residuals[alive, k, j] = norms
+    if not alive.all():
+        predictions = at_places(namespace, predictions, alive)
     result = certified(
         namespace,
         predictions,
@@ -359,11 +364,13 @@ def _multiplier(gram: Gram) -> Callable[[Array], Array]:
         return lambda rows: gram.matmat(rows.T).T
     held, namespace = gram.full(), gram.namespace
     n = int(held.shape[0])
-    step = math.isqrt(namespace.tile_bytes(held) // (2 * gram.itemsize))
-    if n * n * gram.itemsize > _TILED_BYTES or n <= step:
-        return lambda rows: rows @ held  # K is symmetric; few rows from the left are faster
+    most = math.isqrt(namespace.tile_bytes(held) // (2 * gram.itemsize))
 
     def by_tiles(rows: Array) -> Array:
+        """Every tile is read once, for the rows and for the columns that it belongs to."""
+        step = min(most, math.isqrt(int(_SMALL_PRODUCT / rows.shape[0])))
+        if n <= most or step < _LEAST_TILE:
+            return rows @ held  # K is symmetric; few rows from the left are faster
         columns = namespace.copy(rows.T)
         out = namespace.zeros(columns.shape, columns)
         for start in range(0, n, step):

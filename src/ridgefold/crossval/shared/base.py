@@ -93,6 +93,14 @@ def judged(
     return replace(result, kept=alive & precise, open=alive & ~precise)
 
 
+def at_places(namespace: Namespace, part: Array, some: np.ndarray) -> Array:
+    """What is known of `some` of the α at their places among all, zero for the others."""
+    every = namespace.zeros((len(some), *part.shape[1:]), part)
+    for place, j in enumerate(np.flatnonzero(some)):
+        every[int(j), ...] = part[place, ...]
+    return every
+
+
 class CrossValidation(Protocol):
     """One way to compute held-out predictions. Registered in `crossval/__init__.py`."""
 
