@@ -58,6 +58,18 @@ def test_certificates_bound_the_true_error(name, *, bias, weighted, smallest, **
     assert np.all(errors <= result.certificate)
 
 
+@pytest.mark.parametrize("name", CERTIFIED)
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_ordinary_problems_are_solved_and_not_given_up(name, bias, weighted):
+    given = gram, y, folds, weights = problem(5, 60, 4, RBF(20.0), weighted=weighted)
+    alphas = np.logspace(-2, 1, 4)
+    method = METHODS[name]
+    result = method.held_out(method.prepare(gram, folds, weights, bias), y, alphas)
+    truth = exact(given, alphas, bias=bias)
+    np.testing.assert_allclose(result.predictions, truth, atol=1e-6 * np.abs(y).max())
+
+
 @pytest.mark.parametrize("name", ["low_rank", "anchored", "krylov", "banded", "refit"])
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)

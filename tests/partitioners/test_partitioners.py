@@ -208,6 +208,21 @@ def test_large_parts_are_cut_without_copying_them(monkeypatch, X):
 
 
 @pytest.mark.parametrize("name", IN_SPACE)
+def test_rows_that_come_in_blocks_keep_their_numbers(name, monkeypatch, X):
+    partitioner = PARTITIONERS[name]
+    router = partitioner.fit(X, 8, 0.3, rng()).router
+
+    def table():
+        found = partitioner.membership(router, X)
+        order = np.lexsort((found.cells, found.rows))
+        return np.column_stack([found.rows, found.cells, found.weights])[order]
+
+    whole = table()
+    monkeypatch.setattr(ridgefold.partitioners.base, "_BLOCK_BYTES", 4000)
+    np.testing.assert_allclose(table(), whole, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", IN_SPACE)
 def test_rows_of_noise_in_many_columns_belong_to_few_cells(name, monkeypatch):
     """Cells are learned from few rows a column, and hold others no more often than those."""
     monkeypatch.setattr(ridgefold.partitioners.base, "_LEARNING_NUMBERS", 1)
