@@ -61,6 +61,9 @@ from ridgefold.solvers.base import RidgeSystem, write_system_matrix
 
 # Rows of Z computed together: enough for fast products, few enough for the cache.
 _CHUNK = 512
+# How often a number of Z is moved through memory: where its rows are kept, and where only their
+# lengths are.
+_MOVED_FOR_BLOCKS, _MOVED_FOR_LENGTHS = 6.0, 3.0
 # Time of an operation of each kind, in those of a product.
 _RELATIVE = {"band_reduction": 1.6, "product": 1.0, "cholesky": 1.5, "band_cholesky": 6.0}
 
@@ -90,6 +93,8 @@ class Banded:
         folded = not problem.complement_folds or _fold_by_fold_is_faster(n, folds, a)
         if folded:
             flops = _fold_by_fold_flops(folds, a, t)
+            # The reflectors go through memory twice on the way into the band, and back.
+            flops["memory"] = 2.0 * problem.itemsize * sum(f.count * f.train**2 for f in folds)
             entries = sum(f.count * f.train * (0.5 * f.train + f.test) for f in folds)
             size = max((f.train for f in folds), default=n)
         else:
@@ -97,6 +102,10 @@ class Banded:
             entries, size = 0.5 * n**2, n
         flops["kernel"] = entries
         largest = max((f.test for f in folds), default=1)
+        tested = sum(f.count * f.test for f in folds)
+        if not folded:  # rows of Z are gathered, and kept unless only their lengths matter
+            moved = _MOVED_FOR_BLOCKS if largest > 1 else _MOVED_FOR_LENGTHS
+            flops["memory"] = moved * problem.itemsize * a * tested * n
         matrices = 1.0
         eps = 2.0**-23 if problem.itemsize == 4 else 2.0**-52
         if problem.smallest_alpha <= rounding_level(n, eps) * n:
@@ -117,6 +126,9 @@ class Banded:
         flops["calls"] = rounds * (4.0 + 2.0 * size / bandwidth_for(size) + 0.6 * a)
         if not folded:
             flops["calls"] += 4.0 * a * problem.n_folds * (largest > 1)
+            flops["calls"] += (
+                0.3 * a * (1 + tested / _CHUNK) * n / bandwidth_for(n, NARROW_BANDWIDTH)
+            )
         if folded:
             flops = {kind: problem.likely_share * work for kind, work in flops.items()}
         peak = problem.itemsize * (numbers + problem.held_out_numbers)

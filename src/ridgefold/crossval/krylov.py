@@ -87,11 +87,17 @@ class Krylov:
                 preconditioned_steps(problem, rank, problem.smallest_alpha, _TOLERANCE)
                 or NOMINAL_STEPS
             )
+            passes = steps + 1.0  # the last one gives the predictions
             numbers = n * (2 * rank + 10 * columns) + columns * rank**2
             return Cost(
                 flops={
-                    "kernel": steps * n**2,
-                    "product": steps * (2 * n**2 * columns + 4 * n * rank * columns),
+                    "kernel": passes * n**2 + n * rank,
+                    # Blocks of K are written, and read again before they have left the cache.
+                    "memory": passes * n**2 * problem.itemsize,
+                    "product": passes * 2 * n**2 * columns
+                    + steps * 4 * n * rank * columns
+                    + 6 * n * rank**2,
+                    "eigendecomposition": problem.n_folds * 9.0 * rank**3,
                     "calls": steps * (3.0 + 0.4 * problem.n_folds),
                 },
                 size=n,

@@ -36,7 +36,7 @@ from ridgefold.crossval.shared.base import (
 )
 from ridgefold.crossval.shared.folds import Folds
 from ridgefold.crossval.shared.shortcut import require_weighted_training_rows
-from ridgefold.crossval.shared.spectrum import rank_above
+from ridgefold.crossval.shared.spectrum import PIVOTS_AN_EIGENVALUE, rank_above
 from ridgefold.errors import MethodGaveUpError
 from ridgefold.kernels import Gram
 from ridgefold.kernels.gram import ALL
@@ -54,6 +54,8 @@ _LARGEST_SHARE = 0.3
 """Above this rank, as a share of the training rows, other methods are faster."""
 _ALWAYS_ALLOWED = 128
 """Up to this rank nothing is slow."""
+_FIRST_ROUNDS = 2
+"""Rounds whose fall says little about the next ones."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,8 @@ def _most(n_training: int) -> int:
 def _likely_rank(problem: Problem) -> float | None:
     """The rank that the certificate will ask for, if the spectrum is known."""
     needed = _TOLERANCE * 2.0 * problem.smallest_alpha**1.5 / math.sqrt(problem.n_rows)
-    return rank_above(problem, 0.1 * max(needed, _likely_floor(problem)))
+    found = rank_above(problem, 0.1 * max(needed, _likely_floor(problem)))
+    return None if found is None else min(problem.n_rows, PIVOTS_AN_EIGENVALUE * found)
 
 
 def _likely_floor(problem: Problem) -> float:
@@ -191,18 +194,15 @@ def _factorise(state: _State, targets: Array, alpha: float, scale: float) -> Non
     needed = _TOLERANCE * (scale or 1.0) * 2.0 * alpha**1.5 / (size * reach)
     needed = max(needed, partial.rounding)
     most = _most(n - min(state.folds.sizes))
-    started = partial.trace
+    seen = [(0, partial.trace)]
     while partial.trace > needed:
         added = partial.grow(min(_PIVOTS_A_ROUND, n - partial.rank))
         if added == 0:
             if partial.trace > 2 * needed:
                 break
             return
-        # With a trace that falls by the same factor in every round, where will this end?
-        fallen = math.log(max(started, needed) / max(partial.trace, needed))
-        left = math.log(max(partial.trace, needed) / needed)
-        predicted = partial.rank * (1 + left / fallen) if fallen > 0 else math.inf
-        if partial.trace > needed and (partial.rank >= most or predicted > 2 * most):
+        seen.append((partial.rank, partial.trace))
+        if partial.trace > needed and (partial.rank >= most or _rank_ahead(seen, needed) > most):
             break
     else:
         return
@@ -211,6 +211,20 @@ def _factorise(state: _State, targets: Array, alpha: float, scale: float) -> Non
         f"trace {partial.trace:.1e} (needed: {needed:.1e}), so its rank is too high: use "
         'method="auto" or "eigendecomposition"'
     )
+
+
+def _rank_ahead(seen: list[tuple[int, float]], needed: float) -> float:
+    """The rank at which the trace will be what is needed, from (rank, trace) after every round.
+
+    The trace falls ever more slowly with the rank, in more than one dimension, so that the
+    fall over the last half of the columns goes on at best. The first rounds may promise too
+    much or too little: half of what they say counts.
+    """
+    rank, trace = seen[-1]
+    half, before = min(seen[:-1], key=lambda each: abs(each[0] - rank / 2))
+    fallen, left = math.log(before / trace) if before > trace else 0.0, math.log(trace / needed)
+    ahead = rank + left * (rank - half) / fallen if fallen > 0 else math.inf
+    return ahead if len(seen) > _FIRST_ROUNDS + 1 else ahead / 2
 
 
 @dataclass(frozen=True)
