@@ -32,9 +32,8 @@ from ridgefold.errors import (
     RunDirectoryMismatchError,
     UnsupportedInputError,
 )
-from ridgefold.estimators.kernel_paths import Here
 from ridgefold.estimators.search_place import search_executor
-from ridgefold.executors import Processes, Serial, Threads
+from ridgefold.executors import Caller, Processes, Serial, Threads
 from ridgefold.kernels import RBF
 
 RNG = np.random.default_rng(0)
@@ -97,9 +96,9 @@ def test_classes_and_several_targets(search):
     assert same(model.fit(X, both), reference)
 
 
-def test_without_workers_a_search_runs_here():
-    assert isinstance(search_executor(KernelRidgeCV()), Here)
-    assert isinstance(search_executor(KernelRidgeCV(n_jobs=1)), Here)
+def test_without_workers_the_caller_searches():
+    assert isinstance(search_executor(KernelRidgeCV()), Caller)
+    assert isinstance(search_executor(KernelRidgeCV(n_jobs=1)), Caller)
     assert isinstance(search_executor(KernelRidgeCV(executor="serial")), Serial)
     assert isinstance(search_executor(KernelRidgeCV(n_jobs=2)), Processes)
     assert isinstance(search_executor(KernelRidgeCV(executor="threads", n_jobs=2)), Threads)

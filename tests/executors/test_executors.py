@@ -9,7 +9,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 import ridgefold.executors
-from ridgefold.executors import EXECUTORS
+from ridgefold.executors import EXECUTORS, Caller
 
 HERE = [name for name in EXECUTORS if not EXECUTORS[name].remote]
 FOLDER = Path(ridgefold.executors.__file__).parent
@@ -55,3 +55,22 @@ def test_errors_of_tasks_reach_the_caller(name):
 @pytest.mark.parametrize("name", HERE)
 def test_no_items_give_no_results(name):
     assert list(EXECUTORS[name](2).map(total, [])) == []
+
+
+def test_without_an_executor_the_caller_works_with_the_threads_that_are_planned():
+    caller, seen = Caller(), []
+    results = caller.map(seen.append, [1, 2])
+    assert seen == []  # one task after the other, as results are taken
+    next(results)
+    assert seen == [1]
+    assert not caller.apart
+    assert caller.place == ""
+    assert caller.threads(8) == 8
+
+
+@pytest.mark.parametrize("name", EXECUTORS)
+def test_workers_have_one_thread_and_a_place(name):
+    executor = EXECUTORS[name](2)
+    assert executor.apart
+    assert executor.place
+    assert executor.threads(8) == 1

@@ -10,7 +10,6 @@ import numpy as np
 
 from ridgefold.errors import BudgetError, InvalidInputError
 from ridgefold.estimators.cross_validated import CrossValidatedModel
-from ridgefold.estimators.kernel_paths import Here
 from ridgefold.estimators.kernel_ridge_cv import KernelRidgeCV
 from ridgefold.estimators.partitioned_base import PartitionedModel
 from ridgefold.estimators.search_place import search_executor
@@ -89,9 +88,8 @@ def explain(
     where = {}
     if isinstance(model, CrossValidatedModel):
         search, executor = _search_problem(model, fit), search_executor(model)
-        limits = resources
-        if not isinstance(executor, Here):
-            limits, where = replace(resources, threads=1), {_SEARCH: executor.place}
+        limits = replace(resources, threads=executor.threads(resources.threads))
+        where = {_SEARCH: executor.place}
         plans.append((_SEARCH, _plan(plan_cross_validation, search, limits, model.method)))
     solver = getattr(model, "solver", "auto")
     plans.append(("fitting", _plan(plan_fit, fit, resources, solver)))

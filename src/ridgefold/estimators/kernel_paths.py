@@ -46,22 +46,6 @@ from ridgefold.storage.run_directory import Run, RunDirectory
 _STEP = "choosing kernel and alpha"
 
 
-class Here(Executor):
-    """This process, one kernel after the other, with as many threads as are planned."""
-
-    @property
-    def place(self) -> str:
-        return "this process"
-
-    def map(
-        self,
-        task: Callable[[Any], Result],
-        items: Sequence[Any],
-        keys: Sequence[str] | None = None,
-    ) -> Iterator[Result]:
-        return map(task, items)
-
-
 @dataclass(frozen=True)
 class Wanted:
     """One path to compute."""
@@ -106,7 +90,7 @@ class KernelPaths:
         memory, seconds = self._budgets
         device = device_of(self.data.like)
         found = available_resources(memory, seconds if timed else None, device)
-        return found if isinstance(self.executor, Here) else replace(found, threads=1)
+        return replace(found, threads=self.executor.threads(found.threads))
 
     def _plan(self, wanted: Wanted, resources: Resources) -> Plan:
         problem = describe(
@@ -172,7 +156,7 @@ class KernelPaths:
             wanted.beat,
             catches=not self.executor.concurrent_here,
         )
-        if isinstance(self.executor, Here) and progress is not None:
+        if not self.executor.apart and progress is not None:
             task = replace(task, progress=progress)
         return task
 
@@ -266,12 +250,12 @@ class KernelPaths:
             method=longest.method,
             seconds=self._seconds,
             peak_bytes=max(peaks, default=None),
-            where="" if isinstance(self.executor, Here) else self.executor.place,
+            where=self.executor.place,
             moves=self._moves(),
         )
 
     def _moves(self) -> str:
-        if isinstance(self.executor, Here):
+        if not self.executor.apart:
             return ""
         if isinstance(self._sent, Filed):
             return (

@@ -14,11 +14,11 @@ import scipy.sparse
 from ridgefold.crossval import Folds
 from ridgefold.errors import UnsupportedInputError
 from ridgefold.estimators.executor_argument import executor_of
-from ridgefold.estimators.kernel_paths import Here, KernelPaths
+from ridgefold.estimators.kernel_paths import KernelPaths
 from ridgefold.estimators.path_tasks import Common
 from ridgefold.estimators.run_request import folder_of, settings_of
 from ridgefold.estimators.validation import TrainingData
-from ridgefold.executors import Executor
+from ridgefold.executors import Caller, Executor
 from ridgefold.storage import fingerprint
 from ridgefold.storage.model_file import library_versions
 from ridgefold.storage.run_directory import NoRunDirectory, Run, RunDirectory
@@ -42,18 +42,17 @@ _NO_PART = (
 
 
 def search_executor(model: Any) -> Executor:
-    """Where kernels are worked on: here, unless workers are asked for."""
+    """Where kernels are worked on: by the caller, unless workers are asked for."""
     found = executor_of(model.executor, model.n_jobs)
     asked = not isinstance(model.executor, str) or model.executor != "auto"
-    return found if asked or found.n_workers > 1 else Here()
+    return found if asked or found.n_workers > 1 else Caller()
 
 
 @contextmanager
 def opened_paths(model: Any, data: TrainingData, common: Common) -> Iterator[KernelPaths]:
     """Paths of a model's kernels, computed where its `executor` says, kept in its `run_dir`."""
     executor, folder = search_executor(model), folder_of(model)
-    apart = not isinstance(executor, Here)
-    if data.namespace.name != "numpy" and (apart or folder is not None):
+    if data.namespace.name != "numpy" and (executor.apart or folder is not None):
         raise UnsupportedInputError(
             "executor, n_jobs and run_dir take NumPy arrays: pass X.cpu().numpy(), or leave them "
             f"out, as one device works on one kernel at a time; got {data.namespace.name}"

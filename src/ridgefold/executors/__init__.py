@@ -1,6 +1,6 @@
 """Where independent tasks run. One file a way; a new one is a line here."""
 
-from ridgefold.executors.base import Executor
+from ridgefold.executors.base import Caller, Executor
 from ridgefold.executors.dask import Dask
 from ridgefold.executors.processes import Processes
 from ridgefold.executors.serial import Serial
@@ -14,4 +14,4 @@ EXECUTORS: dict[str, type[Executor]] = {
 }
 """Every name that `executor=` takes, apart from "auto"."""
 
-__all__ = ["EXECUTORS", "Dask", "Executor", "Processes", "Serial", "Threads"]
+__all__ = ["EXECUTORS", "Caller", "Dask", "Executor", "Processes", "Serial", "Threads"]

@@ -26,6 +26,9 @@ class Executor(ABC):
     be sent elsewhere.
     """
 
+    apart = True
+    """False if tasks are simply done by the caller: they may take its progress bar, and arrays of
+    any library."""
     remote = False
     """True if tasks run in processes that see nothing but files of this one."""
     concurrent_here = False
@@ -42,7 +45,11 @@ class Executor(ABC):
     @property
     @abstractmethod
     def place(self) -> str:
-        """Where tasks run, in words that follow "on"."""
+        """Where tasks run, in words that follow "on"; empty for the caller."""
+
+    def threads(self, planned: int) -> int:
+        """BLAS threads of a task that was planned with so many."""
+        return 1
 
     def at_most(self, n_workers: int) -> Self:
         """The same with fewer workers, where they share the memory of this machine."""
@@ -69,3 +76,27 @@ class Executor(ABC):
         `keys` name the tasks, the same ones for the same work; where tasks run elsewhere, they
         are known there by them.
         """
+
+
+class Caller(Executor):
+    """No executor: the caller does one task after the other, with the threads that are planned.
+
+    What a search does that was not asked to use workers.
+    """
+
+    apart = False
+
+    @property
+    def place(self) -> str:
+        return ""
+
+    def threads(self, planned: int) -> int:
+        return planned
+
+    def map(
+        self,
+        task: Callable[[Any], Result],
+        items: Sequence[Any],
+        keys: Sequence[str] | None = None,
+    ) -> Iterator[Result]:
+        return map(task, items)

@@ -32,7 +32,10 @@ _SECONDS_A_CUT = 3e-4
 _LEARNING_NUMBERS, _LEARNING_ROWS_A_CELL = 1 << 22, 16
 _SMALLEST_BLOCK = float(1 << 25)
 _ROWS_A_CELL_AND_BLOCK = 16
-_PAIRS_TRIED = 60
+_SPECTRA_TRIED, _ROWS_OF_A_SPECTRUM = 100, 640.0
+"""Eigendecompositions of searches for a pair, in cells of two sizes and in the final ones."""
+_CELLS_ASKED = 4
+"""So many answer a search together."""
 
 
 def explain_cells(problem: Problem, workers: int, resources: Resources) -> Explanation:
@@ -52,6 +55,7 @@ def explain_cells(problem: Problem, workers: int, resources: Resources) -> Expla
     sample = min(n, max(_LEARNING_NUMBERS // d, _LEARNING_ROWS_A_CELL * m))
     depth = max(1.0, math.log2(m))
     model = size * entries * problem.n_targets
+    busy_trying = min(workers, _CELLS_ASKED)
     busy_placing, busy_fitting = min(workers, blocks), min(workers, tasks)
     cell = _cell_seconds(problem, entries / m)
 
@@ -64,11 +68,18 @@ def explain_cells(problem: Problem, workers: int, resources: Resources) -> Expla
             f"{in_bytes(n * row)} read from the shared files",
         ),
         _step(
-            "choosing how many cells, and one pair for all",
+            "finding two regions in which cells are tried",
             "this process",
-            _PAIRS_TRIED * cell + 2 * n * row / DISK_BYTES,
+            2 * n * row / DISK_BYTES,
+            2 * _SMALLEST_BLOCK,
+            f"{in_bytes(2 * n * row)} read, 4,096 rows of each region to shared files",
+        ),
+        _step(
+            "choosing how many cells, and one pair for all",
+            f"{busy_trying:,} of {workers:,} workers",
+            _SPECTRA_TRIED * _spectrum_seconds(problem) / busy_trying,
             3 * size * 1024.0**2,
-            f"two regions of 4,096 rows, found in {in_bytes(2 * n * row)} read",
+            "rows of the regions read by every task",
         ),
         _step(
             f"learning {m:,} cells from {sample:,} rows",
@@ -102,9 +113,11 @@ def explain_cells(problem: Problem, workers: int, resources: Resources) -> Expla
             f"{in_bytes(model)} read and written",
         ),
     ]
-    serial = sum(step["predicted_seconds"] for step in steps[:3])
-    total = serial + steps[3]["predicted_seconds"]
-    total += max(steps[4]["predicted_seconds"], steps[5]["predicted_seconds"])
+    looking, finding, trying, learning, placing, fitting, gathering = (
+        step["predicted_seconds"] for step in steps
+    )
+    serial = looking + finding + learning
+    total = serial + trying + placing + max(fitting, gathering)
     described = _described(problem, m)
     for step in steps:
         step["problem"] = described
@@ -142,6 +155,13 @@ def _cell_seconds(problem: Problem, rows: float) -> float:
     """One cell: its kernel matrix, one Cholesky factorisation and the solution."""
     flops = {"kernel": rows**2, "cholesky": rows**3 / 3, "calls": 4.0}
     return seconds(Cost(flops, 8 * rows**2, size=rows), problem, known_rates())
+
+
+def _spectrum_seconds(problem: Problem) -> float:
+    """One kernel in one cell, at every ridge value."""
+    rows = _ROWS_OF_A_SPECTRUM
+    flops = {"kernel": rows**2, "eigendecomposition": 9 * rows**3}
+    return seconds(Cost(flops, 24 * rows**2, size=rows), problem, known_rates())
 
 
 def _step(name: str, where: str, predicted: float, peak_bytes: float, moves: str) -> dict[str, Any]:

@@ -43,12 +43,12 @@ def explain_plans(
 ) -> Explanation:
     """From plans that have not run; a refusal takes the place of a plan.
 
-    `where` says of steps that run elsewhere where that is.
+    `where` says of steps that run elsewhere where that is; empty words are the caller.
     """
     places = where or {}
     return Explanation(
         tuple(
-            {**_planned(name, plan), **({"where": places[name]} if name in places else {})}
+            {**_planned(name, plan), **({"where": places[name]} if places.get(name) else {})}
             for name, plan in plans
         )
     )
@@ -124,7 +124,7 @@ def _text_of_parts(step: dict[str, Any]) -> list[str]:
     lines = [
         f"{step['step']} on {step['workers']:,} workers: {step['problem']}",
         f"predicted {in_seconds(step['predicted_seconds'])}, of which "
-        f"{in_seconds(step['serial_seconds'])} before any worker is busy; "
+        f"{in_seconds(step['serial_seconds'])} for which workers wait; "
         f"{in_bytes(step['disk_bytes'])} of shared files",
     ]
     for part in step["parts"]:
