@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest -q -n auto
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test browser check lint types layers test-all test-oldest mutants bench figures docs clean help
+.PHONY: demo test browser check lint types layers test-all test-oldest mutants bench bench-quick figures docs clean help
 
 help:
 	@echo "make demo      choose, fit and predict on bundled data"
@@ -16,6 +16,7 @@ help:
 	@echo "make test-all  the full matrices and the oldest supported libraries (slow)"
 	@echo "make mutants   break 30 lines one at a time and see that the tests notice (slow)"
 	@echo "make bench     benchmarks, written to benchmarks/results (slow)"
+	@echo "make bench-quick  the same on small sizes, nothing written"
 	@echo "make figures   put the measured figures into the README and the documentation"
 	@echo "make docs      build the documentation as a site, and check that its examples run"
 
@@ -85,6 +86,9 @@ mutants: $(VENV)/.test
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py
+
+bench-quick: $(VENV)/.bench
+	$(BIN)/python benchmarks/run.py --quick
 
 figures:
 	$(PYTHON) benchmarks/summary.py

@@ -16,6 +16,7 @@ For leave-one-out the diagonal of C for all α is one product of P∘P with 1/(�
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -32,8 +33,9 @@ from ridgefold.linalg.symmetric import SpectralFactor, factorise_spectrally
 from ridgefold.records import Cost, Problem
 from ridgefold.solvers.base import write_system_matrix
 
-_ROUNDING = 8.0
-"""Computed eigenvalues up to this many units of rounding of the largest may as well be zero."""
+_MOST_ROUNDING = 8.0
+"""Computed eigenvalues up to this many units of rounding of the largest may as well be zero; in
+small matrices rounding does less, and so must leaving them out."""
 _WORTH_LEAVING_OUT = 0.3
 """A smaller share of the eigenvectors is not worth the more complicated formula."""
 
@@ -181,7 +183,8 @@ def _without_rounding(factor: SpectralFactor) -> tuple[Array, int]:
     Also how many lead, if they are so many that leaving them out pays.
     """
     namespace, xp, values = factor.namespace, factor.namespace.xp, factor.values
-    tiny = xp.abs(values) <= _ROUNDING * namespace.eps(values) * factor.largest
+    units = min(_MOST_ROUNDING, 1.0 + math.sqrt(values.shape[0]) / 6.0)
+    tiny = xp.abs(values) <= units * namespace.eps(values) * factor.largest
     count = int(xp.sum(xp.astype(tiny, xp.int64)))
     values = xp.where(tiny, xp.zeros_like(values), values)
     leading = bool(xp.all(tiny[:count]))
