@@ -47,7 +47,7 @@ its fold models, with cells of its own size.
 
 
 def liquid(path: Path, cells: bool) -> dict[str, Any] | None:
-    python = os.environ.get("RIDGEFOLD_LIQUID_PYTHON")
+    python = os.environ.get("RIDGEFOLD_LIQUIDSVM_PYTHON")
     if not python:
         return None
     request = json.dumps({"data": str(path), "cells": cells})
