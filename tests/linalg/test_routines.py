@@ -52,6 +52,8 @@ def test_cholesky_reads_and_writes_the_lower_triangle(convert, dtype):
     half = namespace.solve_triangular(matrix, right)
     close(half, scipy.linalg.solve_triangular(np.linalg.cholesky(A), B, lower=True), dtype, 1e3)
     close(namespace.solve_triangular(matrix, half, transposed=True), expected, dtype, 1e3)
+    diagonal = namespace.inverse_diagonal_from_cholesky_in_place(namespace.copy(matrix))
+    close(diagonal, np.diag(np.linalg.inv(A)), dtype, 1e3)
     namespace.inverse_from_cholesky_in_place(matrix)
     close(np.tril(to_numpy(matrix)), np.tril(np.linalg.inv(A)), dtype, 1e3)
 

@@ -10,7 +10,7 @@ import numpy as np
 from ridgefold.errors import NumericalError
 from ridgefold.kernels import Kernel, KernelGram, WidthTable
 from ridgefold.linalg import Array, namespace_of
-from ridgefold.linalg.leave_one_out import leave_one_out, leave_one_out_path
+from ridgefold.linalg.leave_one_out import LeaveOneOut, leave_one_out, leave_one_out_path
 from ridgefold.linalg.symmetric import factorise
 from ridgefold.records import Grid
 
@@ -88,6 +88,7 @@ class CellSystem:
         if bias:
             self._direction = self.namespace.ones(self.n_rows, y) if roots is None else roots
         self._table = WidthTable(kernels, X) if self.n_rows else None
+        self._solved: dict[tuple[int, float], LeaveOneOut] = {}
 
     def _write(self, kernel: int, out: Array) -> None:
         assert self._table is not None
@@ -124,22 +125,13 @@ class CellSystem:
 
     def score(self, kernel: int, alpha: float) -> float:
         """Leave-one-out mean squared error of one pair, by one inverse."""
-        solved = leave_one_out(
-            self.namespace,
-            lambda out: self._write(kernel, out),
-            self._right,
-            alpha,
-            direction=self._direction,
-            roots=self._roots,
-        )
-        return float(self.mean_squares(solved.residuals))
+        return float(self.mean_squares(self._leave_one_out(kernel, alpha).residuals))
 
-    def fit(self, kernel: int, alpha: float, *, held_out: bool) -> CellFit:
-        """Solve for one pair; with `held_out`, leave-one-out residuals too (n³ instead of n³/3)."""
-        if self.n_rows == 0:
-            raise NumericalError("a cell holds no row of positive weight")
-        if held_out:
-            solved = leave_one_out(
+    def _leave_one_out(self, kernel: int, alpha: float) -> LeaveOneOut:
+        """The solution for a pair; kept, a few columns beside matrices, as one of those that
+        are scored is the one to fit."""
+        if (kernel, alpha) not in self._solved:
+            self._solved[kernel, alpha] = leave_one_out(
                 self.namespace,
                 lambda out: self._write(kernel, out),
                 self._right,
@@ -147,6 +139,14 @@ class CellSystem:
                 direction=self._direction,
                 roots=self._roots,
             )
+        return self._solved[kernel, alpha]
+
+    def fit(self, kernel: int, alpha: float, *, held_out: bool) -> CellFit:
+        """Solve for one pair; with `held_out`, leave-one-out residuals too (n³ instead of n³/3)."""
+        if self.n_rows == 0:
+            raise NumericalError("a cell holds no row of positive weight")
+        if held_out:
+            solved = self._leave_one_out(kernel, alpha)
             coefficients, intercept, residuals = (
                 solved.coefficients,
                 solved.intercept,

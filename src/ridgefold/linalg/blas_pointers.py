@@ -26,7 +26,9 @@ _SIGNATURES = {
     "symm": ("cython_blas", "ccnnxxnxnxxn"),
     "syr2k": ("cython_blas", "ccnnxxnxnxxn"),
     "syrk": ("cython_blas", "ccnnxxnxxn"),
+    "trmm": ("cython_blas", "ccccnnxxnxn"),
     "trsm": ("cython_blas", "ccccnnxxnxn"),
+    "trtri": ("cython_lapack", "ccnxnn"),
     "potrf": ("cython_lapack", "cnxnn"),
     "geqrt3": ("cython_lapack", "nnxnxnn"),
 }
@@ -121,6 +123,29 @@ class BlasPointers:
         self._call(
             "trsm", "L", "U", "T", "N", n, m, 1.0, *self._rows(factor), *self._rows(a)
         )  # fmt: skip
+
+    def multiply_by_triangle(self, a: np.ndarray, factor: np.ndarray) -> None:
+        """a := a L for the lower triangle L of `factor`; both in C order."""
+        m, n = a.shape
+        assert factor.shape == (n, n)
+        # In Fortran's eyes: aᵀ := U aᵀ.
+        self._call(
+            "trmm", "L", "U", "N", "N", n, m, 1.0, *self._rows(factor), *self._rows(a)
+        )  # fmt: skip
+
+    def multiply_triangle_by(self, factor: np.ndarray, a: np.ndarray, times: float) -> None:
+        """a := times · L a for the lower triangle L of `factor`; both in C order."""
+        m, n = a.shape
+        assert factor.shape == (m, m)
+        # In Fortran's eyes: aᵀ := times · aᵀ U.
+        self._call(
+            "trmm", "R", "U", "N", "N", n, m, times, *self._rows(factor), *self._rows(a)
+        )  # fmt: skip
+
+    def invert_triangle(self, lower: np.ndarray) -> None:
+        """L := L⁻¹ for the lower triangle of a C-ordered array with no zero on its diagonal."""
+        info = np.zeros(1, dtype=np.intc)
+        self._call("trtri", "U", "N", lower.shape[0], *self._rows(lower), info)
 
     def householder_panel(self, panel: np.ndarray, t: np.ndarray) -> None:
         """QR of a tall Fortran-ordered panel in place, and the triangle T of its reflector."""

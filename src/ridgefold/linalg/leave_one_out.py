@@ -71,7 +71,7 @@ def leave_one_out(
     if direction is not None:
         right = namespace.xp.concat([targets, direction[:, None]], axis=1)
     solved = factor.solve(right)
-    diagonal = namespace.diagonal(factor.inverse_in_place())
+    diagonal = factor.inverse_diagonal_in_place()
     intercept = namespace.zeros(targets.shape[1], targets)
     coefficients = solved
     if direction is not None:

@@ -192,6 +192,11 @@ class Namespace(ABC):
     def inverse_from_cholesky_in_place(self, factor: Array) -> None:
         """Overwrite a factor by the lower triangle of (L Lᵀ)⁻¹."""
 
+    def inverse_diagonal_from_cholesky_in_place(self, factor: Array) -> Array:
+        """The diagonal of (L Lᵀ)⁻¹; the factor's storage is used, and holds it no more."""
+        self.inverse_from_cholesky_in_place(factor)
+        return self.diagonal(factor)
+
     @abstractmethod
     def eigh_in_place(self, a: Array) -> tuple[Array, Array]:
         """Ascending eigenvalues and eigenvectors of a symmetric matrix, whose storage is used."""

@@ -15,10 +15,15 @@ import scipy.sparse
 from scipy.linalg import LinAlgError, blas, eigh, lapack
 
 from ridgefold.errors import NumericalError
-from ridgefold.linalg.blas_pointers import pointers_for
+from ridgefold.linalg.blas_pointers import BlasPointers, pointers_for
 from ridgefold.linalg.blocks import CACHE_BYTES, row_blocks
 from ridgefold.linalg.namespace import Array, Namespace
 from ridgefold.linalg.tiled_cholesky import WORTH_IT, tiled_cholesky_in_place
+from ridgefold.linalg.triangle_inverse import (
+    FASTER_BY_HALVES,
+    invert_triangle_in_place,
+    squares_of_columns,
+)
 
 _NARROWEST_PANEL = 128
 """Columns below which a product runs slower than it saves."""
@@ -29,6 +34,11 @@ _WIDE = 32
 def _routine(module: Any, name: str, a: np.ndarray) -> Any:
     prefix = {np.dtype(np.float32): "s", np.dtype(np.float64): "d"}[a.dtype]
     return getattr(module, prefix + name)
+
+
+def _triangle_pointers(factor: np.ndarray) -> BlasPointers | None:
+    """What inverts a triangle in its own storage; None where that cannot be done by halves."""
+    return pointers_for(factor.dtype) if factor.flags.c_contiguous else None
 
 
 class NumpyNamespace(Namespace):
@@ -163,10 +173,23 @@ class NumpyNamespace(Namespace):
         return potrs(factor.T, b, lower=0)[0]
 
     def inverse_from_cholesky_in_place(self, factor: Array) -> None:
+        pointers = _triangle_pointers(factor)
+        if pointers is not None and factor.shape[0] in FASTER_BY_HALVES:
+            invert_triangle_in_place(factor, pointers)
+            lauum = _routine(lapack, "lauum", factor)
+            lauum(factor.T, lower=0, overwrite_c=1)
+            return
         potri = _routine(lapack, "potri", factor)
         inverse, _ = potri(factor.T, lower=0, overwrite_c=1)
         if not np.shares_memory(inverse, factor):
             factor[...] = inverse.T
+
+    def inverse_diagonal_from_cholesky_in_place(self, factor: Array) -> Array:
+        pointers = _triangle_pointers(factor)
+        if pointers is None:
+            return super().inverse_diagonal_from_cholesky_in_place(factor)
+        invert_triangle_in_place(factor, pointers)
+        return squares_of_columns(factor)
 
     def eigh_in_place(self, a: Array) -> tuple[Array, Array]:
         if a.shape[0] == 1:  # older SciPy asks LAPACK for too little work space here

@@ -59,6 +59,10 @@ class Factor(ABC):
         """A⁻¹ (lower triangle), in the factor's own storage where that is possible."""
 
     @abstractmethod
+    def inverse_diagonal_in_place(self) -> Array:
+        """The diagonal of A⁻¹; the factor's own storage is used where that is possible."""
+
+    @abstractmethod
     def condition(self) -> float:
         """Estimated 2-norm condition number; infinite for a singular matrix."""
 
@@ -129,6 +133,9 @@ class CholeskyFactor(Factor):
     def inverse_in_place(self) -> Array:
         self.namespace.inverse_from_cholesky_in_place(self.lower)
         return self.lower
+
+    def inverse_diagonal_in_place(self) -> Array:
+        return self.namespace.inverse_diagonal_from_cholesky_in_place(self.lower)
 
     def cheap_condition(self) -> float:
         """Ratio of extreme pivots times n²: hardly ever too low, and costs n operations.
@@ -238,6 +245,9 @@ class SpectralFactor(Factor):
 
     def inverse_in_place(self) -> Array:
         return (self.vectors * self.inverse_values()[None, :]) @ self.vectors.T
+
+    def inverse_diagonal_in_place(self) -> Array:
+        return (self.vectors * self.vectors) @ self.inverse_values()
 
     def condition(self) -> float:
         smallest = float(self.namespace.xp.min(self.namespace.xp.abs(self.values)))
