@@ -8,6 +8,10 @@ stated loss it stops, and the smallest size within the stated loss of the best i
 it still gains at the largest size that is tried, the gains are extrapolated: each doubling gains
 a constant share of the one before.
 
+All cells of a size share one pair of kernel and ridge while sizes are compared, even if each will
+choose its own: that takes one inverse a cell instead of eight or more, and what own pairs gain is
+gained at every size.
+
 On large data this happens in a few regions, the rows nearest to a random row: sizes are
 compared on the same rows, so that a few thousand residuals tell errors apart that differ by a
 percent. Above 300,000 rows no cells of more than 512 rows are tried.
@@ -43,6 +47,9 @@ LARGEST_CELL = 8192
 MANY_ROWS = 300_000
 LARGEST_OF_MANY = 512
 """Rows of the largest cells where there are many rows: the time is that of n·(n/m)²."""
+_LEAST_DECAY = 0.7
+"""Gains of a few percent, measured to about one, say little about their ratio: a doubling is not
+expected to gain less than this share of the one before, or cells come out too small."""
 _REGION_ROWS = 4096
 _REGIONS = 2
 
@@ -64,8 +71,10 @@ class Count:
     n_cells: int
     trials: tuple[CellTrial, ...]
     grid: Grid
+    cells: Cells | None
+    """The chosen cells, if they were tried on all rows."""
     fitted: Fitted | None
-    """The chosen cells with their models, if they were tried on all rows."""
+    """They with their models, if these are fitted as they were tried."""
 
 
 HandOut = Callable[[str, Training], CellRows]
@@ -128,7 +137,8 @@ def choose_count(
 ) -> Count:
     """The number of cells for `route` and `blend`, fitted as `settings` say.
 
-    Where all rows were tried, the models of the chosen size come back with it. Cells that are
+    Where all rows were tried, the cells of the chosen size come back with it, and their models
+    if all share a pair. Cells that are
     tried are tasks of the executor; `hand_out` says how they get their rows.
     """
     n = training.X.shape[0]
@@ -138,24 +148,30 @@ def choose_count(
         parts.append(_Region(name, part, hand_out(name, part)))
     smallest = min(part.training.X.shape[0] for part in parts)
     trials: list[CellTrial] = []
-    grids: list[Grid] = []
-    fits: list[Fitted | None] = []
+    starts = [[grid] * len(parts)]
+    tried: list[Fitted] = []
     size = SMALLEST_CELL
     largest = LARGEST_MEASURED if n <= MANY_ROWS else LARGEST_OF_MANY
     while size <= largest and (size < 2 * smallest or not trials):
-        grid, error, fitted = _measure(
-            parts,
-            partitioner,
-            overlap,
-            replace(settings, grid=grid),
-            executor,
-            size=size,
-            rng=rng,
-            key_of=key_of,
-        )
-        fits.append(fitted if smallest == n else None)
+        measured = [
+            _measure(
+                part,
+                partitioner,
+                overlap,
+                replace(settings, grid=start),
+                executor,
+                size=size,
+                rng=rng,
+                key_of=key_of,
+                good_start=bool(trials),
+            )
+            for part, start in zip(parts, starts[-1], strict=True)
+        ]
+        squares, count = (sum(values) for values in zip(*(m.scored for m in measured), strict=True))
+        error = math.sqrt(squares / max(count, 1))
+        tried.append(measured[-1].fitted)
         trials.append(CellTrial(size, error, measured=True))
-        grids.append(grid)
+        starts.append([m.grid for m in measured])
         if len(trials) > 1 and error > trials[-2].error * (1.0 - loss / 2):
             break
         size *= 2
@@ -165,8 +181,25 @@ def choose_count(
     best = min(trial.error for trial in trials)
     chosen = next(i for i, trial in enumerate(trials) if trial.error <= (1.0 + loss) * best)
     n_cells = max(1, round(n / trials[chosen].cell_rows))
-    known = fits[chosen] if chosen < len(fits) else None
-    return Count(n_cells, tuple(trials), grids[min(chosen, len(grids) - 1)], known)
+    known = tried[chosen] if smallest == n and chosen < len(tried) else None
+    return Count(
+        n_cells,
+        tuple(trials),
+        starts[1 + min(chosen, len(tried) - 1)][-1],
+        None if known is None else known.cells,
+        None if settings.choose else known,
+    )
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """One size, tried on one region."""
+
+    grid: Grid
+    """Starting at the pair that suits it."""
+    scored: tuple[float, int]
+    """Sum of squares of leave-one-out residuals, and how many."""
+    fitted: Fitted
 
 
 def _part(training: Training, rows: np.ndarray) -> Training:
@@ -179,7 +212,7 @@ def _part(training: Training, rows: np.ndarray) -> Training:
 
 
 def _measure(
-    parts: list[_Region],
+    part: _Region,
     partitioner: Partitioner,
     overlap: float,
     settings: FitSettings,
@@ -188,42 +221,33 @@ def _measure(
     size: int,
     rng: np.random.Generator,
     key_of: KeyOf,
-) -> tuple[Grid, float, Fitted]:
-    """The error of cells of `size` rows, a good pair for them, and the last region's models."""
-    cut: list[Cells] = [
-        partitioner.fit(
-            part.training.X, max(1, round(part.training.X.shape[0] / size)), overlap, rng
-        )
-        for part in parts
-    ]
-    squares, count, grid = 0.0, 0, settings.grid
-    for part, cells in zip(parts, cut, strict=True):
+    good_start: bool,
+) -> _Measured:
+    """Cells of `size` rows of a region, all with the pair that suits them best."""
+    n = part.training.X.shape[0]
+    cells = partitioner.fit(part.training.X, max(1, round(n / size)), overlap, rng)
 
-        def key(name: str, region: str = part.name) -> str:
-            return key_of(f"{region}-size-{size}-{name}")
+    def key(name: str) -> str:
+        return key_of(f"{part.name}-size-{size}-{name}")
 
-        choice = choose_pair(
-            part.handed,
-            cells,
-            grid,
-            executor,
-            bias=settings.bias,
-            device=settings.device,
-            key_of=key,
-        )
-        grid = starting_at(grid, choice)
-        tried = replace(settings, grid=grid, held_out=True)
-        models, residuals = run_cells(
-            part.handed, cells, tried, np.ones(number_of(cells)), executor, key_of=key
-        )
-        assert residuals is not None
-        n = part.training.X.shape[0]
-        combined = _clipped(part.training, combined_residuals(cells, residuals, n))
-        finite = np.isfinite(combined)
-        squares += float(np.sum(combined[finite] ** 2))
-        count += int(finite.sum())
+    choice = choose_pair(
+        part.handed,
+        cells,
+        settings.grid,
+        executor,
+        bias=settings.bias,
+        device=settings.device,
+        key_of=key,
+        good_start=good_start,
+    )
+    grid = starting_at(settings.grid, choice)
+    alike = replace(settings, grid=grid, choose=False, held_out=True)
+    ones = np.ones(number_of(cells))
+    models, residuals = run_cells(part.handed, cells, alike, ones, executor, key_of=key)
     assert residuals is not None
-    return grid, math.sqrt(squares / max(count, 1)), Fitted(cells, models, residuals)
+    combined = _clipped(part.training, combined_residuals(cells, residuals, n))
+    finite = combined[np.isfinite(combined)]
+    return _Measured(grid, (float(finite @ finite), len(finite)), Fitted(cells, models, residuals))
 
 
 def _clipped(part: Training, residuals: np.ndarray) -> np.ndarray:
@@ -242,7 +266,7 @@ def _extrapolated(trials: list[CellTrial], largest: int, loss: float) -> list[Ce
     gains = [math.log(errors[0] / errors[1]), math.log(errors[1] / errors[2])]
     if min(gains) <= 0:
         return []
-    decay = min(0.9, gains[1] / gains[0])
+    decay = min(0.9, max(_LEAST_DECAY, gains[1] / gains[0]))
     found, size, error, gain = [], trials[-1].cell_rows, errors[2], gains[1]
     while size < largest:
         size, gain = min(2 * size, largest), gain * decay

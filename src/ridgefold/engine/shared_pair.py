@@ -34,6 +34,8 @@ PILOTS = 4
 _PILOT_ROWS = 640
 """Rows of each of them, evenly spaced, that are searched by eigendecompositions."""
 _NEAR_PILOTS = 2
+_NEAR_ROWS = 1024
+"""Rows of each of these that are searched by inverses, where the start is a good one."""
 
 
 def choose_pair(
@@ -45,11 +47,13 @@ def choose_pair(
     bias: bool,
     device: str | None = None,
     key_of: KeyOf = same_name,
+    good_start: bool = False,
 ) -> Choice:
     """One pair for all cells, by the leave-one-out error pooled over some of them.
 
     First on some rows of each of a few cells, by eigendecompositions; then, where cells are
-    larger than that, from there on whole cells, by inverses.
+    larger than that, from there on whole cells, by inverses. With `good_start` the grid starts
+    where cells of another size ended, and inverses alone look around.
     """
     if not grid.is_choice:
         return Choice(grid.start, grid.start_alpha, float("nan"))
@@ -62,13 +66,18 @@ def choose_pair(
         ]
         return _Pool(tuple(some), tuple(pilots), grid.alphas, executor, key_of)
 
+    if good_start and grid.ordered:
+        return search_near(pool(_ends(numbers), _NEAR_ROWS).pair, grid)
     choice = search(pool(numbers, _PILOT_ROWS).kernel, grid)
     sizes = np.diff(cells.offsets)
     whole = [c for c in numbers if 1.25 * _PILOT_ROWS < sizes[c] <= LARGEST_SEARCHED]
     if whole and grid.ordered:
-        ends = whole if len(whole) <= _NEAR_PILOTS else [whole[0], whole[-1]]
-        choice = search_near(pool(ends, None).pair, starting_at(grid, choice))
+        choice = search_near(pool(_ends(whole), None).pair, starting_at(grid, choice))
     return choice
+
+
+def _ends(numbers: list[int]) -> list[int]:
+    return numbers if len(numbers) <= _NEAR_PILOTS else [numbers[0], numbers[-1]]
 
 
 class _Pilot:

@@ -310,8 +310,8 @@ class CellFitting:
             )
             count = _unpacked_count(found)
             m, trials, grid = count.n_cells, count.trials, count.grid
-            if count.fitted is not None:
-                return _Search(count.fitted.cells, self.training, grid, trials, fitted=count.fitted)
+            if count.cells is not None:
+                return _Search(count.cells, self.training, grid, trials, fitted=count.fitted)
         due = min(m, self.n_rows)
         cells, by_cell = self._noted(
             "cutting cells", self._plans().cut(self._partition_name(), due), lambda: self._cut(due)
@@ -441,13 +441,14 @@ def _packed_count(count: Count) -> dict[str, Any]:
         "n_cells": count.n_cells,
         "trials": count.trials,
         "grid": count.grid,
+        "cells": count.cells,
         "fitted": None if fitted is None else (fitted.cells, fitted.models, fitted.residuals),
     }
 
 
 def _unpacked_count(found: dict[str, Any]) -> Count:
     fitted = None if found["fitted"] is None else Fitted(*found["fitted"])
-    return Count(found["n_cells"], found["trials"], found["grid"], fitted)
+    return Count(found["n_cells"], found["trials"], found["grid"], found["cells"], fitted)
 
 
 def _nearest(X: np.ndarray, row: int, count: int) -> np.ndarray:

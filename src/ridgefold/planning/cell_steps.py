@@ -31,6 +31,7 @@ _LEARNING = ((500.0, 150), (1000.0, 25), (2000.0, 25))
 """Rows, and evaluations of a gradient, of the stages in which scales are learned."""
 _PAIRS_IN_A_CELL = 8
 _PILOTS, _PILOT_ROWS, _PILOT_KERNELS = 4, 640, 4
+_NEAR_PILOTS, _NEAR_ROWS = 2, 1024
 _TRIED_SIZES = (256.0, 512.0, 1024.0)
 _REPEATS = 1.5
 _SECONDS_A_CUT = 3e-4
@@ -49,17 +50,21 @@ class CellPlans:
         total = 0.0
         for rows, evaluations in _LEARNING:
             some = min(rows, 0.8 * n)
-            each = self._matrices(some, inverses=1.0) + self._seconds({"product": 2 * some**2 * d})
-            total += evaluations * each
+            rest = {"product": 2 * some**2 * d, "inverse": some**3 / 3}
+            total += evaluations * (self._matrices(some, inverses=1.0) + self._seconds(rest))
         return self._plan("gradient", total, 4 * 8.0 * min(_LEARNING[-1][0], n) ** 2)
 
     def count(self) -> Plan:
         """Trying sizes of cells on all rows, or on two regions."""
-        tried = min(self.problem.n_rows, 8192)
-        total = sum(
-            tried / size * self._cell(_REPEATS * size, choose=True, held_out=True)
-            for size in _TRIED_SIZES
-            if size < 2 * tried
+        tried, regions = min(self.problem.n_rows, 8192), 1 if self.problem.n_rows <= 8192 else 2
+        sizes = [size for size in _TRIED_SIZES if size < 2 * tried]
+        total = regions * self._pilots(_REPEATS * sizes[0])
+        for size in sizes[1:]:
+            near = self._matrices(min(_REPEATS * size, _NEAR_ROWS), inverses=1.0)
+            total += regions * _NEAR_PILOTS * _PAIRS_IN_A_CELL * near
+        total += sum(
+            tried / size * self._cell(_REPEATS * size, choose=False, held_out=True)
+            for size in sizes
         )
         return self._plan("sizes", total, 4 * 8.0 * (_REPEATS * _TRIED_SIZES[-1]) ** 2)
 
@@ -73,9 +78,11 @@ class CellPlans:
     def pair(self, cell_rows: float) -> Plan:
         """One kernel and ridge for all cells, by eigendecompositions of a few."""
         rows = min(cell_rows, _PILOT_ROWS)
+        return self._plan("pilots", self._pilots(rows), 4 * 8.0 * rows**2 * _PILOTS)
+
+    def _pilots(self, rows: float) -> float:
         flops = {"kernel": rows**2, "eigendecomposition": 9.0 * rows**3, "calls": 20.0}
-        total = _PILOTS * _PILOT_KERNELS * self._seconds(flops, rows)
-        return self._plan("pilots", total, 4 * 8.0 * rows**2 * _PILOTS)
+        return _PILOTS * _PILOT_KERNELS * self._seconds(flops, rows)
 
     def cells(self, sizes: np.ndarray, *, choose: bool, held_out: bool) -> Plan:
         """All cells; workers share them."""
@@ -103,16 +110,16 @@ class CellPlans:
         return self._plan("conjugate_gradient", self._seconds(flops, n), peak)
 
     def _cell(self, rows: float, *, choose: bool, held_out: bool) -> float:
-        inverses = (_PAIRS_IN_A_CELL if choose else 0.0) + (1.0 if choose or held_out else 0.0)
+        inverses = float(_PAIRS_IN_A_CELL) if choose else 1.0 if held_out else 0.0
         return self._matrices(rows, inverses=inverses, factors=0.0 if inverses else 1.0)
 
     def _matrices(self, rows: float, *, inverses: float = 0.0, factors: float = 0.0) -> float:
-        """Matrices of one size, each made, factorised and perhaps inverted."""
+        """Matrices of one size, each made, factorised and perhaps its factor inverted."""
         made = inverses + factors
         flops = {
             "kernel": made * rows**2,
             "cholesky": made * rows**3 / 3,
-            "inverse": inverses * 2 * rows**3 / 3,
+            "inverse": inverses * rows**3 / 3,
             "calls": 4.0 * made,
         }
         return self._seconds(flops, rows)

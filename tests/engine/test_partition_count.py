@@ -1,0 +1,69 @@
+"""Sizes of cells are compared with one pair for all cells, and own pairs come afterwards."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from ridgefold import PartitionedKernelRidge
+from ridgefold.engine import partition_count
+from ridgefold.engine.partition_count import SMALLEST_CELL
+
+
+def problem(n=1200):
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-1, 1, (n, 3))
+    return X, np.sin(4 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * rng.standard_normal(n)
+
+
+@pytest.fixture
+def tried(monkeypatch):
+    """The settings with which cells are fitted while sizes are compared."""
+    seen = []
+    run_cells = partition_count.run_cells
+
+    def watched(training, cells, settings, factors, executor, **others):
+        seen.append(settings)
+        return run_cells(training, cells, settings, factors, executor, **others)
+
+    monkeypatch.setattr(partition_count, "run_cells", watched)
+    return seen
+
+
+def test_cells_share_a_pair_while_sizes_are_compared_and_choose_their_own_afterwards(tried):
+    X, y = problem()
+    model = PartitionedKernelRidge().fit(X, y)
+    assert len(tried) == sum(trial.measured for trial in model.trials_)
+    assert all(settings.held_out and not settings.choose for settings in tried)
+    pairs = set(zip(model.alpha_, (k.length_scale for k in model.kernels_), strict=True))
+    assert model.n_partitions_ > 1
+    assert len(pairs) > 1
+
+
+def test_models_that_share_a_pair_are_those_that_were_tried():
+    X, y = problem()
+    model = PartitionedKernelRidge(tuning="shared", intervals="jackknife+").fit(X, y)
+    trial = next(t for t in model.trials_ if round(len(y) / t.cell_rows) == model.n_partitions_)
+    assert trial.cell_rows >= SMALLEST_CELL
+    error = np.sqrt(np.mean(model.held_out_residuals_**2))
+    assert error == pytest.approx(trial.error, rel=1e-12)
+
+
+def test_the_next_size_starts_where_the_last_one_ended(monkeypatch):
+    starts = []
+    choose_pair = partition_count.choose_pair
+
+    def watched(training, cells, grid, executor, **settings):
+        choice = choose_pair(training, cells, grid, executor, **settings)
+        starts.append(((grid.start, grid.start_alpha), settings["good_start"], choice))
+        return choice
+
+    monkeypatch.setattr(partition_count, "choose_pair", watched)
+    X, y = problem()
+    PartitionedKernelRidge().fit(X, y)
+    assert len(starts) > 1
+    assert [good for _, good, _ in starts] == [False] + [True] * (len(starts) - 1)
+    for (_, _, ended), (begun, _, _) in itertools.pairwise(starts):
+        assert begun == (ended.kernel, ended.alpha)
