@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,7 +18,8 @@ import measure
 from measure import Figure, number
 
 NOISE_VARIANCE = 0.2
-SIZES = tuple(2**k for k in range(8, 14))
+RUNS = {256: 400, 512: 400, 1024: 200, 2048: 100, 4096: 200, 8192: 25}
+"""Runs by N: more where they are cheap, and where a target is close."""
 COUNTS = (1, 4, 16, 64)
 CLOSE = 1.03
 THEIR_BEND = 0.45
@@ -64,13 +67,6 @@ def one_run(n: int, seed: int) -> dict[int, float]:
         ).fit(x[:, None], y)
         found[m] = float(np.mean((model.predict(grid[:, None]) - target(grid)) ** 2))
     return found
-
-
-def runs_of(n: int, quick: bool) -> int:
-    """As many as make the ratio's standard error a few thousandths, fewer where they are slow."""
-    if quick:
-        return 3
-    return int(min(400, 400 * (2048 / n) ** 1.5))
 
 
 def summarise(runs: Sequence[Mapping[int, float]]) -> dict[int, dict[str, float]]:
@@ -155,10 +151,22 @@ def plot(found: Mapping[int, Any], path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
+def recorded() -> dict[int, Any]:
+    """What an earlier run of this script found, by N."""
+    kept = json.loads((measure.RESULTS / "zhang.json").read_text(encoding="utf-8"))["runs"]
+    return {
+        int(n): {**entry, "table": {int(m): row for m, row in entry["table"].items()}}
+        for n, entry in kept.items()
+    }
+
+
 def main(quick: bool) -> bool:
-    found = {}
-    for n in SIZES[:3] if quick else SIZES:
-        count = runs_of(n, quick)
+    """RIDGEFOLD_SIZES names the N to run, if not all; the rest is kept."""
+    named = os.environ.get("RIDGEFOLD_SIZES")
+    wanted = [int(n) for n in named.split(",")] if named else list(RUNS)[: 3 if quick else None]
+    found = recorded() if named and not quick else {}
+    for n in wanted:
+        count = 3 if quick else RUNS[n]
         table = summarise([one_run(n, seed) for seed in range(count)])
         found[n] = {"runs": count, "table": table}
         print(n, {m: round(row["ratio"], 3) for m, row in table.items()}, flush=True)

@@ -15,7 +15,7 @@ from ridgefold.engine.partition_count import SMALLEST_CELL
 def problem(n=1200):
     rng = np.random.default_rng(3)
     X = rng.uniform(-1, 1, (n, 3))
-    return X, np.sin(4 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * rng.standard_normal(n)
+    return X, np.sin(4 * X[:, 0]) + X[:, 1] ** 2 + 0.5 * rng.standard_normal(n)
 
 
 @pytest.fixture

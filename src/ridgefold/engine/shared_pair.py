@@ -52,8 +52,9 @@ def choose_pair(
     """One pair for all cells, by the leave-one-out error pooled over some of them.
 
     First on some rows of each of a few cells, by eigendecompositions; then, where cells are
-    larger than that, from there on whole cells, by inverses. With `good_start` the grid starts
-    where cells of another size ended, and inverses alone look around.
+    larger than that, from there on whole cells (or 1,536 of their rows), by inverses. With
+    `good_start` the grid starts where cells of another size ended, and inverses alone look
+    around.
     """
     if not grid.is_choice:
         return Choice(grid.start, grid.start_alpha, float("nan"))
@@ -70,9 +71,10 @@ def choose_pair(
         return search_near(pool(_ends(numbers), _NEAR_ROWS).pair, grid)
     choice = search(pool(numbers, _PILOT_ROWS).kernel, grid)
     sizes = np.diff(cells.offsets)
-    whole = [c for c in numbers if 1.25 * _PILOT_ROWS < sizes[c] <= LARGEST_SEARCHED]
-    if whole and grid.ordered:
-        choice = search_near(pool(_ends(whole), None).pair, starting_at(grid, choice))
+    large = [c for c in numbers if sizes[c] > 1.25 * _PILOT_ROWS]
+    if large and grid.ordered:
+        near = pool(_ends(large), LARGEST_SEARCHED)
+        choice = search_near(near.pair, starting_at(grid, choice))
     return choice
 
 
