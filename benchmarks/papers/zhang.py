@@ -140,6 +140,8 @@ def plot(found: Mapping[int, Any], path: Path) -> None:
         sizes = [n for n, entry in found.items() if m in entry["table"]]
         left.plot(sizes, [found[n]["table"][m]["error"] for n in sizes], "o-", label=f"m = {m}")
     left.set(xscale="log", yscale="log", xlabel="N", ylabel="error")
+    left.set_xticks(list(found), [str(n) for n in found])
+    left.minorticks_off()
     for n, entry in found.items():
         table = entry["table"]
         shares = [math.log(m) / math.log(n) for m in table]
