@@ -15,7 +15,8 @@ from ridgefold.engine.partition_count import SMALLEST_CELL
 def problem(n=1200):
     rng = np.random.default_rng(3)
     X = rng.uniform(-1, 1, (n, 3))
-    return X, np.sin(4 * X[:, 0]) + X[:, 1] ** 2 + 0.5 * rng.standard_normal(n)
+    rough = np.where(X[:, 0] > 0, np.sin(12 * X[:, 1]), 0.0)
+    return X, rough + 0.5 * rng.standard_normal(n)
 
 
 @pytest.fixture

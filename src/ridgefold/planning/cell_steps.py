@@ -57,7 +57,7 @@ class CellPlans:
     def count(self) -> Plan:
         """Trying sizes of cells on all rows, or on two regions."""
         tried, regions = min(self.problem.n_rows, 8192), 1 if self.problem.n_rows <= 8192 else 2
-        sizes = [size for size in _TRIED_SIZES if size < 2 * tried]
+        sizes = [min(size, tried) for size in _TRIED_SIZES if size < 2 * tried] or [float(tried)]
         total = regions * self._pilots(_REPEATS * sizes[0])
         for size in sizes[1:]:
             near = self._matrices(min(_REPEATS * size, _NEAR_ROWS), inverses=1.0)
