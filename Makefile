@@ -16,7 +16,7 @@ help:
 	@echo "make test-all  the full matrices and the oldest supported libraries (slow)"
 	@echo "make mutants   break 30 lines one at a time and see that the tests notice (slow)"
 	@echo "make bench     benchmarks, written to benchmarks/results (slow)"
-	@echo "make bench-quick  the same on small sizes, nothing written"
+	@echo "make bench-quick  the same on small sizes, in minutes, nothing written"
 	@echo "make figures   put the measured figures into the README and the documentation"
 	@echo "make docs      build the documentation as a site, and check that its examples run"
 

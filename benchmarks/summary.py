@@ -96,7 +96,7 @@ def render() -> tuple[str, list[str]]:
     lines = [
         "# Results",
         "",
-        "`make bench` runs every benchmark and writes this page (`benchmarks/run.py --quick`:",
+        "`make bench` runs every benchmark and writes this page (`make bench-quick`:",
         "small sizes, nothing written). Figures are ratios of processor times on one thread, in",
         "one run, unless a page says otherwise; every page has the machine, date and setting.",
     ]

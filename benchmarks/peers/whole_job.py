@@ -42,9 +42,13 @@ brings in Lanczos where rows are far apart; leaving open what a certificate cann
 computing that again only if it may still win; products with a symmetric matrix by tiles. In vain: a
 race fold by fold; Gauss-Radau bounds on the mean over a fold (a prototype: little sooner); anchors
 in float32, which stall; a start from the kernels at two hundred pivots, which needs more vectors in
-all; an order of kernels by extrapolated errors of two samples, which is noise. Next: the kernel
-matrix in float32 for the first, loose rounds of Lanczos, and one factorisation as a preconditioner
-for neighbouring widths.
+all; an order of kernels by extrapolated errors of two samples, which is noise; leaving the small
+ridge values that Lanczos is slow at to factorisations (with 2,000 rows no faster than the band,
+since they lose by a few percent only and need most folds; with 6,000 rows a quarter less time at
+one width of seven); a share of the folds expected from a sample's errors, instead of half. A kernel
+matrix in float32 cannot help below a ridge of 1e-2: its rounding, over the ridge, is larger than
+the differences that matter. Next: one anchor and products with K in place of two anchors (a
+prototype needs as many vectors, and half of the solves and factorisations).
 """
 
 
