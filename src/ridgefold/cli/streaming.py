@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ridgefold.cli.options import messages
-from ridgefold.cli.training import find_columns
-from ridgefold.errors import InvalidInputError, TableError
+from ridgefold.cli.training import columns_to_learn_from
+from ridgefold.errors import InvalidInputError
 
 _SHARE = 0.125
 """A table that would take more of the memory budget as numbers is streamed."""
@@ -60,13 +60,7 @@ def fitted_from_stream(
     from ridgefold.storage.tables import open_table
 
     file = open_table(path)
-    names = file.names()
-    for wanted, option in (([target], "--target"), (ignore, "--ignore")):
-        find_columns(wanted, names, option)
-    find_columns(categorical, names, "--categorical")
-    used = [name for name in names if name not in ignore and name != target]
-    if not used:
-        raise TableError("no column is left to learn from: --ignore names all but the target")
+    used = columns_to_learn_from(file.names(), target, ignore=ignore, categorical=categorical)
     texts = [name for name in categorical if name in used]
     stream = TableStream(file, used, target, categorical=texts, missing=missing)
     scanned = stream.scan(standardise=standardise)

@@ -44,6 +44,19 @@ def find_columns(wanted: Collection[str], names: Sequence[str], option: str) -> 
             raise TableError(f"{option} {name!r}: there is no such column; {hint}")
 
 
+def columns_to_learn_from(
+    names: Sequence[str], target: str, *, ignore: Collection[str], categorical: Collection[str]
+) -> list[str]:
+    """All columns but the target and those to be ignored; an error if one is not there."""
+    find_columns([target], names, "--target")
+    find_columns(ignore, names, "--ignore")
+    find_columns(categorical, names, "--categorical")
+    used = [name for name in names if name not in ignore and name != target]
+    if not used:
+        raise TableError("no column is left to learn from: --ignore names all but the target")
+    return used
+
+
 def read_training_table(
     path: Path,
     target: str,
@@ -56,13 +69,7 @@ def read_training_table(
 ) -> TrainingTable:
     """Read a table, and separate the target from the columns to learn from."""
     file = open_table(path)
-    names = file.names()
-    find_columns([target], names, "--target")
-    find_columns(ignore, names, "--ignore")
-    find_columns(categorical, names, "--categorical")
-    used = [name for name in names if name not in ignore and name != target]
-    if not used:
-        raise TableError("no column is left to learn from: --ignore names all but the target")
+    used = columns_to_learn_from(file.names(), target, ignore=ignore, categorical=categorical)
     # Codes such as 01 are names: as predictions read them, not as numbers.
     texts = [name for name in categorical if name in used]
     frame = nw.from_native(file.read([*used, target], texts), eager_only=True)
