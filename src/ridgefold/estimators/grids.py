@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -155,13 +155,9 @@ def _named(
 
 def wider(candidate: Candidate, factor: float) -> Candidate:
     """The same kernel with its width multiplied."""
-    import dataclasses
-
     assert isinstance(candidate.kernel, DistanceKernel)
     width = candidate.params["length_scale"] * factor
-    return Candidate(
-        dataclasses.replace(candidate.kernel, length_scale=width), {"length_scale": width}
-    )
+    return Candidate(replace(candidate.kernel, length_scale=width), {"length_scale": width})
 
 
 def check_alphas(alphas: Any) -> np.ndarray:
