@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ridgefold.combiners import Assignment
+from ridgefold.engine.cell_rows import rows_of
 from ridgefold.engine.intervals import interval_from_models
 from ridgefold.engine.leave_one_out import Smoother, smoother
 from ridgefold.kernels import KernelGram
@@ -79,12 +80,12 @@ class CellIntervals:
 
         `pairs` are the entries of the membership that belong to `some`, which is sorted.
         """
-        rows = self._counted(self._rows(cell))
+        rows = self._counted(rows_of(self.cells, cell))
         shift = np.zeros((len(some), len(rows), self.residuals.shape[1]))
         for other in np.unique(membership.cells[pairs]):
             here = pairs[membership.cells[pairs] == other]
             gram, found = self._smoother(int(other))
-            in_other = self._rows(int(other))[found.rows]
+            in_other = rows_of(self.cells, int(other))[found.rows]
             _, mine, theirs = np.intersect1d(rows, in_other, return_indices=True)
             if len(mine) == 0:
                 continue
@@ -111,9 +112,6 @@ class CellIntervals:
         whole = whole[:, None, :]
         return np.asarray(np.clip(whole, low, high) - np.clip(whole - change, low, high))
 
-    def _rows(self, cell: int) -> np.ndarray:
-        return self.cells.rows[self.cells.offsets[cell] : self.cells.offsets[cell + 1]]
-
     def _counted(self, rows: np.ndarray) -> np.ndarray:
         """Rows of positive weight with a residual."""
         good = np.all(np.isfinite(self.residuals[rows]), axis=1)
@@ -124,7 +122,7 @@ class CellIntervals:
     def _smoother(self, cell: int) -> tuple[KernelGram, Smoother]:
         """Of one cell; the last few are kept, as neighbours ask for the same ones."""
         if cell not in self._kept:
-            rows = self._rows(cell)
+            rows = rows_of(self.cells, cell)
             kernel = self.models.kernels[self.models.kernel_of_cell[cell]]
             gram = KernelGram(kernel, np.ascontiguousarray(self.X[rows]))
             weights = None if self.weights is None else self.weights[rows]
