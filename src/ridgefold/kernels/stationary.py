@@ -151,11 +151,16 @@ class RationalQuadratic(EuclideanKernel):
         exponent **= -self.shape
 
     def slope_of_exponent(self, namespace: Namespace, exponent: Array, slope: Array) -> None:
-        exponent /= -self.shape
+        """With u = 1 − exponent/a: u⁻ᵃ and u⁻ᵃ⁻¹."""
+        exponent *= -1.0 / self.shape
         exponent += 1.0
         slope[...] = exponent
-        exponent **= -self.shape
-        slope[...] = exponent / slope
+        slope **= -1.0
+        if self.shape == 1.0:
+            exponent[...] = slope
+        else:
+            exponent **= -self.shape
+        slope *= exponent
 
 
 @dataclass(frozen=True)
