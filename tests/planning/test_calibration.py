@@ -39,6 +39,19 @@ def test_rates_are_measured_and_remembered(cache):
     assert calibration.machine_rates() == rates  # another process would read the file
 
 
+def test_the_first_long_computation_takes_a_shorter_look(cache, monkeypatch):
+    looked_at = []
+    plain = measurement._at
+    monkeypatch.setattr(measurement, "_at", lambda n, bench: looked_at.append(n) or plain(n, bench))
+    assert calibration.calibrate_if_unknown(None)
+    assert looked_at == [40]  # not the largest size
+    rates = calibration.machine_rates()
+    assert set(rates.by_kind) == set(DEFAULT_RATES.by_kind)
+    for kind, points in rates.by_kind.items():
+        assert kind == "calls" or [size for size, _ in points] == [40, 80]
+    assert not calibration.calibrate_if_unknown(None)  # it is known now
+
+
 @pytest.mark.parametrize(
     "text",
     ["", "{", "[]", "3", "{}", '{"product": [[200, 1e9]]}', '{"product": "x"}'],

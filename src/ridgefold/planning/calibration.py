@@ -23,7 +23,7 @@ import scipy
 
 from ridgefold.errors import InvalidInputError
 from ridgefold.planning.devices import array_here, array_on, device_of
-from ridgefold.planning.measurement import measure, measure_device
+from ridgefold.planning.measurement import measure, measure_device, measure_quickly
 from ridgefold.planning.rates import DEFAULT_RATES, H200_RATES, Rates
 from ridgefold.planning.resources import thread_count
 from ridgefold.storage.atomic import written_whole
@@ -35,7 +35,8 @@ _VARIABLE = "RIDGEFOLD_RATES"
 def calibrate(device: str | None = None) -> Rates:
     """Measure how fast this machine does each kind of work, and use that from now on.
 
-    Takes a few seconds. Plans predict times, and choose between methods, by these rates; without
+    Takes a few seconds; the first long computation on a machine spends a second or two on a
+    shorter look. Plans predict times, and choose between methods, by these rates; without
     a calibration, built-in rates of an ordinary core (of an NVIDIA H200 for devices) are used until
     a long computation is planned.
 
@@ -66,7 +67,7 @@ def calibrate_if_unknown(name: str | None) -> bool:
     if machine_rates(name) is not None:
         return False
     if name is None:
-        _keep(None, measure())
+        _keep(None, measure_quickly())
         return True
     like = array_here(name)
     if like is None:
