@@ -132,8 +132,9 @@ def job(name: str, n: int) -> list[Figure]:
 def main(quick: bool) -> bool:
     jobs = (("ccpp", 600),) if quick else JOBS
     figures = [figure for name, n in jobs for figure in job(name, n)]
-    if not quick:
-        measure.write_results("whole_job", "The whole job beside other libraries", NOTES, figures)
+    if quick:  # so few rows say whether the answer is right, not how long it takes
+        return measure.all_held([f for f in figures if "winner" in f.what or "scores" in f.what])
+    measure.write_results("whole_job", "The whole job beside other libraries", NOTES, figures)
     return measure.all_held(figures)
 
 
