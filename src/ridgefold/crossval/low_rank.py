@@ -36,7 +36,7 @@ from ridgefold.crossval.shared.base import (
 )
 from ridgefold.crossval.shared.folds import Folds
 from ridgefold.crossval.shared.shortcut import require_weighted_training_rows
-from ridgefold.crossval.shared.spectrum import PIVOTS_AN_EIGENVALUE, rank_above
+from ridgefold.crossval.shared.spectrum import pivots_an_eigenvalue, rank_above
 from ridgefold.errors import MethodGaveUpError
 from ridgefold.kernels import Gram
 from ridgefold.kernels.gram import ALL
@@ -166,7 +166,7 @@ def _likely_rank(problem: Problem) -> float | None:
     """The rank that the certificate will ask for, if the spectrum is known."""
     needed = _TOLERANCE * 2.0 * problem.smallest_alpha**1.5 / math.sqrt(problem.n_rows)
     found = rank_above(problem, 0.1 * max(needed, _likely_floor(problem)))
-    return None if found is None else min(problem.n_rows, PIVOTS_AN_EIGENVALUE * found)
+    return None if found is None else min(problem.n_rows, pivots_an_eigenvalue(problem) * found)
 
 
 def _likely_floor(problem: Problem) -> float:
