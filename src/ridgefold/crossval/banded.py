@@ -48,7 +48,7 @@ from ridgefold.linalg.banded import (
     reduce_to_band,
 )
 from ridgefold.linalg.blocks import CACHE_BYTES
-from ridgefold.linalg.centring import Centring
+from ridgefold.linalg.centring import Centring, multiply_symmetric
 from ridgefold.linalg.symmetric import (
     Factor,
     SpectralFactor,
@@ -153,8 +153,9 @@ class Banded:
         if not folds.complement or _fold_by_fold_is_faster(n, folds.shapes, len(alphas)):
             return _fold_by_fold(state, targets, alphas, progress, judge)
         layout = lay_out(state.gram, folds, state.weights, state.bias)
-        inverses = _inverses(layout, targets, alphas)
-        return held_out_from_inverses(layout, targets, inverses, len(alphas), progress)
+        return held_out_from_inverses(
+            layout, targets, lambda y: _inverses(layout, y, alphas), len(alphas), progress
+        )
 
 
 # -- fold by fold ------------------------------------------------------------------------
@@ -317,9 +318,11 @@ class _BandInverse:
         spread: _Spread,
         centring: Centring | None,
         alpha: float,
+        *,
+        y: Array,
         coefficients: Array,
     ) -> None:
-        self._layout, self._spread, self._centring = layout, spread, centring
+        self._layout, self._spread, self._centring, self._y = layout, spread, centring, y
         self.alpha, self.coefficients = alpha, coefficients
         self.condition = spread.factor.known_condition()
         # What the bias direction contributes to C and must not: 1/(τ + α).
@@ -328,7 +331,16 @@ class _BandInverse:
         self._chunk_start = 0
         self._diagonal: Array | None = None
 
-    def diagonal(self) -> Array:
+    def one_by_one(self) -> tuple[Array, Array]:
+        diagonal = self._all_of_diagonal()
+        return diagonal, self.coefficients - diagonal[:, None] * self._y
+
+    def others(self, position: Position, block: Array) -> Array:
+        namespace = self._layout.namespace
+        own = multiply_symmetric(namespace, block, namespace.take_rows(self._y, position))
+        return namespace.take_rows(self.coefficients, position) - own
+
+    def _all_of_diagonal(self) -> Array:
         if self._diagonal is None:
             namespace, n = self._layout.namespace, len(self._layout.rows)
             out = namespace.empty(n, self.coefficients)
@@ -343,7 +355,7 @@ class _BandInverse:
     def block(self, position: Position) -> Array:
         namespace = self._layout.namespace
         if self._layout.folds.leave_one_out:
-            return namespace.take_rows(self.diagonal(), position)[:, None]
+            return namespace.take_rows(self._all_of_diagonal(), position)[:, None]
         block = self._spread.gram(self._rows(position))
         if self._centring is not None:
             u = namespace.take_rows(self._centring.direction, position)
@@ -380,18 +392,15 @@ class _BandInverse:
         return chunk[start - first : stop - first, :]
 
 
-def _inverses(layout: Layout, targets: Array, alphas: np.ndarray) -> Iterator[_BandInverse]:
+def _inverses(layout: Layout, y: Array, alphas: np.ndarray) -> Iterator[_BandInverse]:
     """C for every α, from one reduction of the whole K̃."""
-    namespace, n, t = layout.namespace, len(layout.rows), targets.shape[1]
+    namespace, n, t = layout.namespace, len(layout.rows), y.shape[1]
     matrix = namespace.empty((n, n), layout.gram.like)
 
     def write() -> Centring | None:
         return write_system_matrix(layout.system_gram(), layout.direction(), matrix)
 
     centring = write()
-    y = layout.weighted_targets(targets)
-    if centring is not None:
-        y = centring.project(y)
     band = reduce_to_band(namespace, matrix, bandwidth_for(n, NARROW_BANDWIDTH))
     rotated = namespace.to_numpy(band.to_band(y))
     solutions = np.empty((n, len(alphas) * t), dtype=rotated.dtype)
@@ -422,7 +431,7 @@ def _inverses(layout: Layout, targets: Array, alphas: np.ndarray) -> Iterator[_B
             inner = SpectralFactor(namespace, spectrum.values + alpha, basis).regular(alpha)
             own = inner.solve(y)
         spread = _Spread(namespace, basis, inner)
-        yield _BandInverse(layout, spread, centring, alpha, own)
+        yield _BandInverse(layout, spread, centring, alpha, y=y, coefficients=own)
 
 
 # -- how much ----------------------------------------------------------------------------

@@ -6,6 +6,9 @@ K̃ = PΛPᵀ once, q = Pᵀỹ once. Then for every α
     C_kk   = (E_kP)(Λ + αI)⁻¹(E_kP)ᵀ          a symmetric product (syrk) for each fold
     d_k    = C_kk⁻¹ ã_k                       by Cholesky
 
+Rows of P are orthogonal, so that C_kj for j outside fold k stays what it is when any number σ is
+taken off (Λ + αI)⁻¹; with its middle for σ, what P lacks in orthogonality counts for least.
+
 Eigenvalues that are zero but for rounding are set to zero. Where there are many of them, with
 P = [P₀ P₁] and P₀P₀ᵀ = I − P₁P₁ᵀ, only the others take part:
 
@@ -58,21 +61,54 @@ class _Spectrum:
         return 0.0 if self.centring is None else 1.0 / (self.centring.shift + alpha)
 
 
+@dataclass(frozen=True)
+class _Targets:
+    """ỹ and what is the same for every α."""
+
+    y: Array
+    rotated: Array
+    """q = Pᵀỹ."""
+
+
 class _SpectralInverse:
     """C for one α by its spectrum."""
 
     def __init__(
-        self, spectrum: _Spectrum, alpha: float, coefficients: Array, diagonal: Array | None
+        self,
+        spectrum: _Spectrum,
+        targets: _Targets,
+        alpha: float,
+        *,
+        shift: float,
+        shifted: Array,
+        shifted_diagonal: Array | None,
     ) -> None:
-        self._spectrum, self.alpha, self.coefficients = spectrum, alpha, coefficients
-        self._diagonal = diagonal
+        """`shifted`: (C − σI)ỹ, and its matrix's diagonal where folds are single rows."""
+        self._spectrum, self._targets, self.alpha = spectrum, targets, alpha
+        self._shift, self._shifted, self._shifted_diagonal = shift, shifted, shifted_diagonal
         factor = spectrum.at(alpha)
         self.condition = factor.condition()
         self._inverse_values = factor.inverse_values()
 
-    def diagonal(self) -> Array:
-        assert self._diagonal is not None
-        return self._diagonal
+    @property
+    def coefficients(self) -> Array:
+        return self._shifted + self._shift * self._targets.y
+
+    def one_by_one(self) -> tuple[Array, Array]:
+        assert self._shifted_diagonal is not None
+        others = self._shifted - self._shifted_diagonal[:, None] * self._targets.y
+        return self._shifted_diagonal + self._shift, others
+
+    def others(self, position: Position, block: Array) -> Array:
+        spectrum, namespace = self._spectrum, self._spectrum.layout.namespace
+        vectors = namespace.take_rows(spectrum.vectors, position)
+        own = namespace.take_rows(self._targets.y, position)
+        outside = self._targets.rotated - vectors.T @ own
+        product = vectors @ ((self._inverse_values - self._shift)[:, None] * outside)
+        if spectrum.centring is not None:  # uᵀỹ = 0, so the others' part is minus the own one
+            u = namespace.take_rows(spectrum.centring.direction, position)
+            product += spectrum.along_bias(self.alpha) * u[:, None] * (u @ own)[None, :]
+        return product
 
     def block(self, position: Position) -> Array:
         spectrum = self._spectrum
@@ -149,31 +185,35 @@ class Eigendecomposition:
         progress: Progress = no_progress,
         judge: Judge | None = None,
     ) -> HeldOut:
-        inverses = self._inverses(state, targets, alphas)
-        return held_out_from_inverses(state.layout, targets, inverses, len(alphas), progress)
+        return held_out_from_inverses(
+            state.layout,
+            targets,
+            lambda y: self._inverses(state, y, alphas),
+            len(alphas),
+            progress,
+        )
 
     @staticmethod
-    def _inverses(
-        state: _Spectrum, targets: Array, alphas: np.ndarray
-    ) -> Iterator[_SpectralInverse]:
+    def _inverses(state: _Spectrum, y: Array, alphas: np.ndarray) -> Iterator[_SpectralInverse]:
         layout, xp = state.layout, state.layout.namespace.xp
-        y = layout.weighted_targets(targets)
-        if state.centring is not None:
-            y = state.centring.project(y)
         t = y.shape[1]
         filters = xp.stack([state.at(float(alpha)).inverse_values() for alpha in alphas], axis=1)
+        shifts = (xp.max(filters, axis=0) + xp.min(filters, axis=0)) / 2.0
+        shifted = filters - shifts[None, :]
         rotated = state.vectors.T @ y
-        scaled = xp.reshape(rotated[:, None, :] * filters[:, :, None], (rotated.shape[0], -1))
-        coefficients = state.vectors @ scaled
+        scaled = xp.reshape(rotated[:, None, :] * shifted[:, :, None], (rotated.shape[0], -1))
+        products = state.vectors @ scaled
         diagonals = None
         if layout.folds.leave_one_out:
-            diagonals = _diagonals(state, filters, alphas)
+            diagonals = _diagonals(state, shifted, alphas)
         for j, alpha in enumerate(alphas):
             yield _SpectralInverse(
                 state,
+                _Targets(y, rotated),
                 float(alpha),
-                coefficients[:, j * t : (j + 1) * t],
-                None if diagonals is None else diagonals[:, j],
+                shift=float(shifts[j]),
+                shifted=products[:, j * t : (j + 1) * t],
+                shifted_diagonal=None if diagonals is None else diagonals[:, j],
             )
 
 
@@ -192,7 +232,7 @@ def _without_rounding(factor: SpectralFactor) -> tuple[Array, int]:
 
 
 def _diagonals(state: _Spectrum, filters: Array, alphas: np.ndarray) -> Array:
-    """Diagonal of C for every α: (P∘P)·1/(Λ + α), in blocks of rows."""
+    """Diagonal of C − σI for every α: (P∘P)·(1/(Λ + α) − σ), in blocks of rows."""
     namespace, vectors = state.layout.namespace, state.vectors
     n = vectors.shape[0]
     out = namespace.empty((n, len(alphas)), vectors)

@@ -26,9 +26,9 @@ class _DenseInverse:
     """C for one α as a whole matrix, in the storage that held K."""
 
     def __init__(
-        self, layout: Layout, matrix: Array, centring: Centring | None, alpha: float
+        self, layout: Layout, matrix: Array, centring: Centring | None, alpha: float, y: Array
     ) -> None:
-        self._layout, self._matrix, self._centring = layout, matrix, centring
+        self._layout, self._matrix, self._y = layout, matrix, y
         self.alpha = alpha
         namespace = layout.namespace
 
@@ -40,6 +40,10 @@ class _DenseInverse:
         if isinstance(factor, SpectralFactor):
             factor = factor.regular(alpha)
         self.condition = factor.known_condition()
+        # By the factor, for what predicts with them: Cỹ would lose as many digits again.
+        self.coefficients = factor.solve(y)
+        if centring is not None:
+            self.coefficients = centring.project(self.coefficients)
         inverse = factor.inverse_in_place()
         if inverse is not matrix:
             matrix[...] = inverse
@@ -54,11 +58,20 @@ class _DenseInverse:
                 rows = slice(start, min(start + 512, matrix.shape[0]))
                 matrix[rows, :] -= (scale * u[rows])[:, None] * u[None, :]
 
-    def solve_for(self, y: Array) -> None:
-        self.coefficients = multiply_symmetric(self._layout.namespace, self._matrix, y)
+    def one_by_one(self) -> tuple[Array, Array]:
+        diagonal = self._layout.namespace.diagonal(self._matrix)
+        product = multiply_symmetric(self._layout.namespace, self._matrix, self._y)
+        return diagonal, product - diagonal[:, None] * self._y
 
-    def diagonal(self) -> Array:
-        return self._layout.namespace.diagonal(self._matrix)
+    def others(self, position: Position, block: Array) -> Array:
+        matrix, y, namespace = self._matrix, self._y, self._layout.namespace
+        if isinstance(position, slice):  # then the upper triangle may be empty
+            before, after = slice(None, position.start), slice(position.stop, None)
+            return matrix[position, before] @ y[before, :] + matrix[after, position].T @ y[after, :]
+        outside = np.delete(np.arange(y.shape[0]), position)
+        columns = namespace.indices(outside, matrix)
+        rows = namespace.xp.take(namespace.take_rows(matrix, position), columns, axis=1)
+        return rows @ namespace.take_rows(y, outside)
 
     def block(self, position: Position) -> Array:
         namespace = self._layout.namespace
@@ -115,15 +128,12 @@ class InverseBlocks:
         progress: Progress = no_progress,
         judge: Judge | None = None,
     ) -> HeldOut:
-        def inverses() -> Iterator[_DenseInverse]:
+        def inverses(y: Array) -> Iterator[_DenseInverse]:
             n = len(state.rows)
-            y = state.weighted_targets(targets)
             matrix = state.namespace.empty((n, n), targets)
             for alpha in alphas:
                 centring = write_system_matrix(state.system_gram(), state.direction(), matrix)
                 state.namespace.add_to_diagonal_in_place(matrix, float(alpha))
-                inverse = _DenseInverse(state, matrix, centring, float(alpha))
-                inverse.solve_for(y)
-                yield inverse
+                yield _DenseInverse(state, matrix, centring, float(alpha), y)
 
-        return held_out_from_inverses(state, targets, inverses(), len(alphas), progress)
+        return held_out_from_inverses(state, targets, inverses, len(alphas), progress)

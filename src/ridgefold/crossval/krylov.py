@@ -175,6 +175,8 @@ class _Spaces:
         self.means: list[Array] = []
         """With a bias, their components along its direction."""
         self.diagonals: list[np.ndarray] = []
+        self.sizes = np.zeros(start.shape[0])
+        """The largest of them: rounding errors of a step are relative to it."""
         self.couplings: list[np.ndarray] = []
 
     def project(self, rows: Array) -> Array:
@@ -196,6 +198,7 @@ class _Spaces:
             self.means.append(xp.sum(values * self.roots * self.direction, axis=1))
         w = self.project(values * self.roots)
         self.diagonals.append(namespace.to_numpy(xp.sum(v * w, axis=1)).astype(float))
+        self.sizes = np.maximum(self.sizes, np.abs(self.diagonals[-1]))
         bases = self.bases[:, : len(self.diagonals), :]
         # The last two vectors are what exact arithmetic would take off; the others, rounding.
         w = w - namespace.asarray(self.diagonals[-1], w)[:, None] * v
@@ -210,10 +213,10 @@ class _Spaces:
             inner = bases @ w[:, :, None]
             w -= (xp.matrix_transpose(inner) @ bases)[:, 0, :]
             norms = self._norms(w)
-            if np.all(norms >= 0.7 * before) and np.all(norms >= 1e-4 * self.diagonals[0]):
+            if np.all(norms >= 0.7 * before) and np.all(norms >= 1e-4 * self.sizes):
                 break
         # A space that is exhausted stays where it is: its coupling is rounding error.
-        floor = 100 * namespace.eps(w) * np.maximum(np.abs(self.diagonals[0]), 1e-300)
+        floor = 100 * namespace.eps(w) * np.maximum(self.sizes, 1e-300)
         alive = norms > floor
         self.couplings.append(np.where(alive, norms, 0.0))
         factors = np.where(alive, 1.0 / np.where(alive, norms, 1.0), 0.0)

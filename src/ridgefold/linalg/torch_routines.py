@@ -137,7 +137,9 @@ class TorchNamespace(Namespace):
         factor.copy_(torch.cholesky_inverse(factor.tril()))
 
     def eigh_in_place(self, a: Array) -> tuple[Array, Array]:
-        values, vectors = torch.linalg.eigh(a, UPLO="L")
+        # As the upper triangle of its transpose: LAPACK reduces that from its end, and loses less
+        # where few eigenvalues are large.
+        values, vectors = torch.linalg.eigh(a.mT, UPLO="U")
         return values, vectors
 
     def cholesky_of_stack(self, a: Array) -> tuple[Array, np.ndarray]:

@@ -25,7 +25,7 @@ from ridgefold.linalg.panels import (
     subtract_gram_in_place,
     subtract_product_in_place,
 )
-from ridgefold.linalg.symmetric import Factor, factorise
+from ridgefold.linalg.symmetric import Factor, SpectralFactor, factorise
 
 Blocks = tuple[np.ndarray, ...]
 
@@ -167,7 +167,8 @@ class BlockElimination:
             storage[...] = self.diagonal_block(rows, pivots) if kept is None else kept
 
         scale = self.matrix.scale if pivots else 0.0
-        return factorise(self.namespace, block, refill, scale)
+        factor = factorise(self.namespace, block, refill, scale)
+        return factor.regular(self.alpha) if isinstance(factor, SpectralFactor) else factor
 
     # -- few right-hand sides ------------------------------------------------------------
 

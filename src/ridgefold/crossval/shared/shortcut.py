@@ -6,13 +6,18 @@ residuals of fold k by the model that never saw it are, in An, Liu and Venkatesh
 
     d_k = C_kk⁻¹ ã_k,
 
-and its coefficients ã − C_·k d_k. Rows of weight zero are not part of the system: they are
-predicted from the coefficients of their fold's model.
+and its coefficients ã − C_·k d_k. The predictions ỹ_k − d_k are computed as
+
+    −C_kk⁻¹ Σ_{j∉k} C_kj ỹ_j,
+
+the same without a difference of near numbers where α is large and predictions are small. With a
+bias the targets' mean is taken off first, and put on again. Rows of weight zero are not part of
+the system: they are predicted from the coefficients of their fold's model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -33,14 +38,19 @@ class Inverse(Protocol):
 
     alpha: float
     condition: float
-    coefficients: Array
-    """ã = C ỹ, shape (n, t)."""
 
-    def diagonal(self) -> Array:
-        """The diagonal of C."""
+    @property
+    def coefficients(self) -> Array:
+        """ã = C ỹ, shape (n, t)."""
+
+    def one_by_one(self) -> tuple[Array, Array]:
+        """For every row i: C_ii, and Σ_{j≠i} C_ij ỹ_j, shape (n, t)."""
 
     def block(self, position: Position) -> Array:
         """C_kk (lower triangle), in storage that may be overwritten."""
+
+    def others(self, position: Position, block: Array) -> Array:
+        """Σ_{j∉k} C_kj ỹ_j: what the rows outside a fold contribute inside; `block` is C_kk."""
 
     def columns_times(self, position: Position, d: Array) -> Array:
         """C_·k d."""
@@ -82,6 +92,22 @@ class Layout:
         """ỹ in this order."""
         y = self.namespace.take_rows(targets, self.rows)
         return y if self.roots is None else y * self.roots[:, None]
+
+    def means(self, targets: Array) -> Array:
+        """What a bias alone predicts, shape (t,); zero if there is none."""
+        xp, y = self.namespace.xp, self.namespace.take_rows(targets, self.rows)
+        if not self.bias:
+            return xp.zeros_like(y[0, :])
+        if self.roots is None:
+            return xp.mean(y, axis=0)
+        weights = self.roots * self.roots
+        return (weights @ y) / xp.sum(weights)
+
+    def unweighted(self, position: Position, values: Array) -> Array:
+        """Values that belong to ỹ at some rows, as values that belong to y."""
+        if self.roots is None:
+            return values
+        return values / self.namespace.take_rows(self.roots, position)[:, None]
 
 
 def lay_out(gram: Gram, folds: Folds, weights: Array | None, bias: bool) -> Layout:
@@ -138,27 +164,29 @@ def require_weighted_training_rows(folds: Folds, positive: np.ndarray) -> None:
 def held_out_from_inverses(
     layout: Layout,
     targets: Array,
-    inverses: Iterator[Inverse],
+    inverses: Callable[[Array], Iterator[Inverse]],
     n_alphas: int,
     progress: Progress,
 ) -> HeldOut:
-    """Residuals of every fold for every α, turned into predictions."""
+    """Predictions of every fold for every α; `inverses` gives C for each α in turn from ỹ."""
     namespace, folds = layout.namespace, layout.folds
     total, t = len(folds.stacked), targets.shape[1]
     predictions = namespace.empty((n_alphas, total, t), targets)
     conditions = np.full(n_alphas, np.nan)
+    means = layout.means(targets)[None, :]
+    targets = targets - means
     # Every row must stand in the system: one that no fold tests may have weight zero.
     one_by_one = folds.leave_one_out and len(layout.rows) == folds.n_rows
-    for j, inverse in enumerate(inverses):
+    for j, inverse in enumerate(inverses(layout.weighted_targets(targets))):
         conditions[j] = inverse.condition
         if one_by_one:
-            d = inverse.coefficients / inverse.diagonal()[:, None]
-            if layout.roots is not None:
-                d = d / layout.roots[:, None]
-            predictions[j, :, :] = namespace.take_rows(targets - d, folds.stacked)
+            diagonal, others = inverse.one_by_one()
+            held_out = layout.unweighted(slice(None), -others / diagonal[:, None])
+            predictions[j, :, :] = namespace.take_rows(held_out, folds.stacked)
         else:
             for k, run in enumerate(folds.runs):
                 predictions[j, run, :] = _predict_fold(layout, inverse, targets, k)
+        predictions[j, :, :] += means
         progress((j + 1) / n_alphas)
     return HeldOut(predictions, conditions)
 
@@ -169,27 +197,23 @@ def _predict_fold(layout: Layout, inverse: Inverse, targets: Array, k: int) -> A
     test, has_weight = layout.folds.test[k], layout.weighted_test[k]
     if has_weight is not None and not has_weight.any():
         # The model of this fold is that of all rows: it leaves αã/√w at each of them.
+        left = layout.unweighted(slice(0, 1), inverse.alpha * inverse.coefficients[:1, :])
         row = layout.rows[:1]
-        left = inverse.alpha * inverse.coefficients[:1, :]
-        if layout.roots is not None:
-            left = left / layout.roots[:1][:, None]
         fitted = namespace.take_rows(targets, row) - left
         return _predict_rows(layout, inverse.coefficients, row, fitted, test)
 
     def refill(storage: Array) -> None:
         storage[...] = inverse.block(position)
 
-    d = factorise(namespace, inverse.block(position), refill).solve(
-        namespace.take_rows(inverse.coefficients, position)
-    )
-    residual = d
-    if layout.roots is not None:
-        residual = d / namespace.take_rows(layout.roots, position)[:, None]
+    block = inverse.block(position)
+    others = inverse.others(position, block)
+    held_out = -factorise(namespace, block, refill).solve(others)
+    seen = layout.unweighted(position, held_out)
     if has_weight is None:
-        return namespace.take_rows(targets, test) - residual
+        return seen
     weighted, unweighted = np.flatnonzero(has_weight), np.flatnonzero(~has_weight)
-    seen = namespace.take_rows(targets, test[weighted]) - residual
-    coefficients = inverse.coefficients - inverse.columns_times(position, d)
+    own = namespace.take_rows(layout.weighted_targets(targets), position)
+    coefficients = inverse.coefficients - inverse.columns_times(position, own - held_out)
     unseen = _predict_rows(layout, coefficients, test[weighted], seen, test[unweighted])
     order = np.argsort(np.concatenate([weighted, unweighted]))
     return namespace.take_rows(namespace.xp.concat([seen, unseen], axis=0), order)
