@@ -1,11 +1,12 @@
 """Work that depends on the spectrum is predicted from a look at it, and given up in time."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from ridgefold.crossval import METHODS, make_folds
+from ridgefold.crossval import METHODS, anchored, make_folds
 from ridgefold.crossval.shared import masked_gradients
 from ridgefold.crossval.shared.masked import mask_folds
 from ridgefold.crossval.shared.spectrum import preconditioned_steps
@@ -79,3 +80,22 @@ def test_steps_of_conjugate_gradients_are_foreseen(n, d, monkeypatch):
     rank = masked_gradients.preconditioner_rank(n, 2)
     foreseen = 1.0 + preconditioned_steps(described(gram, d), rank, ALPHA, 1e-8)
     assert 0.5 < foreseen / len(passes) < 2.0
+
+
+@pytest.mark.parametrize("decades", [1, 3, 5])
+@pytest.mark.parametrize("width", [0.5, 1.0])
+def test_solves_with_anchors_are_foreseen(decades, width, monkeypatch):
+    n, d = 1200, 8
+    gram, y, folds = data(n, d, width)
+    alphas = np.geomspace(1e-3, 1e-3 * 10.0**decades, 12)
+    solves, original = [], anchored._Anchor.solve
+    monkeypatch.setattr(
+        anchored._Anchor, "solve", lambda self, v: solves.append(1) or original(self, v)
+    )
+    method = METHODS["anchored"]
+    method.held_out(method.prepare(gram, folds, None, False), y, alphas)
+    problem = replace(
+        described(gram, d), smallest_alpha=alphas[0], largest_alpha=alphas[-1], n_alphas=12
+    )
+    _, foreseen = anchored._likely_solves(problem)
+    assert 0.6 < foreseen / (len(solves) / len(folds)) < 1.7

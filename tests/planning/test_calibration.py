@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import os
 
 import pytest
 
@@ -37,6 +38,17 @@ def test_rates_are_measured_and_remembered(cache):
     calibration._measured_here.clear()
     calibration.machine_rates.cache_clear()
     assert calibration.machine_rates() == rates  # another process would read the file
+
+
+def test_old_rates_are_measured_anew(cache):
+    calibration.calibrate()
+    [file] = cache.iterdir()
+    calibration._measured_here.clear()
+    month = 31 * 86_400
+    os.utime(file, (file.stat().st_atime, file.stat().st_mtime - month))
+    calibration.machine_rates.cache_clear()
+    assert calibration.machine_rates() is None
+    assert calibration.calibrate_if_unknown(None)
 
 
 def test_the_first_long_computation_takes_a_shorter_look(cache, monkeypatch):

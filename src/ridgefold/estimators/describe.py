@@ -34,6 +34,7 @@ def describe(
         n_targets=int(targets.shape[1]),
         n_alphas=len(np.unique(alphas)),
         smallest_alpha=float(alphas.min()),
+        largest_alpha=float(alphas.max()),
         itemsize=gram.itemsize,
         feature_dimension=gram.feature_dimension,
         bias=bool(bias),

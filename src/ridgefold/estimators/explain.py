@@ -157,5 +157,6 @@ def _search_problem(model: CrossValidatedModel, fit: Problem) -> Problem:
         fit,
         n_alphas=_DEFAULT_ALPHAS if alphas is None else len(np.unique(alphas)),
         smallest_alpha=n * _DECADES_BELOW if alphas is None else float(alphas.min()),
+        largest_alpha=float(n) if alphas is None else float(alphas.max()),
         folds=tuple(fold for fold in folds if fold.count),
     )

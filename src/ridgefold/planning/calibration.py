@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import platform
+import time
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -30,6 +31,10 @@ from ridgefold.storage.atomic import written_whole
 
 _VARIABLE = "RIDGEFOLD_RATES"
 """Set to "default" to use the built-in rates, or to the path of a file of rates."""
+_WHAT = "three sizes"
+"""What is measured: rates that were measured otherwise are not used."""
+_DAYS = 30
+"""Older rates are measured anew: the machine may have been busy, or be another by now."""
 
 
 def calibrate(device: str | None = None) -> Rates:
@@ -95,7 +100,7 @@ def machine_rates(device: str | None = None) -> Rates | None:
         return _built_in(device)
     if chosen and device is None:
         return read(Path(chosen))
-    return _measured_here.get(device) or read(_cache_file(device))
+    return _measured_here.get(device) or _read_recent(_cache_file(device))
 
 
 def known_rates(device: str | None = None) -> Rates:
@@ -125,7 +130,7 @@ def _cache_file(device: str | None = None) -> Path:
         if device is None
         else [platform.node(), device, _torch_version()]
     )
-    key = hashlib.sha256("\n".join(machine).encode()).hexdigest()[:16]
+    key = hashlib.sha256("\n".join([_WHAT, *machine]).encode()).hexdigest()[:16]
     return Path(folder) / "ridgefold" / f"rates-{key}.json"
 
 
@@ -144,6 +149,14 @@ def _write(path: Path, rates: Rates) -> None:
 
 
 _SINGLE = "single_precision"
+
+
+def _read_recent(path: Path) -> Rates | None:
+    try:
+        age = time.time() - path.stat().st_mtime
+    except OSError:
+        return None
+    return read(path) if age < _DAYS * 86_400 else None
 
 
 def read(path: Path) -> Rates | None:

@@ -28,6 +28,7 @@ class Problem:
     n_alphas: int = 1
     """Distinct ridge values."""
     smallest_alpha: float = 1.0
+    largest_alpha: float = 1.0
     itemsize: int = 8
     """Bytes of one number: 4 for float32, 8 for float64."""
     feature_dimension: int | None = None
