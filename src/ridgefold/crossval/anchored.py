@@ -177,12 +177,12 @@ class Anchored:
         reach = masked.reach()
         largest = masked.trace()
         wanted = masked.wanted_residuals(targets, alphas, tolerance=_TOLERANCE)
-        anchors = anchors_for(alphas)
         predictions = namespace.empty((a, len(folds.stacked), t), targets)
         residuals = np.empty((a, len(folds), t))
         kept = np.ones(a, dtype=bool)
         for k, run in enumerate(folds.runs):
-            space = _space(_Fold(state, matrix, targets, k), anchors)
+            # The judge may have left a few ridge values, which fewer anchors serve.
+            space = _space(_Fold(state, matrix, targets, k), anchors_for(alphas[kept]))
             found = space.solve(alphas, wanted, kept, reach, judge)
             del space  # its factors: the next fold's shall not stand beside them
             predictions[:, run, :], residuals[:, k, :] = found.predictions, found.residuals
