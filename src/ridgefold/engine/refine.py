@@ -28,6 +28,7 @@ from ridgefold.errors import ConvergenceWarning
 from ridgefold.kernels import Gram, Kernel, KernelGram, WeightedGram
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.linalg.conjugate_gradients import MOST_STEPS, conjugate_gradients
+from ridgefold.linalg.namespace import on_device
 from ridgefold.linalg.pivoted_cholesky import pivoted_cholesky
 from ridgefold.linalg.symmetric import CholeskyFactor, Factor, SpectralFactor, factorise
 
@@ -64,6 +65,7 @@ def refine(
     bias: bool,
     steps: int | None,
     memory_bytes: float,
+    device: str | None = None,
     progress: Callable[[float], None],
 ) -> Refined:
     """Improve `start`, dual coefficients of all rows, on the whole system.
@@ -74,29 +76,35 @@ def refine(
         Disjoint cells that cover all rows.
     steps : int, optional
         Steps to take; None goes on until the certificate is reached.
+    device : str, optional
+        A device of torch that does the work.
     """
     n_rows = len(training.X)
     training, groups, start, kept = _weighing_rows(training, groups, start)
-    weights = training.weights
-    namespace = namespace_of(training.X)
-    X = np.ascontiguousarray(training.X)
-    n, t = training.targets.shape
-    roots = None if weights is None else np.sqrt(weights)
+
+    def placed(array: np.ndarray) -> Array:
+        whole = np.ascontiguousarray(array)
+        return whole if device is None else on_device(whole, device)
+
+    X, right, first = placed(training.X), placed(training.targets), placed(start)
+    namespace = namespace_of(X)
+    xp, t = namespace.xp, training.targets.shape[1]
+    roots = None if training.weights is None else placed(np.sqrt(training.weights))
+    direction = namespace.ones(X.shape[0], X) if roots is None else roots
     gram: Gram = KernelGram(kernel, X)
-    gram = gram if roots is None else WeightedGram(gram, roots)
+    if roots is not None:
+        gram = WeightedGram(gram, roots)
+        right, first = right * roots[:, None], first / roots[:, None]
     multiply = _multiplier(gram, memory_bytes)
-    right = training.targets if roots is None else training.targets * roots[:, None]
-    first = start if roots is None else start / roots[:, None]
-    direction = np.ones(n, dtype=X.dtype) if roots is None else roots
     precondition = _two_level(gram, alpha, groups)
     if bias:
-        right = np.concatenate([right, direction[:, None]], axis=1)
-        first = np.concatenate([first, precondition(direction[:, None])], axis=1)
+        right = xp.concat([right, direction[:, None]], axis=1)
+        first = xp.concat([first, precondition(direction[:, None])], axis=1)
     target = _target(multiply, gram, alpha, right, first)
     worst = []
 
     def report(step: int, norms: Array) -> None:
-        worst.append(float(np.max(norms / target)))
+        worst.append(float(xp.max(norms / target)))
         if steps is not None:
             progress(min(1.0, (step + 1) / max(steps, 1)))
         elif worst[0] > 1:
@@ -116,12 +124,12 @@ def refine(
     if steps is None and not solved.converged:
         warnings.warn(
             f'refine="exact" stopped after {solved.steps} steps at '
-            f"{float(np.max(solved.residual / target)):.1e} times the residual aimed at: use a "
+            f"{float(xp.max(solved.residual / target)):.1e} times the residual aimed at: use a "
             "larger alpha, or KernelRidge if its memory can be had",
             ConvergenceWarning,
             stacklevel=2,
         )
-    coefficients, intercept = solved.solution, np.zeros(t, dtype=X.dtype)
+    coefficients, intercept = solved.solution, namespace.zeros((t,), X)
     if bias:
         along = coefficients[:, -1]
         intercept = direction @ coefficients[:, :-1] / (direction @ along)
@@ -130,10 +138,11 @@ def refine(
     left = right - multiply(coefficients) - alpha * coefficients
     if roots is not None:
         coefficients = coefficients * roots[:, None]
-    certificate = np.sqrt(np.sum(left * left, axis=0))
-    dual = np.zeros((n_rows, t), dtype=coefficients.dtype)
-    dual[kept] = coefficients
-    return Refined(dual, np.asarray(intercept), certificate, solved.steps)
+    found = namespace.to_numpy(coefficients)
+    dual = np.zeros((n_rows, t), dtype=found.dtype)
+    dual[kept] = found
+    certificate = namespace.to_numpy(xp.sqrt(xp.sum(left * left, axis=0)))
+    return Refined(dual, namespace.to_numpy(intercept), certificate, solved.steps)
 
 
 def _weighing_rows(
@@ -157,24 +166,29 @@ def _target(
     multiply: Callable[[Array], Array],
     gram: Gram,
     alpha: float,
-    right: np.ndarray,
-    first: np.ndarray,
-) -> np.ndarray:
+    right: Array,
+    first: Array,
+) -> Array:
     """Residual norms at which predictions are right to `_RELATIVE_ERROR`, or to rounding.
 
     |f(x) − f*(x)| ≤ √k(x,x)·‖ρ‖/(2√α), and no computed residual falls below
     eps·(‖y‖ + ‖K‖‖a‖): ‖K‖ by some power steps, ‖a‖ that of the first guess.
     """
-    reach = math.sqrt(float(np.max(gram.diagonal()))) or 1.0
-    largest = np.max(np.abs(right), axis=0)
-    wanted = _RELATIVE_ERROR * largest * 2.0 * math.sqrt(alpha) / reach
-    vector, size = np.ones((len(right), 1), dtype=right.dtype), 0.0
+    namespace, xp = gram.namespace, gram.namespace.xp
+
+    def lengths(columns: Array) -> Array:
+        return xp.sqrt(xp.sum(columns * columns, axis=0))
+
+    reach = math.sqrt(float(xp.max(gram.diagonal()))) or 1.0
+    largest = xp.max(xp.abs(right), axis=0)
+    wanted = _RELATIVE_ERROR * largest * (2.0 * math.sqrt(alpha) / reach)
+    vector, size = namespace.ones((right.shape[0], 1), right), 0.0
     for _ in range(_POWER_STEPS):
-        vector = multiply(vector / (np.linalg.norm(vector) or 1.0))
-        size = float(np.linalg.norm(vector))
-    level = np.linalg.norm(right, axis=0) + (size + alpha) * np.linalg.norm(first, axis=0)
-    floor = _ROUNDING * float(np.finfo(right.dtype).eps) * level
-    return np.asarray(np.maximum(np.maximum(wanted, floor), np.finfo(right.dtype).tiny))
+        vector = multiply(vector / (namespace.norm(vector) or 1.0))
+        size = namespace.norm(vector)
+    floor = _ROUNDING * namespace.eps(right) * (lengths(right) + (size + alpha) * lengths(first))
+    tiny = xp.full_like(floor, float(xp.finfo(right.dtype).smallest_normal))
+    return xp.maximum(xp.maximum(wanted, floor), tiny)
 
 
 def _multiplier(gram: Gram, memory_bytes: float) -> Callable[[Array], Array]:
@@ -198,7 +212,7 @@ def _two_level(gram: Gram, alpha: float, groups: list[np.ndarray]) -> Callable[[
     ).factor
     blocks: list[tuple[np.ndarray, Factor]] = []
     for rows in groups:
-        part = factor[rows]
+        part = namespace.take_rows(factor, rows)
 
         def refill(storage: Array, rows: np.ndarray = rows, part: Array = part) -> None:
             storage[...] = gram.block(rows, rows) - part @ part.T
@@ -208,11 +222,12 @@ def _two_level(gram: Gram, alpha: float, groups: list[np.ndarray]) -> Callable[[
         refill(matrix)
         blocks.append((rows, _positive(factorise(namespace, matrix, refill, scale=1.0), alpha)))
 
+    joined = np.concatenate([rows for rows, _ in blocks])
+    back = np.argsort(joined)
+
     def solve_blocks(v: Array) -> Array:
-        out = np.empty_like(v)
-        for rows, block in blocks:
-            out[rows] = block.solve(v[rows])
-        return out
+        parts = [block.solve(namespace.take_rows(v, rows)) for rows, block in blocks]
+        return namespace.take_rows(namespace.xp.concat(parts, axis=0), back)
 
     if factor.shape[1] == 0:
         return solve_blocks
@@ -237,4 +252,6 @@ def _positive(block: CholeskyFactor | SpectralFactor, alpha: float) -> Factor:
     """B ⪰ αI: eigenvalues that rounding has put below are raised to α."""
     if isinstance(block, CholeskyFactor):
         return block
-    return SpectralFactor(block.namespace, np.maximum(block.values, alpha), block.vectors)
+    xp = block.namespace.xp
+    raised = xp.maximum(block.values, xp.full_like(block.values, alpha))
+    return SpectralFactor(block.namespace, raised, block.vectors)

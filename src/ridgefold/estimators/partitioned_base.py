@@ -290,6 +290,7 @@ class PartitionedModel(SharesExecutor, Storable):
                 bias=options.bias,
                 steps=None if options.refine == EXACT else int(options.refine or 0),
                 memory_bytes=available_resources(self.memory_budget).memory_bytes,
+                device=options.device,
                 progress=progress,
             )
         self._cells = Cells(np.arange(n), np.array([0, n]), None, {})

@@ -22,6 +22,7 @@ import hashlib
 import json
 import os
 import socket
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,6 +118,7 @@ class RunDirectory:
         self.path = path
         self.asked = {"format": VERSION, **asked}
         self.run = digest_of(self.asked)
+        self._folder = digest_of({"folder": str(Path(path).resolve())})[:8]
         self.reused: list[str] = []
         """Names of the files that were there already."""
         self.made: list[str] = []
@@ -223,8 +225,8 @@ class RunDirectory:
         return Piece(self.path / f"{name}.piece", self.run, name)
 
     def key(self, name: str) -> str:
-        """A name for a task that is the same whenever the same fit comes to it."""
-        return f"ridgefold-{self.run[:16]}-{name.replace('/', '-')}"
+        """A name for a task that is the same whenever the same fit in this folder comes to it."""
+        return f"ridgefold-{self.run[:16]}-{self._folder}-{name.replace('/', '-')}"
 
     def is_whole(self, name: str) -> bool:
         """Whether a piece is there and of this run, each bit as it was written; if it is
@@ -268,9 +270,12 @@ class NoRunDirectory:
 
     path = None
 
+    def __init__(self) -> None:
+        self._own = uuid.uuid4().hex[:16]
+
     def key(self, name: str) -> str:
-        """A name for a task of this fit."""
-        return name
+        """A name for a task of this fit alone: others may run on the same cluster."""
+        return f"ridgefold-{self._own}-{name.replace('/', '-')}"
 
     def step(
         self,
