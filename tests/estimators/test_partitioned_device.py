@@ -281,3 +281,40 @@ def test_numbers_that_overflow_are_named():
         PartitionedKernelRidge(n_partitions=2, kernel=RBF(1.0), alpha=0.1, device="cpu").fit(
             1e160 * X, Y
         )
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS, HOLES], ids=["none", "some", "zeros"])
+@pytest.mark.parametrize("bias", [False, True])
+def test_refining_on_a_device_ends_at_the_same_model(weights, bias):
+    alone, there = both(
+        weights, refine="exact", alpha=0.05, length_scale=0.7, fit_intercept=bias, combine="blend"
+    )
+    whole = ridgefold.KernelRidge(0.05, kernel=RBF(0.7), fit_intercept=bias)
+    expected = whole.fit(X, Y, weights).predict(NEW)
+    assert np.abs(there.predict(NEW) - expected).max() <= 1e-8 * np.abs(expected).max()
+    assert np.abs(alone.predict(NEW) - expected).max() <= 1e-8 * np.abs(expected).max()
+    assert isinstance(there.certificate_, np.ndarray)
+
+
+def test_refining_works_where_the_cells_do(monkeypatch):
+    seen = []
+    plain = TorchNamespace.take_rows
+    monkeypatch.setattr(
+        TorchNamespace, "take_rows", lambda self, a, rows: seen.append(1) or plain(self, a, rows)
+    )
+    PartitionedKernelRidge(n_partitions=5, alpha=0.05, length_scale=0.7, refine=3).fit(X, Y)
+    assert not seen
+    PartitionedKernelRidge(
+        n_partitions=5, alpha=0.05, length_scale=0.7, refine=3, device="cpu"
+    ).fit(X, Y)
+    assert seen
+
+
+@pytest.mark.parametrize("weights", [None, HOLES], ids=["none", "zeros"])
+@pytest.mark.parametrize("bias", [False, True])
+def test_the_pair_for_a_mean_is_chosen_on_the_device_as_without(weights, bias):
+    alone, there = both(weights, partition="random", combine="average", fit_intercept=bias)
+    assert there.kernels_ == alone.kernels_
+    np.testing.assert_array_equal(there.alpha_, alone.alpha_)
+    predictions = alone.predict(NEW)
+    assert np.abs(there.predict(NEW) - predictions).max() <= bound(alone, predictions)

@@ -19,7 +19,7 @@ from ridgefold.errors import (
     UnsupportedInputError,
 )
 from ridgefold.kernels import RBF
-from ridgefold.storage.run_directory import RunDirectory
+from ridgefold.storage.run_directory import NoRunDirectory, RunDirectory
 
 N = 320
 
@@ -296,3 +296,11 @@ def test_a_killed_process_is_continued(how, tmp_path, fitted_batches):
     reference = MODELS["cells"]().fit(X, y)
     assert made == len(fitted_batches) - made - finished
     assert same(model, reference)
+
+
+def test_tasks_of_other_folders_and_other_fits_have_other_names(tmp_path):
+    """Two of them may run on one cluster at the same time."""
+    here, there = (RunDirectory(tmp_path / name, {"fit": 1}) for name in ("here", "there"))
+    names = {run.key("cells/0") for run in (here, there, NoRunDirectory(), NoRunDirectory())}
+    assert len(names) == 4
+    assert RunDirectory(tmp_path / "here", {"fit": 1}).key("cells/0") == here.key("cells/0")

@@ -75,16 +75,17 @@ def test_tasks_name_their_rows_and_keys_are_the_same_every_time(client, tmp_path
         return original(self, task, items, keys)
 
     monkeypatch.setattr(Dask, "map", watched)
-    for run in ("one", "two"):
-        KernelRidgeCV(**GRID, executor=client, run_dir=tmp_path / run).fit(rows, Y)
+    for kept in ("first", "second"):
+        KernelRidgeCV(**GRID, executor=client, run_dir=tmp_path / "run").fit(rows, Y)
+        (tmp_path / "run").rename(tmp_path / kept)
     (first, tasks), (second, _) = seen
     assert first == second
     assert len(set(first)) == KERNELS
     for task in map(pickle.loads, tasks):
         assert task.common.X.path == tmp_path / "rows.npy"
     assert max(map(len, tasks)) < X.nbytes + Y.nbytes
-    assert not (tmp_path / "one" / "data" / "X.npy").exists()
-    assert len(list((tmp_path / "one" / "kernels").glob("*.piece"))) == KERNELS
+    assert not (tmp_path / "first" / "data" / "X.npy").exists()
+    assert len(list((tmp_path / "first" / "kernels").glob("*.piece"))) == KERNELS
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])

@@ -20,6 +20,8 @@ from ridgefold.engine.cell_rows import Training, number_of, rows_of
 from ridgefold.engine.local_search import Choice, search
 from ridgefold.executors import Executor
 from ridgefold.kernels import Kernel, KernelGram
+from ridgefold.linalg import Array, namespace_of
+from ridgefold.linalg.namespace import on_device
 from ridgefold.records import Cells, Grid
 
 SAMPLE_ROWS = 500
@@ -33,6 +35,7 @@ class _Task:
     kernel: Kernel
     alphas: np.ndarray
     bias: bool
+    device: str | None = None
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
@@ -51,28 +54,36 @@ def _predict_sample(task: _Task) -> np.ndarray:
     out = np.zeros((a, len(task.sample), t))
     if len(rows) == 0:
         return out
-    X = np.asarray(training.X[rows], dtype=np.float64)
-    y = training.targets[rows].astype(np.float64)
-    gram = KernelGram(task.kernel, X)
-    K = gram.full()
-    across = gram.against(np.asarray(training.X[task.sample], dtype=np.float64)).block()
+
+    def placed(array: np.ndarray) -> Array:
+        whole = np.ascontiguousarray(array, dtype=np.float64)
+        return whole if task.device is None else on_device(whole, task.device)
+
+    y, alphas = placed(training.targets[rows]), placed(task.alphas)
+    namespace = namespace_of(y)
+    xp = namespace.xp
+    gram = KernelGram(task.kernel, placed(training.X[rows]))
+    K, across = gram.full(), gram.against(placed(training.X[task.sample])).block()
+    s = namespace.ones(len(rows), y) if roots is None else placed(roots)
     if roots is not None:
-        K *= roots[:, None] * roots[None, :]
-        across *= roots[None, :]
-        y = y * roots[:, None]
-    values, vectors = np.linalg.eigh(K)
-    filters = 1.0 / (np.maximum(values, 0.0)[None, :] + task.alphas[:, None])  # (a, n)
-    coefficients = np.einsum("ij,aj,jt->ait", vectors, filters, vectors.T @ y, optimize=True)
+        K = K * s[:, None] * s[None, :]
+        across = across * s[None, :]
+        y = y * s[:, None]
+    values, vectors = namespace.eigh_in_place(K)
+    values = xp.where(values > 0.0, values, xp.zeros_like(values))
+    filters = 1.0 / (values[None, :] + alphas[:, None])  # (a, n)
+    coefficients = vectors @ (filters[:, :, None] * (vectors.T @ y)[None, :, :])  # (a, n, t)
     diagonal = filters @ (vectors * vectors).T  # (a, n)
-    intercept = np.zeros((a, t))
+    predictions = across @ coefficients
     if task.bias:
-        s = np.ones(len(rows)) if roots is None else roots
-        along = np.einsum("ij,aj,j->ai", vectors, filters, vectors.T @ s, optimize=True)
+        along = (filters * (vectors.T @ s)[None, :]) @ vectors.T  # (a, n)
         total = along @ s
-        intercept = np.einsum("i,ait->at", s, coefficients) / total[:, None]
+        intercept = xp.sum(s[None, :, None] * coefficients, axis=1) / total[:, None]
         coefficients = coefficients - along[:, :, None] * intercept[:, None, :]
-        diagonal = diagonal - along**2 / total[:, None]
-    out = np.einsum("si,ait->ast", across, coefficients, optimize=True) + intercept[:, None, :]
+        diagonal = diagonal - along * along / total[:, None]
+        predictions = across @ coefficients + intercept[:, None, :]
+    out = np.array(namespace.to_numpy(predictions))
+    coefficients, diagonal = namespace.to_numpy(coefficients), namespace.to_numpy(diagonal)
     place = np.searchsorted(rows, task.sample)
     own = (place < len(rows)) & (rows[np.minimum(place, len(rows) - 1)] == task.sample)
     at = place[own]
@@ -80,7 +91,7 @@ def _predict_sample(task: _Task) -> np.ndarray:
     if roots is not None:
         residuals = residuals / roots[None, at, None]
     out[:, own] = training.targets[rows[at]][None] - residuals
-    return np.asarray(out)
+    return out
 
 
 def search_average(
@@ -91,6 +102,7 @@ def search_average(
     rng: np.random.Generator,
     *,
     bias: bool,
+    device: str | None = None,
 ) -> Choice:
     """The pair for which the mean of all cells' models predicts held-out rows best.
 
@@ -115,6 +127,7 @@ def search_average(
                 grid.kernels[kernel],
                 grid.alphas * (len(rows_of(cells, c)) / n),
                 bias,
+                device,
             )
             for c in range(m)
         ]

@@ -395,7 +395,13 @@ class CellFitting:
         cells = options.partitioner.fit(X, min(m, n), 0.0, rng)
         grid = self._grid(sample[:_SAMPLE_ROWS], n)
         choice = search_average(
-            self.training, cells, grid, options.executor, rng, bias=options.bias
+            self.training,
+            cells,
+            grid,
+            options.executor,
+            rng,
+            bias=options.bias,
+            device=options.device,
         )
         grid = starting_at(grid, choice)
         kernel, alpha = grid.kernels[grid.start], float(grid.alphas[grid.start_alpha])
@@ -412,7 +418,13 @@ class CellFitting:
             split = options.partitioner.fit(X, m, 0.0, np.random.default_rng(seed))
             same = np.random.default_rng(seed + 1)
             found = search_average(
-                self.training, split, one, options.executor, same, bias=options.bias
+                self.training,
+                split,
+                one,
+                options.executor,
+                same,
+                bias=options.bias,
+                device=options.device,
             )
             return float(np.sqrt(found.score))
 
