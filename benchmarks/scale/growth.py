@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,10 @@ AXES: dict[str, tuple[int, ...]] = {
     "d": (8, 64, 512),
     "folds": (2, 4, 8),
     "alphas": (10, 40, 160),
-    "targets": (1, 8, 64),
+    "targets": (1, 8, 32),
 }
+LOW_RANK_ROWS = (4000, 8000, 16000)
+"""Fewer take it a few milliseconds, most of them for the calls themselves."""
 MEMORY_ROWS = (1500, 3000)
 CELLS = (25, 50, 100)
 CELL_ROWS = 20_000
@@ -57,17 +59,20 @@ MEMORY_THEORY = {
 
 NOTES = """
 Processor time of one thread, best of two or more runs that take turns. Base: 1000 rows, 8 columns,
-5 folds, 10 ridge values, one target, RBF of the median width (for `low_rank` the rows lie on a
-line, so that it does not give up); one is varied at a time. *Measured* is the slope of a line
-through the logarithms of the times, *planned* the same of the times that the plan predicts from the
-shapes, *theory* the leading power. At these sizes terms of lower order still show: kernel values,
+5 folds, 10 ridge values from 0.01 to 10, one target, RBF of the median width; one is varied at a
+time. For `low_rank` the rows lie on a line and ridge values start at 0.1, so that it does not give
+up; its rows are 4,000 to 16,000. *Measured* is the slope of a line through the logarithms of the
+times, *planned* the same of the times that the plan predicts from the shapes, *theory* the leading
+power. At these sizes terms of lower order still show: kernel values,
 memory traffic and the time of a call pull exponents of n below 3. Memory is the peak of a process
 of its own, beyond the data.
 
-*Share of the limit* is the least time in which the machine could do the work: the operations that
-the plan counts (products, factorisations and eigendecompositions alike) at the rate of one large
-matrix product, over the time taken. An eigendecomposition reaches only a part of that rate in any
-library, because half of it is bound by memory.
+*Share of the limit* is the least time in which the machine could do the work, over the time taken:
+the operations that the plan counts (products, factorisations and eigendecompositions alike) at the
+rate of one large matrix product, or the bytes that it counts at the rate at which a matrix streams
+through memory in a product with one vector, whichever takes longer. An eigendecomposition reaches
+only a part of the first rate in any library, because half of it is bound by memory; kernel values
+are not counted. *Matrices* is the peak of memory in matrices of n² numbers.
 """
 
 
@@ -86,7 +91,7 @@ def path_call(method: str, shape: dict[str, int]) -> Callable[[], Any]:
 
     X, y = data_of(shape, on_a_line=method == "low_rank")
     width = np.sqrt(2.0 * shape["d"])
-    alphas = np.geomspace(1e-2, 10.0, shape["alphas"])
+    alphas = np.geomspace(0.1 if method == "low_rank" else 1e-2, 10.0, shape["alphas"])
     return lambda: cross_val_path(
         X, y, kernel=RBF(width), alphas=alphas, cv=shape["folds"], method=method, memory_budget=8e9
     )
@@ -106,9 +111,7 @@ def cells_call(m: int) -> Callable[[], Any]:
     from ridgefold import PartitionedKernelRidge
 
     X, y = data_of({**BASE, "n": CELL_ROWS})
-    model = PartitionedKernelRidge(
-        0.1, kernel="rbf", gamma=0.1, partition="tree", combine="route", n_partitions=m
-    )
+    model = PartitionedKernelRidge("tree", m, "route", alpha=0.1, length_scale=4.0)
     return lambda: model.fit(X, y[:, 0])
 
 
@@ -127,8 +130,10 @@ def growth_of(method: str, axes: dict[str, tuple[int, ...]]) -> dict[str, Any]:
     for axis, sizes in axes.items():
         calls = {size: path_call(method, {**BASE, axis: size}) for size in sizes}
         seconds = times_of(calls)
-        planned = [call().plan.seconds for call in calls.values()]
+        plans = [call().plan for call in calls.values()]
+        planned = [plan.seconds for plan in plans]
         found[axis] = {
+            "counted": dict(plans[-1].cost.flops),
             "sizes": sizes,
             "seconds": seconds,
             "measured": slope(sizes, seconds),
@@ -137,38 +142,31 @@ def growth_of(method: str, axes: dict[str, tuple[int, ...]]) -> dict[str, Any]:
     return found
 
 
-def share_of_limit(method: str, seconds: float, rate: float) -> float:
-    """Least time for the counted operations, over the time taken."""
-    from ridgefold.crossval import METHODS
-    from ridgefold.records import FoldShape, Problem
-
-    n = AXES["n"][-1]
-    problem = Problem(
-        n_rows=n,
-        n_columns=BASE["d"],
-        n_alphas=BASE["alphas"],
-        smallest_alpha=1e-2,
-        folds=(FoldShape(n // 5, n - n // 5, 5),),
-    )
-    counted = METHODS[method].cost(problem).flops
+def share_of_limit(counted: Mapping[str, float], seconds: float, limits: dict[str, float]) -> float:
+    """Least time for the counted work, over the time taken."""
     beside = ("kernel", "memory", "calls")
-    return sum(work for kind, work in counted.items() if kind not in beside) / rate / seconds
+    operations = sum(work for kind, work in counted.items() if kind not in beside)
+    least = max(operations / limits["product"], counted.get("memory", 0.0) / limits["memory"])
+    return least / seconds
 
 
-def product_rate(n: int = 2000) -> float:
+def machine_limits(n: int = 4000) -> dict[str, float]:
+    """Operations a second in a matrix product, and bytes a second in one with a vector."""
     a = np.random.default_rng(0).standard_normal((n, n))
-    return 2.0 * n**3 / times_of({n: lambda: a @ a})[0]
+    v = np.ones(n)
+    product, streamed = times_of({0: lambda: a[:2000, :2000] @ a[:2000, :2000], 1: lambda: a @ v})
+    return {"product": 2.0 * 2000**3 / product, "memory": a.nbytes / streamed}
 
 
-def table(growth: dict[str, Any], memory: dict[str, Any], shares: dict[str, float | None]) -> str:
+def table(growth: dict[str, Any], memory: dict[str, Any], shares: dict[str, float]) -> str:
     axes = list(AXES)
     lines = [
         "## Cross-validation methods",
         "",
         "Measured (planned; theory).",
         "",
-        "| method | " + " | ".join(axes) + " | memory in n | share of the limit |",
-        "|---" * (len(axes) + 3) + "|",
+        "| method | " + " | ".join(axes) + " | memory in n | matrices | share of the limit |",
+        "|---" * (len(axes) + 4) + "|",
     ]
     for method, found in growth.items():
         cells = [
@@ -177,14 +175,12 @@ def table(growth: dict[str, Any], memory: dict[str, Any], shares: dict[str, floa
             else ""
             for a in axes
         ]
-        share = shares[method]
-        lines.append(
-            f"| `{method}` | "
-            + " | ".join(cells)
-            + f" | {memory[method]['measured']:.2f} ({MEMORY_THEORY[method]}) | "
-            + ("" if share is None else number(share))
-            + " |"
-        )
+        cells += [
+            f"{memory[method]['measured']:.2f} ({MEMORY_THEORY[method]})",
+            number(memory[method]["matrices"]),
+            number(shares[method]),
+        ]
+        lines.append(f"| `{method}` | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
@@ -197,6 +193,8 @@ def main(quick: bool) -> bool:
     for method in METHODS:
         # Its work grows exponentially with folds.
         own = {a: s for a, s in axes.items() if (method, a) != ("block_recursive", "folds")}
+        if method == "low_rank" and not quick:
+            own["n"] = LOW_RANK_ROWS
         growth[method] = growth_of(method, own)
         print(f"   {method}: {[(a, round(g['measured'], 2)) for a, g in growth[method].items()]}")
     if quick:
@@ -207,10 +205,14 @@ def main(quick: bool) -> bool:
             run_in_child(path_call, method, {**BASE, "n": n, "alphas": 3}).peak_bytes
             for n in MEMORY_ROWS
         ]
-        memory[method] = {"bytes": bytes_, "measured": slope(MEMORY_ROWS, bytes_)}
-    rate = product_rate()
+        memory[method] = {
+            "bytes": bytes_,
+            "measured": slope(MEMORY_ROWS, bytes_),
+            "matrices": bytes_[-1] / (8.0 * MEMORY_ROWS[-1] ** 2),
+        }
+    limits = machine_limits()
     shares = {
-        m: None if m in ("low_rank", "krylov") else share_of_limit(m, g["n"]["seconds"][-1], rate)
+        m: share_of_limit(g["n"]["counted"], g["n"]["seconds"][-1], limits)
         for m, g in growth.items()
     }
     figures = [
@@ -234,7 +236,10 @@ def main(quick: bool) -> bool:
             slope(CELLS, cells),
         )
     )
-    figures.append(Figure("matrix product, n = 2000", rate / 1e9, "Gflop/s"))
+    figures.append(Figure("matrix product, n = 2000", limits["product"] / 1e9, "Gflop/s"))
+    figures.append(
+        Figure("matrix times vector, n = 4000: bytes read", limits["memory"] / 1e9, "GB/s")
+    )
     measure.write_results(
         "growth",
         "How cost grows",
