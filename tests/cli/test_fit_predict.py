@@ -394,7 +394,7 @@ def test_numpy_files_are_fitted(tmp_path):
     )
     assert ridgefold.load(tmp_path / "m").model_.X_fit_.dtype == np.float32
     result = run("predict", tmp_path / "m", tmp_path / "d.npz", "--coverage", 0.9, code=3)
-    assert 'intervals="cv+"' in result.stderr
+    assert 'intervals="jackknife+"' in result.stderr
 
 
 @pytest.mark.parametrize(

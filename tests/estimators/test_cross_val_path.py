@@ -13,7 +13,7 @@ from sklearn.model_selection import KFold
 from cases import rows, targets, tolerance
 from ridgefold import cross_val_path
 from ridgefold.crossval import METHODS
-from ridgefold.errors import ConditionWarning
+from ridgefold.errors import ConditionWarning, InvalidInputError
 from ridgefold.kernels import RBF
 
 X, Y = rows(41), targets(rows(41), 2)
@@ -155,3 +155,13 @@ def test_tensors_in_tensors_out(dtype):
 def test_verbose_shows_progress(capsys):
     cross_val_path(X, Y, gamma=0.4, alphas=ALPHAS, verbose=1)
     assert "100%" in capsys.readouterr().err
+
+
+def test_only_alphas_of_the_path_have_predictions_by_row():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((40, 2)), rng.standard_normal(40)
+    path = cross_val_path(X, y, kernel="rbf", alphas=[0.1, 1.0], cv=4)
+    assert path.by_row(1.0).shape == (40, 1)
+    for alpha in (0.5, 0.0, -1.0, float("nan")):
+        with pytest.raises(InvalidInputError, match=r"is not one of this path: take one of"):
+            path.by_row(alpha)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GroupKFold
+from sklearn.model_selection import GroupKFold, RepeatedKFold
 
 from cases import rows, targets
 from ridgefold import KernelRidgeCV, LSSVMClassifierCV, LSSVMRegressorCV, cross_val_path
 from ridgefold.crossval import METHODS
 from ridgefold.errors import InvalidInputError, RidgefoldError
+from ridgefold.estimators.search import GridSearch, _largest_within_one_error
 
 N = 24
 X, Y = rows(N), targets(rows(N))
@@ -155,3 +156,29 @@ def test_a_budget_that_is_too_small_names_what_would_fit(method):
     model = KernelRidgeCV(ALPHAS, gamma=0.3, method=method, memory_budget="1kB")
     with pytest.raises(RidgefoldError, match=rf"{method} needs .*memory_budget"):
         clone(model).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"intervals": "cv+", "cv": "loo"}, "at most 50 folds"),
+        ({"intervals": "jacknife"}, 'intervals must be "auto", None, "cv\\+" or "jackknife\\+"'),
+        ({"average_folds": True, "cv": RepeatedKFold(n_splits=3, n_repeats=2)}, "average_folds"),
+    ],
+)
+def test_what_the_folds_cannot_give_is_refused_before_the_search(settings, message, monkeypatch):
+    def never(*_):
+        raise AssertionError("the search began")
+
+    monkeypatch.setattr(GridSearch, "run", never)
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 2)), rng.standard_normal(60)
+    with pytest.raises(InvalidInputError, match=message):
+        KernelRidgeCV(**settings).fit(X, y)
+
+
+def test_one_standard_error_where_a_fold_has_no_score():
+    scores = np.array([-1.0, -1.05, -3.0])
+    by_fold = np.array([-0.9, np.nan, -1.1])
+    assert _largest_within_one_error([0.1, 1.0, 10.0], scores, by_fold) == 1
+    assert _largest_within_one_error([0.1, 1.0, 10.0], scores, np.array([np.nan, -1.0])) == 0

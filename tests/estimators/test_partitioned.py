@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import ridgefold
 from ridgefold import (
@@ -555,3 +556,27 @@ def test_a_fit_explains_its_steps(tmp_path):
     assert average.run_record_.steps[0].plan.method == "random"
     model.save(tmp_path / "m")
     assert ridgefold.load(tmp_path / "m").run_record_ == model.run_record_
+
+
+@pytest.mark.parametrize(
+    "settings", [{"refine": 2}, {"partition": "random", "combine": "average"}], ids=str
+)
+@pytest.mark.parametrize(
+    ("model", "argument"),
+    [
+        (PartitionedKernelRidge(intervals="jackknife+"), 'intervals="jackknife\\+"'),
+        (PartitionedLSSVMClassifier(probability=True), "probability=True"),
+    ],
+)
+def test_held_out_values_that_cannot_be_had_are_refused_before_the_fit(model, argument, settings):
+    X, y = data(100)
+    model = clone(model).set_params(n_partitions=3, alpha=0.1, **settings)
+    with pytest.raises(InvalidInputError, match=f"{argument} needs held-out values"):
+        model.fit(X, (y > 0).astype(int))
+    assert not hasattr(model, "X_fit_")
+
+
+def test_a_ridge_of_zero_is_named_as_the_argument_is():
+    X, y = data(60)
+    with pytest.raises(InvalidInputError, match=r"^alpha must be finite and > 0, got 0"):
+        PartitionedKernelRidge(n_partitions=2, alpha=0.0).fit(X, y)

@@ -201,6 +201,29 @@ def test_the_classifier_reads_from_disk_too(tmp_path):
     assert np.array_equal(disk.predict_proba(X[:50]), memory.predict_proba(X[:50]))
 
 
+def test_probabilities_from_disk_with_weights_in_a_file(tmp_path):
+    X, y = data()
+    labels, weights = (y > 0).astype(int), np.random.default_rng(1).uniform(0.5, 2.0, len(y))
+    settings = {"n_partitions": 6, "probability": True, "tuning": "shared"}
+    disk = PartitionedLSSVMClassifier(**settings, memory_budget=SMALL).fit(
+        mapped(tmp_path, X), labels, mapped(tmp_path, weights, "w")
+    )
+    np.save(tmp_path / "v.npy", weights)
+    by_path = PartitionedLSSVMClassifier(**settings, memory_budget=SMALL).fit(
+        mapped(tmp_path, X), labels, str(tmp_path / "v.npy")
+    )
+    memory = PartitionedLSSVMClassifier(**settings).fit(X, labels, weights)
+    for model in (disk, by_path):
+        assert np.allclose(model.predict_proba(X[:20]), memory.predict_proba(X[:20]), atol=1e-12)
+
+
+def test_one_weight_for_all_rows_on_disk(tmp_path):
+    X, y = data()
+    disk = PartitionedKernelRidge(**FIXED, memory_budget=SMALL).fit(mapped(tmp_path, X), y, 1.5)
+    memory = PartitionedKernelRidge(**FIXED).fit(X, y, 1.5)
+    assert same(disk, memory)
+
+
 @pytest.mark.parametrize("settings", [{"combine": "average"}, {"refine": 3}])
 def test_what_needs_all_rows_gets_them(settings, tmp_path):
     X, y = data(1000)

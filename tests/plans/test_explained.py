@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut
 
 from ridgefold import (
     KernelRidge,
@@ -18,6 +19,8 @@ from ridgefold import (
     LSSVMClassifier,
     LSSVMClassifierCV,
     LSSVMRegressorCV,
+    PartitionedKernelRidge,
+    TableModel,
     explain,
 )
 from ridgefold.errors import InvalidInputError
@@ -110,3 +113,40 @@ def test_a_fitted_model_says_what_was_measured():
 def test_shapes_must_be_numbers(value):
     with pytest.raises(InvalidInputError, match="n_samples must be a whole number"):
         explain(n_samples=value, n_features=3)
+
+
+@pytest.mark.parametrize(
+    ("cv", "folds"),
+    [
+        (LeaveOneOut(), 60),
+        ("loo", 60),
+        (np.int64(10), 10),
+        ([(np.arange(30), np.arange(30, 60)), (np.arange(30, 60), np.arange(30))], 2),
+        (KFold(4), 4),
+    ],
+)
+def test_folds_are_counted_without_the_rows(cv, folds):
+    found = explain(KernelRidgeCV(cv=cv), n_samples=60, n_features=2, memory_budget="1GB")
+    assert f"{folds} folds" in str(found) or ("leave-one-out" in str(found) and folds == 60)
+
+
+@pytest.mark.parametrize("cv", ["all", 2.5, GroupKFold])
+def test_folds_that_cannot_be_counted_are_refused(cv):
+    with pytest.raises(InvalidInputError, match="cv"):
+        explain(KernelRidgeCV(cv=cv), n_samples=60, n_features=2, memory_budget="1GB")
+
+
+def test_the_model_of_a_table_is_explained():
+    table = TableModel(KernelRidgeCV())
+    found = explain(table, n_samples=60, n_features=2, memory_budget="1GB")
+    plain = explain(KernelRidgeCV(), n_samples=60, n_features=2, memory_budget="1GB")
+    assert str(found) == str(plain)
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 2)), rng.standard_normal(60)
+    assert str(explain(table.fit(X, y))) == str(table.model_.explain())
+
+
+def test_counts_of_nothing_are_refused():
+    for settings in ({"n_targets": 0}, {"n_workers": 0}):
+        with pytest.raises(InvalidInputError, match=r"must be a whole number >= 1, got 0$"):
+            explain(PartitionedKernelRidge(), n_samples=60, n_features=2, **settings)

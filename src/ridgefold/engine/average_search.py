@@ -110,32 +110,77 @@ def search_average(
     """
     if not grid.is_choice:
         return Choice(grid.start, grid.start_alpha, float("nan"))
-    n, m = training.X.shape[0], number_of(cells)
-    candidates = np.arange(n)
+    sample = _draw(training, rng)
+
+    def scores(kernel: int) -> np.ndarray:
+        return _errors_of_average(
+            training,
+            cells,
+            grid.kernels[kernel],
+            grid.alphas,
+            executor,
+            sample=sample,
+            bias=bias,
+            device=device,
+        )
+
+    return search(scores, grid)
+
+
+def _draw(training: Training, rng: np.random.Generator) -> np.ndarray:
+    """Some rows of positive weight, in order."""
+    candidates = np.arange(training.X.shape[0])
     if training.weights is not None:
         candidates = candidates[training.weights > 0]
     size = min(len(candidates), SAMPLE_ROWS)
-    sample = np.sort(rng.choice(candidates, size, replace=False))
-    truth = training.targets[sample][None]
+    return np.sort(rng.choice(candidates, size, replace=False))
 
-    def scores(kernel: int) -> np.ndarray:
-        tasks = [
-            _Task(
-                training,
-                rows_of(cells, c),
-                sample,
-                grid.kernels[kernel],
-                grid.alphas * (len(rows_of(cells, c)) / n),
-                bias,
-                device,
-            )
-            for c in range(m)
-        ]
-        total = np.zeros((len(grid.alphas), size, training.targets.shape[1]))
-        for part in executor.map(_predict_sample, tasks):
-            total += part
-        with np.errstate(over="ignore", invalid="ignore"):
-            means = np.mean((total / m - truth) ** 2, axis=(1, 2))
-        return np.where(np.isfinite(means), means, np.inf)
 
-    return search(scores, grid)
+def error_of_average(
+    training: Training,
+    cells: Cells,
+    pair: tuple[Kernel, float],
+    executor: Executor,
+    *,
+    rng: np.random.Generator,
+    bias: bool,
+    device: str | None = None,
+) -> float:
+    """The mean squared error of one pair, at rows drawn with `rng`."""
+    kernel, alpha = pair
+    found = _errors_of_average(
+        training,
+        cells,
+        kernel,
+        np.array([alpha]),
+        executor,
+        sample=_draw(training, rng),
+        bias=bias,
+        device=device,
+    )
+    return float(found[0])
+
+
+def _errors_of_average(
+    training: Training,
+    cells: Cells,
+    kernel: Kernel,
+    alphas: np.ndarray,
+    executor: Executor,
+    *,
+    sample: np.ndarray,
+    bias: bool,
+    device: str | None,
+) -> np.ndarray:
+    """Mean squared errors at the sample of the mean of all cells' models, for every alpha."""
+    n, m = training.X.shape[0], number_of(cells)
+    tasks = [
+        _Task(training, rows, sample, kernel, alphas * (len(rows) / n), bias, device)
+        for rows in (rows_of(cells, c) for c in range(m))
+    ]
+    total = np.zeros((len(alphas), len(sample), training.targets.shape[1]))
+    for part in executor.map(_predict_sample, tasks):
+        total += part
+    with np.errstate(over="ignore", invalid="ignore"):
+        means = np.mean((total / m - training.targets[sample][None]) ** 2, axis=(1, 2))
+    return np.where(np.isfinite(means), means, np.inf)

@@ -41,7 +41,9 @@ def cell_grid(kernel: Any, settings: Mapping[str, Any], alpha: Any, data: Traini
             )
         kernels.append(candidate.kernel)
     start = len(kernels) // 2
-    alphas = alphas_from_data(kernels[start], data) if alpha is None else _given(alpha)
+    alphas = (
+        alphas_from_data(kernels[start], data) if alpha is None else check_alphas(alpha, "alpha")
+    )
     return Grid(
         kernels=tuple(kernels),
         alphas=alphas,
@@ -49,7 +51,3 @@ def cell_grid(kernel: Any, settings: Mapping[str, Any], alpha: Any, data: Traini
         start_alpha=int(np.argmin(np.abs(np.log(alphas / 0.1)))) if len(alphas) > 1 else 0,
         ordered=found.widths_from_data,
     )
-
-
-def _given(alpha: Any) -> np.ndarray:
-    return check_alphas(alpha)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ridgefold.crossval import Folds
 from ridgefold.engine import run_cross_validation
-from ridgefold.errors import ConditionWarning
+from ridgefold.errors import ConditionWarning, InvalidInputError
 from ridgefold.estimators.describe import describe
 from ridgefold.estimators.grids import alphas_from_data, check_alphas
 from ridgefold.estimators.held_out import by_row
@@ -107,7 +107,12 @@ class CrossValidationPath:
 
         Rows that several folds test get the mean, rows that none tests NaN.
         """
-        index = int(np.argmin(np.abs(np.log(self.alphas / alpha))))
+        same = np.isclose(self.alphas, alpha, rtol=1e-9, atol=0.0)
+        if not same.any():
+            raise InvalidInputError(
+                f"alpha={alpha!r} is not one of this path: take one of {self.alphas.tolist()}"
+            )
+        index = int(np.flatnonzero(same)[0])
         return by_row(self.folds, _to_numpy(self.predictions)[index])
 
 

@@ -70,6 +70,7 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
         alpha_per_target: bool = False,
     ) -> None:
         """Set all fitted attributes but those that depend on the shape of y."""
+        self._require_usable(data, folds)
         given = self.alphas is not None
         learned = learned_grid(self, data, targets, folds) if check_learning(self) else None
         if learned is not None:
@@ -108,6 +109,14 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
             else data.namespace.asarray(held_out, data.like)
         )
 
+    def _require_usable(self, data: TrainingData, folds: Folds) -> None:
+        """What is asked for can be had from these folds: to be known before a long search."""
+        if self.average_folds and not folds.each_row_once:
+            raise InvalidInputError(
+                f"average_folds=True needs a cv that holds every row out once, got cv={self.cv!r}: "
+                "use another cv, or average_folds=False"
+            )
+
     def _fit_choice(
         self,
         data: TrainingData,
@@ -131,11 +140,6 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
         """
         if not self.average_folds:
             return targets
-        if not folds.each_row_once:
-            raise InvalidInputError(
-                f"average_folds=True needs a cv that holds every row out once, got cv={self.cv!r}: "
-                "use another cv, or average_folds=False"
-            )
         numbers = data.namespace.to_numpy(targets)
         mean = numbers - (numbers - by_row(folds, choice.predictions)) / len(folds)
         return data.namespace.asarray(mean, targets)

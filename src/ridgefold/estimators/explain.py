@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from ridgefold.estimators.cross_validated import CrossValidatedModel
 from ridgefold.estimators.kernel_ridge_cv import KernelRidgeCV
 from ridgefold.estimators.partitioned_base import PartitionedModel
 from ridgefold.estimators.search_place import search_executor
+from ridgefold.estimators.table_model import TableModel
 from ridgefold.kernels import Kernel, KernelSettings, resolve_kernel
 from ridgefold.planning import (
     Explanation,
@@ -26,9 +27,10 @@ from ridgefold.planning import (
 from ridgefold.records import FoldShape, Plan, Problem, Resources
 
 _SEARCH = "choosing alpha for one kernel"
-_DEFAULT_ALPHAS = 25
-_DECADES_BELOW = 1e-7
-"""The smallest default ridge value, as a share of the largest eigenvalue (about n)."""
+_DEFAULT_ALPHAS = {4: 16, 8: 25}
+_LEAST_SHARE = {4: 1e-4, 8: 1e-7}
+"""How many ridge values there are by default, by the bytes of a number, and the smallest of them as
+a share of the largest eigenvalue (about n)."""
 
 
 def explain(
@@ -75,6 +77,8 @@ def explain(
     ...
     """
     model = KernelRidgeCV() if estimator is None else estimator
+    if isinstance(model, TableModel):
+        model = getattr(model, "model_", model.model)
     if (hasattr(model, "plan_") or hasattr(model, "run_record_")) and n_samples is None:
         return model.explain()
     rows, columns = _count("n_samples", n_samples), _count("n_features", n_features)
@@ -83,7 +87,8 @@ def explain(
     resources = available_resources(budget, seconds, device_named(device))
     fit = _fit_problem(model, rows, columns, _count("n_targets", n_targets), dtype)
     if isinstance(model, PartitionedModel):
-        return explain_cells(fit, _count("n_workers", n_workers or 1), resources)
+        workers = 1 if n_workers is None else _count("n_workers", n_workers)
+        return explain_cells(fit, workers, resources)
     plans: list[tuple[str, Plan | Exception]] = []
     where = {}
     if isinstance(model, CrossValidatedModel):
@@ -98,10 +103,10 @@ def explain(
 
 def _count(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise InvalidInputError(
-            f"{name} must be a whole number >= 1, got {value!r}: give n_samples and n_features, "
-            "or a fitted estimator"
+        way_out = (
+            "" if value is not None else ": give n_samples and n_features, or a fitted estimator"
         )
+        raise InvalidInputError(f"{name} must be a whole number >= 1, got {value!r}{way_out}")
     return int(value)
 
 
@@ -146,17 +151,37 @@ def _kernel(model: Any, kernel: Any, columns: int) -> Kernel:
 def _search_problem(model: CrossValidatedModel, fit: Problem) -> Problem:
     n, cv = fit.n_rows, model.cv
     alphas = None if model.alphas is None else np.asarray(model.alphas, dtype=float)
-    count = n if isinstance(cv, str) else cv
-    if not isinstance(count, int):
-        count = cv.get_n_splits() if hasattr(cv, "get_n_splits") else 5
+    count = _number_of_folds(cv, n)
     if not 2 <= count <= n:
         raise InvalidInputError(f"cv={cv!r} needs at least 2 folds and no more than rows ({n})")
     small, large = n // count, n % count
     folds = [FoldShape(small, n - small, count - large), FoldShape(small + 1, n - small - 1, large)]
     return replace(
         fit,
-        n_alphas=_DEFAULT_ALPHAS if alphas is None else len(np.unique(alphas)),
-        smallest_alpha=n * _DECADES_BELOW if alphas is None else float(alphas.min()),
+        n_alphas=_DEFAULT_ALPHAS[fit.itemsize] if alphas is None else len(np.unique(alphas)),
+        smallest_alpha=n * _LEAST_SHARE[fit.itemsize] if alphas is None else float(alphas.min()),
         largest_alpha=float(n) if alphas is None else float(alphas.max()),
         folds=tuple(fold for fold in folds if fold.count),
+    )
+
+
+def _number_of_folds(cv: Any, n: int) -> int:
+    """How many folds a `cv` makes of n rows, without the rows."""
+    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
+        return int(cv)
+    if isinstance(cv, str) and cv == "loo":
+        return n
+    if isinstance(cv, Sequence) and not isinstance(cv, str):
+        return len(cv)
+    if hasattr(cv, "get_n_splits"):
+        nothing = np.broadcast_to(0.0, (n, 1))
+        try:
+            return int(cv.get_n_splits(nothing))
+        except (TypeError, ValueError, AttributeError) as error:
+            raise InvalidInputError(
+                f"cv={cv!r} does not say how many folds it makes of {n} rows ({error}): give a "
+                "number of folds"
+            ) from None
+    raise InvalidInputError(
+        f'cv must be a number of folds, "loo", a splitter or a list of splits, got {cv!r}'
     )

@@ -160,20 +160,20 @@ def wider(candidate: Candidate, factor: float) -> Candidate:
     return Candidate(replace(candidate.kernel, length_scale=width), {"length_scale": width})
 
 
-def check_alphas(alphas: Any) -> np.ndarray:
+def check_alphas(alphas: Any, name: str = "alphas") -> np.ndarray:
     """Ridge values to choose from: finite and > 0, none twice."""
     values = np.asarray(_as_options(alphas))
     if values.dtype.kind not in "iuf" or values.ndim != 1 or values.size == 0:
-        raise InvalidInputError(f"alphas must be a sequence of numbers > 0, got {alphas!r}")
+        raise InvalidInputError(f"{name} must be a sequence of numbers > 0, got {alphas!r}")
     values = values.astype(np.float64)
     wrong = values[~(np.isfinite(values) & (values > 0))]
     if wrong.size:
         raise InvalidInputError(
-            f"alphas must be finite and > 0, got {wrong[0]:g}: cross-validation needs K + alpha·I "
+            f"{name} must be finite and > 0, got {wrong[0]:g}: held-out values need K + alpha·I "
             "to be regular (use KernelRidge for alpha = 0)"
         )
     if len(np.unique(values)) != len(values):
-        raise InvalidInputError(f"alphas must not hold a value twice, got {values.tolist()}")
+        raise InvalidInputError(f"{name} must not hold a value twice, got {values.tolist()}")
     return values
 
 

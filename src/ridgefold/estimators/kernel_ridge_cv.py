@@ -71,17 +71,8 @@ class _CrossValidatedRegressor(
         choice: Choice,
         folds: Folds,
     ) -> None:
-        usable = folds.each_row_once
-        method = self._interval_method()
-        if method == "cv+" and not (usable and len(folds) <= _MOST_FOLDS):
-            raise InvalidInputError(
-                f'intervals="cv+" needs a cv of at most {_MOST_FOLDS} folds that holds every row '
-                f"out once, got cv={self.cv!r}: use "
-                'intervals="jackknife+" (an n × n matrix), or another cv'
-            )
-        by_folds = method == "cv+" or (
-            self.intervals == "auto" and usable and len(folds) <= _MOST_FOLDS
-        )
+        few = folds.each_row_once and len(folds) <= _MOST_FOLDS
+        by_folds = self._interval_method() == "cv+" or (self.intervals == "auto" and few)
         held_out = by_row(folds, choice.predictions) if by_folds else None
         self._solve_with_intervals(
             data,
@@ -93,10 +84,34 @@ class _CrossValidatedRegressor(
             final=self._final_targets(data, targets, choice, folds),
         )
 
+    def _require_usable(self, data: TrainingData, folds: Folds) -> None:
+        super()._require_usable(data, folds)
+        method = self._interval_method()
+        if method == "cv+" and not (folds.each_row_once and len(folds) <= _MOST_FOLDS):
+            raise InvalidInputError(
+                f'intervals="cv+" needs a cv of at most {_MOST_FOLDS} folds that holds every row '
+                f"out once, got cv={self.cv!r}: use "
+                'intervals="jackknife+" (an n × n matrix), or another cv'
+            )
+        if method == "jackknife+":
+            self._require_room(folds.n_rows, data)
+
+    _interval_choices = '"auto", None, "cv+" or "jackknife+"'
+
     def _interval_method(self) -> str | None:
         if isinstance(self.intervals, str) and self.intervals == "auto":
             return None
         return super()._interval_method()
+
+    def _why_no_intervals(self) -> str:
+        if hasattr(self, "compression_bound_"):
+            return super()._why_no_intervals()
+        n = int(self.X_fit_.shape[0])
+        return (
+            f"nothing was kept to predict intervals with (intervals={self.intervals!r}, "
+            f"cv={self.cv!r}): fit with a cv of at most {_MOST_FOLDS} folds that holds every row "
+            f'out once and intervals="auto", or with intervals="jackknife+" ({n * n:,} numbers)'
+        )
 
     _further_state: Mapping[str, Any] = {
         **CrossValidatedModel._further_state,
@@ -200,8 +215,8 @@ class KernelRidgeCV(_CrossValidatedRegressor):
     intervals : {"auto", "cv+", "jackknife+", None}, default="auto"
         What to keep for :meth:`predict_interval`: "cv+" the models without one fold of `cv`, one
         number a row and fold, at almost no cost; "jackknife+" those without one row, an n × n
-        matrix; None nothing. "auto" is "cv+" where every row is held out exactly once by fewer
-        than 50 folds, else nothing.
+        matrix; None nothing. "auto" is "cv+" where every row is held out exactly once by at
+        most 50 folds, else nothing.
 
     Attributes
     ----------

@@ -253,7 +253,9 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         return self._given_back(values[:, 0] if self._one_target else values, X)
 
     def _needs_held_out(self) -> bool:
-        return self.intervals == "jackknife+"
+        return bool(self.intervals == "jackknife+")
+
+    _held_out_argument = 'intervals="jackknife+"'
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
         """An interval for each row of X that should hold the target with probability `coverage`.
@@ -417,7 +419,7 @@ held_out_residuals_, length_scales_, certificate_, n_steps_
             X, y, sample_weight = self._taken(X, y, sample_weight)
             stream = self._opened(X, y, sample_weight)
             if stream is not None and self._from_disk(stream):
-                classes, targets = self._fit_stream_of_labels(stream)
+                classes, targets, sample_weight = self._fit_stream_of_labels(stream)
             else:
                 X, y, sample_weight = (X, y, sample_weight) if stream is None else stream.loaded()
                 data = self._check(X, y, sample_weight, numeric_targets=False)
@@ -427,8 +429,8 @@ held_out_residuals_, length_scales_, certificate_, n_steps_
             self._calibrate(np.asarray(targets), sample_weight)
         return self
 
-    def _fit_stream_of_labels(self, stream: Stream) -> tuple[Any, np.ndarray]:
-        """Fit from disk; labels are held in memory. Returns the classes and columns of ±1."""
+    def _fit_stream_of_labels(self, stream: Stream) -> tuple[Any, np.ndarray, Any]:
+        """Fit from disk, with the labels in memory; the classes, columns of ±1, and weights."""
         y, weights, empty = stream.y, stream.weights, np.empty((0, 1), dtype=stream.X.dtype)
         labels = y.read() if isinstance(y, RowSource) else np.asarray(y)
         if weights is not None:
@@ -436,20 +438,18 @@ held_out_residuals_, length_scales_, certificate_, n_steps_
         data = TrainingData(namespace_of(), empty, labels, weights)
         data, targets, classes = label_targets(self, data, self.class_weight)
         self._fit_stream(stream, ArraySource(np.asarray(targets)), data.weights)
-        return classes, np.asarray(targets)
+        return classes, np.asarray(targets), weights
 
     def _needs_held_out(self) -> bool:
         return bool(self.probability)
+
+    _held_out_argument = "probability=True"
 
     def _calibrate(self, targets: np.ndarray, sample_weight: Any) -> None:
         self.__dict__.pop("calibration_", None)
         if not self.probability:
             return
-        if not COMBINERS[self._combine].needs_space or self.held_out_residuals_ is None:
-            raise InvalidInputError(
-                "probability=True needs held-out decision values, which there are with "
-                'combine="blend" or "route" and refine=None'
-            )
+        assert self.held_out_residuals_ is not None
         codes = class_numbers(targets)
         decisions = targets - self.held_out_residuals_
         self.calibration_ = fit_curves(decisions, codes, row_counts(sample_weight, len(codes)))

@@ -289,7 +289,9 @@ class PartitionedModel(SharesExecutor, Storable):
                 start,
                 bias=options.bias,
                 steps=None if options.refine == EXACT else int(options.refine or 0),
-                memory_bytes=available_resources(self.memory_budget).memory_bytes,
+                memory_bytes=available_resources(self.memory_budget).memory_bytes
+                if options.device is None
+                else options.memory_bytes,
                 device=options.device,
                 progress=progress,
             )
@@ -323,6 +325,9 @@ class PartitionedModel(SharesExecutor, Storable):
     def _needs_held_out(self) -> bool:
         """Whether leave-one-out residuals are wanted, even if nothing is chosen by them."""
         return False
+
+    _held_out_argument = ""
+    """What asks for them."""
 
     def _decision(self, X: Any) -> np.ndarray:
         """The combined f(x) of every row and target, shape (n, t)."""

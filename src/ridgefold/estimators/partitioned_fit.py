@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 
 from ridgefold.combiners import cell_alpha
 from ridgefold.engine import metered
-from ridgefold.engine.average_search import search_average
+from ridgefold.engine.average_search import error_of_average, search_average
 from ridgefold.engine.cell_rows import CellRows, Training, number_of, rows_of
 from ridgefold.engine.local_fit import FitSettings
 from ridgefold.engine.local_search import starting_at
@@ -393,7 +393,7 @@ class CellFitting:
         sample = np.sort(rng.choice(n, min(n, _DIMENSION_ROWS), replace=False))
         m = options.n_cells or max(1, round(n / _SAMPLE_ROWS))
         cells = options.partitioner.fit(X, min(m, n), 0.0, rng)
-        grid = self._grid(sample[:_SAMPLE_ROWS], n)
+        grid = self._grid(sample, n)
         choice = search_average(
             self.training,
             cells,
@@ -410,23 +410,21 @@ class CellFitting:
         found = {"cells": cells, "grid": grid, "trials": (), "dimension": dimension}
         if options.n_cells is not None:
             return found
-        one = replace(grid, kernels=(kernel, kernel), start=0, ordered=False)
-        one = replace(one, alphas=np.array([alpha]), start_alpha=0)
         seed = int(rng.integers(2**31))
 
         def score(m: int) -> float:
             split = options.partitioner.fit(X, m, 0.0, np.random.default_rng(seed))
             same = np.random.default_rng(seed + 1)
-            found = search_average(
+            found = error_of_average(
                 self.training,
                 split,
-                one,
+                (kernel, alpha),
                 options.executor,
-                same,
+                rng=same,
                 bias=options.bias,
                 device=options.device,
             )
-            return float(np.sqrt(found.score))
+            return float(np.sqrt(found))
 
         guess = max(1, int(n / max(dimension, 1.0) ** 2))
         m, trials = choose_count_of_average(score, guess, n, options.loss)

@@ -48,6 +48,12 @@ def options_of(model: Any) -> Options:
     partitioner = partitioner_of(model.partition)
     combiner = combiner_of(model.combine, model.partition, partitioner)
     refine = _refine(model.refine)
+    if model._needs_held_out() and (refine is not None or not combiner.needs_space):
+        raise InvalidInputError(
+            f"{model._held_out_argument} needs held-out values of every cell, which there are with "
+            f'combine="blend" or "route" and refine=None, got combine={model.combine!r} and '
+            f"refine={model.refine!r}"
+        )
     return Options(
         partitioner=partitioner,
         combiner=combiner,

@@ -81,6 +81,8 @@ def open_stream(X: Any, y: Any, sample_weight: Any) -> Stream | None:
             f"X must have two dimensions (rows, columns), none of them empty, got shape "
             f"{source.shape}"
         )
+    if isinstance(weights, (int, float, np.number)) and not isinstance(weights, bool):
+        weights = np.full(source.shape[0], float(weights))
     return Stream(source, y, weights, X)
 
 

@@ -64,8 +64,10 @@ class KernelRegressor(KernelModel):
         if self.intervals in (None, "cv+", "jackknife+"):
             return None if self.intervals is None else str(self.intervals)
         raise InvalidInputError(
-            f'intervals must be None, "cv+" or "jackknife+", got {self.intervals!r}'
+            f"intervals must be {self._interval_choices}, got {self.intervals!r}"
         )
+
+    _interval_choices = 'None, "cv+" or "jackknife+"'
 
     def _solve_with_intervals(
         self,

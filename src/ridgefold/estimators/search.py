@@ -376,8 +376,8 @@ def _largest_within_one_error(
     alphas: list[float], scores: np.ndarray, best_by_fold: np.ndarray
 ) -> int:
     """The position of the largest alpha within one standard error of the best score."""
-    folds = len(best_by_fold)
-    error = float(np.std(best_by_fold, ddof=1)) / np.sqrt(folds) if folds > 1 else 0.0
+    known = best_by_fold[np.isfinite(best_by_fold)]  # a fold of one row may have no score
+    error = float(np.std(known, ddof=1)) / np.sqrt(len(known)) if len(known) > 1 else 0.0
     floor = np.max(np.where(np.isfinite(scores), scores, -np.inf)) - error
     return max((alpha, i) for i, alpha in enumerate(alphas) if scores[i] >= floor)[1]
 
