@@ -146,6 +146,19 @@ def test_classes_of_dropped_rows_are_none():
     assert not hasattr(model, "predict_interval")
 
 
+def test_long_labels_are_not_cut_to_the_length_of_the_targets():
+    label = np.where(Y > 0, "cat", "category")
+    model = TableModel(LSSVMClassifierCV([1.0], cv=3), missing="drop")
+    for table in (pa.table(NUMBERS), with_holes(pa.table)):
+        model.fit(table, label)
+        predicted = model.predict(table)
+        used = np.array([value is not None for value in predicted])
+        expected = np.mean(predicted[used] == "cat")
+        assert 0 < expected < 1
+        for all_cats in (np.full(60, "cat"), np.full(60, "cat", dtype=object)):
+            assert model.score(table, all_cats) == pytest.approx(expected)
+
+
 @frames
 def test_unseen_categories_are_none_of_the_known_with_a_note(frame):
     model = TableModel(KernelRidge(0.1, kernel="rbf")).fit(frame(MIXED), Y)

@@ -154,8 +154,7 @@ class TableModel(Storable):
     def _for_rows(self, X: Any, name: str, *arguments: Any) -> Any:
         """Call a method of the model, and spread its result over all rows of X."""
         matrix, rows, n = self._numbers(X)
-        if len(rows) == 0:
-            raise InvalidInputError("X has no row that can be predicted: all have missing values")
+        _require_rows(rows)
         result = getattr(self.model_, name)(self._on_device(matrix), *arguments)
         found = result if isinstance(result, tuple) else (result,)
         parts = [namespace_of(part).to_numpy(part) for part in found]
@@ -184,11 +183,14 @@ class TableModel(Storable):
 
     def score(self, X: Any, y: Any) -> float:
         """R² of predictions, or the share of rows that are classified rightly."""
-        _, rows, _ = self._numbers(X)
-        predictions, y = self.predict(X)[rows], np.asarray(y)[rows]
+        matrix, rows, _ = self._numbers(X)
+        _require_rows(rows)
+        found = self.model_.predict(self._on_device(matrix))
+        # Labels as the model has them: the type of y may be too short for some.
+        predictions, y = namespace_of(found).to_numpy(found), np.asarray(y)[rows]
         if not hasattr(self.model_, "classes_"):
             return float(r2_score(y, predictions))
-        return float(accuracy_score(y, predictions.astype(y.dtype)))
+        return float(accuracy_score(y, predictions))
 
     # -- model files ---------------------------------------------------------------------
 
@@ -206,6 +208,11 @@ class TableModel(Storable):
         self.device = None  # models load on NumPy arrays
         if len(self.columns_.feature_names) != self.model_.n_features_in_:
             raise ModelFileError("model.state.columns must name the columns of the model")
+
+
+def _require_rows(rows: np.ndarray) -> None:
+    if len(rows) == 0:
+        raise InvalidInputError("X has no row that can be predicted: all have missing values")
 
 
 def _spread(values: np.ndarray, rows: np.ndarray, n: int) -> np.ndarray:
