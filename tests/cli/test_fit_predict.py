@@ -255,6 +255,61 @@ def test_classes_categories_and_missing_values(tmp_path):
     assert HOSTILE in shown
 
 
+@pytest.mark.parametrize("target", ["number", "label", "code", "flag"])
+@pytest.mark.parametrize("start", [0, 12])
+def test_blocks_without_a_usable_row_have_no_predictions(target, start, tmp_path, monkeypatch):
+    monkeypatch.setattr("ridgefold.storage.tables._BATCH_ROWS", 3)
+    x = np.linspace(-1, 1, 30)
+    targets = {"number": x**2, "label": np.where(x > 0, "yes", "no")}
+    targets |= {"code": np.where(x > 0, 7, 4), "flag": x > 0}
+    whole = pa.table({"x": x, target: targets[target]})
+    pa_parquet.write_table(whole, tmp_path / "t.parquet")
+    options = ["-t", target, "-o", tmp_path / "m", "--alpha", 0.1, "--length-scale", 1]
+    run("fit", tmp_path / "t.parquet", *options, "--missing", "drop")
+    holes = np.isin(np.arange(30), np.arange(start, start + 3))
+    pa_parquet.write_table(pa.table({"x": pa.array(x, mask=holes)}), tmp_path / "n.parquet")
+    more = ("--coverage", 0.9) if target == "number" else ("--probabilities",)
+    run("predict", tmp_path / "m", tmp_path / "n.parquet", "-o", tmp_path / "o.parquet", *more)
+    run("predict", tmp_path / "m", tmp_path / "t.parquet", "-o", tmp_path / "w.parquet", *more)
+    found, expected = (pa_parquet.read_table(tmp_path / f"{n}.parquet") for n in "ow")
+    assert found.schema == expected.schema
+    for name in found.column_names[1:]:
+        np.testing.assert_array_equal(found[name].is_null().to_numpy(), holes)
+    assert found.filter(~holes)["prediction"] == expected.filter(~holes)["prediction"]
+
+
+def test_a_table_without_a_usable_row_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("ridgefold.storage.tables._BATCH_ROWS", 3)
+    x = np.linspace(-1, 1, 30)
+    pa_parquet.write_table(pa.table({"x": x, "y": x**2}), tmp_path / "t.parquet")
+    options = ["-t", "y", "-o", tmp_path / "m", "--alpha", 0.1, "--length-scale", 1]
+    run("fit", tmp_path / "t.parquet", *options, "--missing", "drop")
+    empty = pa.table({"x": pa.nulls(9, pa.float64())})
+    pa_parquet.write_table(empty, tmp_path / "n.parquet")
+    out = tmp_path / "o.csv"
+    refused = run("predict", tmp_path / "m", tmp_path / "n.parquet", "-o", out, code=3)
+    assert "n.parquet' has no row that can be predicted: all have missing" in refused.stderr
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("kind", ["npy", "npz", "parquet"])
+def test_targets_that_are_not_a_number_are_missing(kind, tmp_path):
+    x = np.linspace(-1, 1, 40)
+    y = np.where(np.arange(40) % 10 == 3, np.nan, x**2)
+    path, target = tmp_path / f"t.{kind}", "x1" if kind == "npy" else "y"
+    if kind == "npy":
+        np.save(path, np.column_stack([x, y]))
+    elif kind == "npz":
+        np.savez(path, X=x[:, None], y=y)
+    else:
+        pa_parquet.write_table(pa.table({"x": x, "y": y}), path)
+    options = ["fit", path, "-t", target, "-o", tmp_path / "m", "--alpha", 0.1]
+    refused = run(*options, "--length-scale", 1, code=3)
+    assert f"the target '{target}' is missing in 4 rows" in refused.stderr
+    run(*options, "--length-scale", 1, "--missing", "drop")
+    assert ridgefold.load(tmp_path / "m").rows_used_ == 36
+
+
 def test_true_and_false_are_numbers(tmp_path):
     lines = ["on,x,y", *(f"{'true' if i % 2 else 'false'},{i},{i % 2}.5" for i in range(40))]
     (tmp_path / "t.csv").write_text("\n".join([*lines, "true,3,1.6"]) + "\n")

@@ -87,6 +87,10 @@ def predict(
             write(_joined(copied, results))
         if n_rows == 0:
             raise InvalidInputError(f"{str(data)!r} has no rows to predict")
+        if predictor.may_skip_rows and n_missing == n_rows:
+            raise InvalidInputError(
+                f"{str(data)!r} has no row that can be predicted: all have missing values"
+            )
     summary = {
         "rows": n_rows,
         "rows_without_prediction": n_missing or None,
@@ -169,11 +173,15 @@ class _Predictor:
     def __call__(self, table: Any) -> list[tuple[str, Any]]:
         import pyarrow as pa
 
+        from ridgefold.storage.frames import as_frame, complete_rows
+
         rows: Any = table.select(self.input_names(table.column_names))
+        if self.may_skip_rows and not complete_rows(as_frame(rows)).any():
+            return [(name, pa.nulls(table.num_rows, kind)) for name, kind in self._result_types()]
         if self._columns is None:
             rows = np.column_stack([column.to_numpy() for column in rows.itercolumns()])
         results = []
-        for name, values in self._values(rows):
+        for name, values in self._values(self._fitted, rows):
             missing = (
                 np.isnan(values)
                 if values.dtype.kind == "f"
@@ -184,15 +192,23 @@ class _Predictor:
             results.append((name, pa.array(values, mask=missing)))
         return results
 
-    def _values(self, rows: Any) -> Iterator[tuple[str, np.ndarray]]:
-        predicted = np.asarray(self._fitted.predict(rows))
+    def _result_types(self) -> list[tuple[str, Any]]:
+        """Names and types of the columns of results, from a row that stands in for others."""
+        import pyarrow as pa
+
+        inner = self._fitted.model_
+        row = np.zeros((1, inner.n_features_in_))
+        return [(name, pa.array(values).type) for name, values in self._values(inner, row)]
+
+    def _values(self, model: Any, rows: Any) -> Iterator[tuple[str, np.ndarray]]:
+        predicted = np.asarray(model.predict(rows))
         if predicted.ndim == 1:
             yield "prediction", predicted
         else:
             for j in range(predicted.shape[1]):
                 yield f"prediction_{j}", predicted[:, j]
         if self._coverage is not None:
-            ends = self._fitted.predict_interval(rows, self._coverage)
+            ends = model.predict_interval(rows, self._coverage)
             for name, end in zip(("lower", "upper"), ends, strict=True):
                 if end.ndim == 1:
                     yield name, end
@@ -200,8 +216,8 @@ class _Predictor:
                     for j in range(end.shape[1]):
                         yield f"{name}_{j}", end[:, j]
         if self._probabilities:
-            classes = getattr(self._fitted, "model_", self._fitted).classes_
-            values = self._fitted.predict_proba(rows)
+            classes = getattr(model, "model_", model).classes_
+            values = model.predict_proba(rows)
             for j, label in enumerate(classes):
                 yield f"probability of {label}", values[:, j]
 

@@ -14,6 +14,7 @@ import numpy as np
 from ridgefold.cli.options import messages
 from ridgefold.errors import InvalidInputError, TableError
 from ridgefold.linalg import namespace_of
+from ridgefold.storage.frames import missing_in
 from ridgefold.storage.tables import open_table
 
 _MOST_RELEVANT = 8
@@ -74,7 +75,7 @@ def read_training_table(
     texts = [name for name in categorical if name in used]
     frame = nw.from_native(file.read([*used, target], texts), eager_only=True)
     y = frame[target]
-    known = ~np.asarray(y.is_null().to_numpy(), dtype=bool)
+    known = ~missing_in(y)
     if not known.all():
         lost = int((~known).sum())
         if missing == "error":
