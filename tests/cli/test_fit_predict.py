@@ -218,6 +218,25 @@ def test_files_are_not_replaced_unless_asked(plant):
     assert (plant / "out.csv").read_text() == "precious"
 
 
+@pytest.mark.parametrize("option", ["--output", "--report"])
+def test_files_that_cannot_be_written_are_refused_before_anything_is_read(option, tmp_path):
+    (tmp_path / "folder").mkdir()
+    for path, words in (
+        (tmp_path / "no" / "m", f"there is no folder '{tmp_path / 'no'}'; create it first"),
+        (tmp_path / "folder", f"'{tmp_path / 'folder'}' is a folder"),
+    ):
+        outputs = {"--output": tmp_path / "m", option: path}
+        options = [part for pair in outputs.items() for part in pair]
+        refused = run("fit", tmp_path / "none.csv", "-t", "y", *options, "--force", code=3)
+        assert words in refused.stderr
+
+
+def test_cells_have_no_limit_of_time(plant):
+    options = ["-t", "PE", "--ignore", "id", "-o", plant / "m", "--partitions", 3]
+    refused = run("fit", plant / "plant.csv", *options, "--time", 60, code=3)
+    assert "--time 60 does not go with --partitions" in refused.stderr
+
+
 def mixed(path, n=120):
     generator = np.random.default_rng(1)
     x, colour = generator.normal(size=n), generator.choice(["red", "blue", "=evil"], n)

@@ -85,6 +85,25 @@ def test_a_streamed_fit_has_a_run_directory_and_a_summary(table, tmp_path):
     assert (tmp_path / "run" / "run.json").exists()
 
 
+@pytest.mark.parametrize("memory", ["200kB", "1GB"], ids=["streamed", "whole"])
+def test_cells_are_fitted_on_the_device(table, memory, tmp_path, monkeypatch):
+    pytest.importorskip("torch")
+    from ridgefold.engine.stacked_fit import CellStack
+
+    stacks, make = [], CellStack.__init__
+
+    def noting(self, cells, settings, device):
+        stacks.append(device)
+        make(self, cells, settings, device)
+
+    monkeypatch.setattr(CellStack, "__init__", noting)
+    arguments = ("fit", table, "-t", "y", "--ignore", "side", "--missing", "fill", *FIXED)
+    more = ("--memory", memory, "--device")
+    run(*arguments, *more, "cpu", "-o", tmp_path / "m.ridgefold")
+    assert set(stacks) == {"cpu"}
+    assert "device" in run(*arguments, *more, "abacus", "-o", tmp_path / "n", code=3).output
+
+
 def test_small_tables_are_read_whole(table):
     assert not streaming.worth_streaming(table, "1GB")
     assert streaming.worth_streaming(table, "100kB")

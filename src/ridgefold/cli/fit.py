@@ -148,6 +148,11 @@ def fit(
             "--categories product learns one scale for each column of categories, and needs "
             "--learn-scales"
         )
+    if partitions is not None and time_limit is not None:
+        raise InvalidInputError(
+            f"--time {time_limit:g} does not go with --partitions: cells are not planned by their "
+            "time. Leave it out, or ask for more cells, which are faster"
+        )
     started, talk = time.perf_counter(), not (quiet or as_json)
 
     def make(task: str) -> Any:
@@ -166,6 +171,7 @@ def fit(
             intervals=None if intervals is Kept.none else intervals.value,
             memory=memory,
             time_limit=time_limit,
+            device=device,
             verbose=talk,
         )
 
@@ -227,7 +233,7 @@ def fit(
         categorical=[name for name in categorical or () if name in table.frame.columns],
         categories=categories.value,
         missing=missing.value,
-        device=device,
+        device=None if partitions is not None else device,  # cells go there themselves
     ).fit(table.frame[order], table.y[order])
     finish(model, table.y[order], table.task)
 

@@ -151,6 +151,7 @@ def choose_model(
     intervals: str | None,
     memory: str,
     time_limit: float | None,
+    device: str | None,
     verbose: bool,
 ) -> Any:
     """The estimator for a task: a search, or a plain fit where nothing is left to choose."""
@@ -175,6 +176,7 @@ def choose_model(
             length_scale=length_scale,
             kernel_params=extra,
             memory_budget=memory,
+            device=device,
             verbose=int(verbose),
         )
     if alpha is not None and length_scale is not None and not learn_scales and len(kernels) == 1:
