@@ -572,7 +572,8 @@ def test_plans_are_explained_before_there_are_data():
     choosing, fitting = json.loads(result.stdout)
     assert choosing["method"] not in choosing["not_chosen"]
     assert fitting["predicted_bytes"] > 8 * 3000**2
-    linear = run("explain", "--rows", "1e6", "--columns", 10, "--kernel", "linear", "--json")
+    size = ("--rows", "1e6", "--columns", 10, "--memory", "100GB")
+    linear = run("explain", *size, "--kernel", "linear", "--json")
     assert json.loads(linear.stdout)[1]["method"] == "primal"
     few = run("explain", "--rows", 3000, "--columns", 4, "--alphas", 3, "--json")
     assert "3 ridge values" in json.loads(few.stdout)[0]["problem"]
@@ -623,6 +624,37 @@ def test_the_machine_is_measured_and_remembered(tmp_path, monkeypatch):
 )
 def test_what_cannot_be_explained_is_said(options):
     assert "error: " in run("explain", *options, code=3).stderr
+
+
+def test_one_step_that_is_refused_is_a_refusal():
+    shape = ("explain", "--rows", "1e4", "--columns", 10, "--memory", "100MB")
+    refused = run(*shape, code=5)
+    assert "fitting: 10000 rows" in refused.stdout
+    assert "no method for 'choosing alpha for one kernel' fits the budget" in refused.stderr
+    said = json.loads(run(*shape, "--json", code=5).stdout)
+    assert said["error"]["type"] == "BudgetError"
+    assert [step["method"] is None for step in said["steps"]] == [True, False]
+
+
+def test_a_refusal_of_all_steps_is_one_json_object():
+    shape = ("explain", "--rows", "1e9", "--columns", "1e4", "--memory", "1MB", "--json")
+    said = json.loads(run(*shape, code=5).stdout)
+    assert said["error"]["message"].startswith("nothing fits the budget")
+    assert [step["method"] for step in said["steps"]] == [None, None]
+
+
+@pytest.mark.parametrize("option", [("--device", "cuda"), ("--time", 60.0)], ids=str)
+def test_a_cluster_is_planned_without_device_and_time(option):
+    shape = ("explain", "--rows", "1e6", "--columns", 10, "--workers", 4, "--memory", "8GB")
+    words = f"{option[0]} {option[1]} does not go with --workers"
+    assert words in run(*shape, *option, code=3).stderr
+
+
+def test_every_kind_of_model_file_can_be_explained():
+    from ridgefold.estimators.saving import STORABLE
+
+    classes = {name: getattr(ridgefold, name) for name in STORABLE}
+    assert [name for name in classes if not hasattr(classes[name], "explain")] == ["TableModel"]
 
 
 def test_plans_beyond_the_memory_end_with_their_code():

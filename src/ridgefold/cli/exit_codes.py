@@ -82,11 +82,11 @@ def command(function: Command) -> Command:
     return run  # type: ignore[return-value]
 
 
-def say_error(error: BaseException, *, as_json: bool) -> None:
+def say_error(error: BaseException, *, as_json: bool, **more: Any) -> None:
+    """Say what is wrong; `more` goes into the same JSON object."""
     if as_json:
-        sys.stdout.write(
-            json.dumps({"error": {"type": type(error).__name__, "message": str(error)}}) + "\n"
-        )
+        said = {"error": {"type": type(error).__name__, "message": str(error)}, **more}
+        sys.stdout.write(json.dumps(said) + "\n")
     messages().print(f"error: {error}", style="red", markup=False, highlight=False)
 
 

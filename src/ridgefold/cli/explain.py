@@ -11,7 +11,7 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from ridgefold.cli.exit_codes import command
+from ridgefold.cli.exit_codes import code_of, command, say_error
 from ridgefold.cli.fit import folds_of_text
 from ridgefold.cli.options import CommandOptions as Options
 from ridgefold.cli.options import plain_text
@@ -68,6 +68,12 @@ def explain(
 
         n = _whole("--rows", rows)
         if workers is not None:
+            for option, value in (("--device", device), ("--time", time_limit)):
+                if value is not None:
+                    raise InvalidInputError(
+                        f"{option} {value} does not go with --workers, whose processes are "
+                        "planned by their memory alone: leave one of them out"
+                    )
             _explain_cluster(
                 n,
                 _whole("--columns", columns),
@@ -90,12 +96,26 @@ def explain(
             time_budget=time_limit,
             device=device,
         )
+    refused = [str(step["step"]) for step in explanation.steps if step["method"] is None]
+    if not refused:
+        _show(explanation, as_json)
+        return
+    what = "nothing" if len(refused) == len(explanation.steps) else f"no method for {refused[0]!r}"
+    error = BudgetError(f"{what} fits the budget: raise --memory or --time, or use fewer rows")
+    if not as_json:
+        _show(explanation, as_json)
+    # With --json the plans are part of the one object that says the error.
+    say_error(error, as_json=as_json, steps=list(explanation.steps))
+    code = code_of(error)
+    assert code is not None
+    raise typer.Exit(code)
+
+
+def _show(explanation: Any, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(json.dumps(list(explanation.steps), ensure_ascii=False) + "\n")
     else:
         Console().print(plain_text(str(explanation)))
-    if all(step["method"] is None for step in explanation.steps):
-        raise BudgetError("nothing fits the budget: raise --memory or --time, or use fewer rows")
 
 
 def _explain_cluster(
@@ -121,10 +141,7 @@ def _explain_cluster(
         memory_budget=memory,
         n_workers=workers,
     )
-    if as_json:
-        sys.stdout.write(json.dumps(list(explanation.steps), ensure_ascii=False) + "\n")
-    else:
-        Console().print(plain_text(str(explanation)))
+    _show(explanation, as_json)
 
 
 def _whole(option: str, value: float) -> int:
@@ -137,10 +154,4 @@ def _of_file(path: Path) -> Any:
     from ridgefold.estimators.saving import load
 
     fitted = load(path)
-    inner = getattr(fitted, "model_", fitted)
-    if not hasattr(inner, "explain"):
-        raise InvalidInputError(
-            f"{str(path)!r} holds a {type(inner).__name__}, which keeps no plan: ridgefold inspect "
-            "shows its cells"
-        )
-    return inner.explain()
+    return getattr(fitted, "model_", fitted).explain()
