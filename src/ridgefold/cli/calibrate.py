@@ -39,13 +39,13 @@ def calibrate(
     started = time.perf_counter()
     rates = measure_machine(device)
     # The last point is the largest size that was measured.
-    fastest = {kind: points[-1][1] for kind, points in rates.by_kind.items() if kind in _WORDS}
+    at_largest = {kind: points[-1][1] for kind, points in rates.by_kind.items() if kind in _WORDS}
     if as_json:
-        say({"operations_a_second": fastest}, quiet=quiet, as_json=True, title="")
+        say({"operations_a_second": at_largest}, quiet=quiet, as_json=True, title="")
         return
     say(
         {
-            **{_WORDS[kind]: f"{rate:.2g} a second" for kind, rate in fastest.items()},
+            **{_WORDS[kind]: f"{rate:.2g} a second" for kind, rate in at_largest.items()},
             "seconds": round(time.perf_counter() - started, 1),
         },
         quiet=quiet,

@@ -24,7 +24,8 @@ def methods(as_json: Options.Json = False) -> None:
         "cross-validation methods": [_described(name, m) for name, m in METHODS.items()],
         "solvers": [_described(name, s) for name, s in SOLVERS.items()],
         "kernels": [
-            {"name": name, "what": _first_sentence(cls)} for name, (cls, _) in NAMED_KERNELS.items()
+            {"name": name, "what": _first_paragraph(cls)}
+            for name, (cls, _) in NAMED_KERNELS.items()
         ],
     }
     if as_json:
@@ -41,9 +42,9 @@ def methods(as_json: Options.Json = False) -> None:
 
 def _described(name: str, method: Any) -> dict[str, str]:
     exact = "rounding" if method.exact else "its own bound"
-    return {"name": name, "right to": exact, "what": _first_sentence(type(method))}
+    return {"name": name, "right to": exact, "what": _first_paragraph(type(method))}
 
 
-def _first_sentence(cls: type) -> str:
+def _first_paragraph(cls: type) -> str:
     text = python_inspect.getdoc(cls) or ""
     return " ".join(text.split("\n\n")[0].split())
