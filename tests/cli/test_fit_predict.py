@@ -329,6 +329,38 @@ def test_targets_that_are_not_a_number_are_missing(kind, tmp_path):
     assert ridgefold.load(tmp_path / "m").rows_used_ == 36
 
 
+@pytest.mark.parametrize(
+    "options",
+    [(), ("--cv", "loo", "--intervals", "none"), ("--alpha", 0.1, "--length-scale", 1)],
+    ids=["search", "leave-one-out", "fixed"],
+)
+def test_the_held_out_error_is_that_of_the_rows_that_were_fitted(options, tmp_path):
+    rng = np.random.default_rng(0)
+    x, lost = rng.uniform(-2, 2, 80), np.arange(80) % 8 == 3
+    y = np.where(lost, 1e3, np.sin(2 * x) + 0.1 * rng.standard_normal(80))
+    holes = pa.table({"x": pa.array(x, mask=lost), "y": y})
+    pa_parquet.write_table(holes, tmp_path / "t.parquet")
+    arguments = ("fit", tmp_path / "t.parquet", "-t", "y", "-o", tmp_path / "m", "--json")
+    found = json.loads(run(*arguments, "--missing", "drop", *options).stdout)
+    assert found["rmse_of_the_mean"] == pytest.approx(np.std(y[~lost]))
+    inner = ridgefold.load(tmp_path / "m").model_
+    if not options or "loo" in options:
+        rmse = np.sqrt(np.mean((inner.y_fit_ - inner.held_out_predictions_) ** 2))
+        assert found["held_out_rmse"] == pytest.approx(rmse)
+    expected = 1 - (found["held_out_rmse"] / np.std(y[~lost])) ** 2
+    assert found["held_out_r2"] == pytest.approx(expected)
+    assert 0.5 < expected < 1
+
+
+def test_categories_are_not_two_values(tmp_path):
+    kinds = pa.array([f"kind {i % 5}" for i in range(40)]).dictionary_encode()
+    table = pa.table({"x": np.arange(40.0) % 5, "kind": kinds})
+    pa_parquet.write_table(table, tmp_path / "t.parquet")
+    options = ["-t", "kind", "-o", tmp_path / "m", "--alpha", 0.1, "--length-scale", 1]
+    result = run("fit", tmp_path / "t.parquet", *options)
+    assert "classification: 'kind' holds categories; --task changes it" in result.stderr
+
+
 def test_true_and_false_are_numbers(tmp_path):
     lines = ["on,x,y", *(f"{'true' if i % 2 else 'false'},{i},{i % 2}.5" for i in range(40))]
     (tmp_path / "t.csv").write_text("\n".join([*lines, "true,3,1.6"]) + "\n")

@@ -175,7 +175,7 @@ def fit(
             verbose=talk,
         )
 
-    def finish(model: Any, y: np.ndarray, task: str) -> None:
+    def finish(model: Any, task: str) -> None:
         notes = {"target": target, "task": task, "data": data.name}
         model.save(output, dtype="float32" if float32 else None, notes=notes)
         title = f"{target} from {data.name}"
@@ -184,7 +184,7 @@ def fit(
 
             write_report(model, report, target_name=target, title=title, force=force)
         summary: dict[str, Any] = {
-            **summary_of(model, y, target, task),
+            **summary_of(model, target, task),
             "seconds": round(time.perf_counter() - started, 2),
             "model": str(output),
             "model_bytes": output.stat().st_size,
@@ -208,7 +208,7 @@ def fit(
             run_dir=run_dir,
             quiet=not talk,
         ) as streamed:
-            finish(streamed.model, streamed.y, streamed.task)
+            finish(streamed.model, streamed.task)
         return
     table = read_training_table(
         data,
@@ -235,7 +235,7 @@ def fit(
         missing=missing.value,
         device=None if partitions is not None else device,  # cells go there themselves
     ).fit(table.frame[order], table.y[order])
-    finish(model, table.y[order], table.task)
+    finish(model, table.task)
 
 
 def _say_if_long(model: Any, n: int, d: int) -> None:

@@ -9,8 +9,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
-
 from ridgefold.cli.options import messages
 from ridgefold.cli.training import columns_to_learn_from
 from ridgefold.errors import InvalidInputError
@@ -24,7 +22,6 @@ class Streamed:
     """A fitted model of a streamed table."""
 
     model: Any
-    y: np.ndarray
     task: str
 
 
@@ -83,9 +80,7 @@ def fitted_from_stream(
             categories=categories,
             missing=missing,
         )
-        yield Streamed(
-            model.fit_numbers(scanned.columns, open_array(rows), targets), targets, found
-        )
+        yield Streamed(model.fit_numbers(scanned.columns, open_array(rows), targets), found)
 
 
 def _task(task: str, scanned: Any, target: str) -> str:

@@ -132,6 +132,8 @@ def _labels(y: nw.Series[Any]) -> np.ndarray:
 def _why(y: nw.Series[Any], task: str) -> str:
     if task == "regression":
         return f"{y.name!r} holds numbers"
+    if isinstance(y.dtype, nw.Categorical):
+        return f"{y.name!r} holds categories"
     return f"{y.name!r} holds {'text' if isinstance(y.dtype, nw.String) else 'two values'}"
 
 
@@ -229,7 +231,7 @@ def _partitioned(classify: bool, intervals: str | None, **settings: Any) -> Any:
     return PartitionedKernelRidge(intervals=kept, **settings)
 
 
-def summary_of(model: Any, y: np.ndarray, target: str, task: str) -> dict[str, Any]:
+def summary_of(model: Any, target: str, task: str) -> dict[str, Any]:
     """What was learned, for people and for --json."""
     inner = model.model_
     summary: dict[str, Any] = {
@@ -245,10 +247,10 @@ def summary_of(model: Any, y: np.ndarray, target: str, task: str) -> dict[str, A
         if hasattr(inner, "best_score_"):
             summary["held_out_accuracy"] = float(inner.best_score_)
     else:
-        residuals = held_out_residuals(inner, y)
+        residuals = held_out_residuals(inner)
         if residuals is not None:
             summary["held_out_rmse"] = float(np.sqrt(np.mean(residuals**2)))
-            spread = float(np.std(y))
+            spread = float(np.std(_to_numpy(inner.y_fit_)))
             summary["rmse_of_the_mean"] = spread
             if spread > 0:
                 summary["held_out_r2"] = 1.0 - summary["held_out_rmse"] ** 2 / spread**2
@@ -300,13 +302,14 @@ def intervals_of(inner: Any) -> str:
     return "none kept" if found is None else f"{found.method} ({found.kept_numbers:,} numbers)"
 
 
-def held_out_residuals(inner: Any, y: np.ndarray) -> np.ndarray | None:
+def held_out_residuals(inner: Any) -> np.ndarray | None:
     """Errors at rows that the models did not see, where there are any."""
     residuals: Any = None
     if hasattr(inner, "held_out_residuals_"):
         residuals = inner.held_out_residuals_
-    elif hasattr(inner, "held_out_predictions_") and len(inner.held_out_predictions_) == len(y):
-        residuals = y - _to_numpy(inner.held_out_predictions_)
+    elif hasattr(inner, "held_out_predictions_"):
+        # The targets that were fitted: rows with missing values may have been left out.
+        residuals = _to_numpy(inner.y_fit_) - _to_numpy(inner.held_out_predictions_)
     elif inner.intervals_ is not None:
         residuals = inner.intervals_.residuals
     if residuals is None:
