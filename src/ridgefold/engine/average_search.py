@@ -182,5 +182,6 @@ def _errors_of_average(
     for part in executor.map(_predict_sample, tasks):
         total += part
     with np.errstate(over="ignore", invalid="ignore"):
-        means = np.mean((total / m - training.targets[sample][None]) ** 2, axis=(1, 2))
+        errors = np.mean((total / m - training.targets[sample][None]) ** 2, axis=2)
+        means = np.average(errors, axis=1, weights=training.counts()[sample])
     return np.where(np.isfinite(means), means, np.inf)

@@ -47,6 +47,12 @@ class Training:
     weighted_scores: bool = False
     """True if rows count in scores by their weights."""
 
+    def counts(self) -> np.ndarray:
+        """How much every row counts in scores."""
+        if self.weights is None or not self.weighted_scores:
+            return np.ones(self.targets.shape[0])
+        return np.asarray(self.weights, dtype=np.float64)
+
     @property
     def n_targets(self) -> int:
         return int(self.targets.shape[1])

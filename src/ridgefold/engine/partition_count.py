@@ -197,7 +197,7 @@ class _Measured:
 
     grid: Grid
     """Starting at the pair that suits it."""
-    scored: tuple[float, int]
+    scored: tuple[float, float]
     """Sum of squares of leave-one-out residuals, and how many."""
     fitted: Fitted
 
@@ -246,8 +246,10 @@ def _measure(
     models, residuals = run_cells(part.handed, cells, alike, ones, executor, key_of=key)
     assert residuals is not None
     combined = _clipped(part.training, combined_residuals(cells, residuals, n))
-    finite = combined[np.isfinite(combined)]
-    return _Measured(grid, (float(finite @ finite), len(finite)), Fitted(cells, models, residuals))
+    known = np.isfinite(combined)
+    counts = np.broadcast_to(part.training.counts()[:, None], combined.shape)[known]
+    squares = float(counts @ combined[known] ** 2)
+    return _Measured(grid, (squares, float(counts.sum())), Fitted(cells, models, residuals))
 
 
 def _clipped(part: Training, residuals: np.ndarray) -> np.ndarray:

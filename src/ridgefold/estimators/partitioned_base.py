@@ -152,7 +152,7 @@ class PartitionedModel(SharesExecutor, Storable):
                 fitted = CellFitting(self, data, targets, options, run).fit()
             else:
                 fitted = self._fit_distinct(data, targets, distinct, options, run)
-        self._keep(fitted, data, options)
+        self._keep(fitted, data)
         if distinct is not None:
             self._predict_weightless(data.X, targets, distinct)
         if options.refine is not None:
@@ -237,7 +237,7 @@ class PartitionedModel(SharesExecutor, Storable):
         self.n_features_in_ = stream.X.n_columns
         if not isinstance(stream.X, ArraySource):
             self.__dict__.pop("feature_names_in_", None)
-        self._keep(fitted, data, options, space.new_array)
+        self._keep(fitted, data, space.new_array)
         # The folder is kept as long as the model reads from it.
         self._workspace = space
         self._stored = fitted.rows if isinstance(fitted.rows, StoredRows) else None
@@ -248,7 +248,6 @@ class PartitionedModel(SharesExecutor, Storable):
         self,
         fitted: FittedCells,
         data: TrainingData,
-        options: Options,
         new_array: NewArray = in_memory,
     ) -> None:
         """Become the model of these cells."""
@@ -285,7 +284,7 @@ class PartitionedModel(SharesExecutor, Storable):
                 training,
                 kernel,
                 alpha,
-                _disjoint(cells, n),
+                _disjoint(cells),
                 start,
                 bias=options.bias,
                 steps=None if options.refine == EXACT else int(options.refine or 0),
@@ -483,7 +482,7 @@ class PartitionedModel(SharesExecutor, Storable):
         return tags
 
 
-def _disjoint(cells: Cells, n_rows: int) -> list[np.ndarray]:
+def _disjoint(cells: Cells) -> list[np.ndarray]:
     """Every row in the one cell of which it has the largest share."""
     m = number_of(cells)
     owner = np.repeat(np.arange(m), np.diff(cells.offsets))

@@ -36,7 +36,7 @@ from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.cell_grid import cell_grid
 from ridgefold.estimators.partitioned_options import Options
 from ridgefold.estimators.progress import progress_bar
-from ridgefold.estimators.run_request import folder_of, settings_of
+from ridgefold.estimators.run_request import SEEDS, folder_of, settings_of
 from ridgefold.estimators.validation import TrainingData, as_ridgefold_errors
 from ridgefold.executors import Executor, Serial
 from ridgefold.kernels import Kernel, KernelGram
@@ -55,7 +55,6 @@ _SAMPLE_ROWS = 512
 _DIMENSION_ROWS = 500
 _LEARNING_ROWS = 6000
 _NEAREST_NUMBERS = 1 << 22
-_SEEDS = 2**31 - 1
 _NO_PART = ("executor", "memory_budget", "n_jobs", "run_dir", "verbose")
 """Arguments that do not change the result."""
 
@@ -130,7 +129,7 @@ class CellFitting:
         self.model, self.options, self.run = model, options, run
         with as_ridgefold_errors("random_state must be None, a whole number or a RandomState"):
             state = check_random_state(model.random_state)
-        seed = run.step("seed", lambda: int(state.randint(_SEEDS)))
+        seed = run.step("seed", lambda: int(state.randint(SEEDS)))
         self.rng = np.random.default_rng(seed)
         # Rows in memory are not sent to workers that see nothing but files.
         self._executor: Executor = Serial() if options.executor.remote else options.executor

@@ -46,7 +46,7 @@ class Common:
     bias: bool
     truth: Truth
     scoring: Any
-    """What a race is judged by: None or a name."""
+    """What scores are made by: None, a name or a callable; races take the first two."""
 
     def opened(self) -> Common:
         return self

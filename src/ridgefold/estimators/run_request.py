@@ -12,7 +12,8 @@ import numpy as np
 from ridgefold.errors import InvalidInputError
 from ridgefold.storage import fingerprint
 
-_SEEDS = 2**31 - 1
+SEEDS = 2**31 - 1
+"""A generator that is given as `random_state` draws one number below this."""
 
 
 def folder_of(model: Any) -> Path | None:
@@ -38,5 +39,5 @@ def _seed_words(random_state: Any) -> str:
     if isinstance(random_state, np.random.RandomState):
         copy = np.random.RandomState()
         copy.set_state(random_state.get_state())
-        return f"a generator that draws {copy.randint(_SEEDS)}"
+        return f"a generator that draws {copy.randint(SEEDS)}"
     return repr(random_state)

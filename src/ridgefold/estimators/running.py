@@ -31,9 +31,9 @@ def run_planned(
     """The result of the planned method, and the record of the step.
 
     A plan is checked against the budget before anything large is allocated. If an allocation fails
-    nevertheless (others use the memory too), a second plan gets half of the memory. Warnings are
-    kept in the record, and given as they would have been. `like` is an array of the data: memory is
-    measured where it is.
+    nevertheless (others use the memory too), a second plan gets half of what the first one needed.
+    Warnings are kept in the record, and given as they would have been. `like` is an array of the
+    data: memory is measured where it is.
     """
     plan = make_plan(problem, resources, requested)
     found = _attempt(run, plan, like)

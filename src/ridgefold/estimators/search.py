@@ -123,11 +123,10 @@ class GridSearch:
                 new = further_alphas(alphas, below=best.alpha == alphas.min())
                 more.append((best.candidate, new))
                 alphas = np.concatenate([alphas, new])
-            widths = [c.params.get("length_scale") for c in candidates]
             if grid.widths_from_data and best.candidate in (candidates[0], candidates[-1]):
                 below = best.candidate == candidates[0]
                 width = best.candidate.params["length_scale"]
-                if width not in widths[1:-1] and 1e-300 < width < 1e300:
+                if 1e-300 < width < 1e300:
                     new_width = wider(best.candidate, 1 / WIDTH_STEP if below else WIDTH_STEP)
                     candidates.insert(0 if below else len(candidates), new_width)
                     more.append((new_width, alphas))

@@ -1,0 +1,37 @@
+"""The error of an average of cells, row by row."""
+
+import numpy as np
+import pytest
+
+from ridgefold.engine.average_search import _errors_of_average
+from ridgefold.engine.cell_rows import Training
+from ridgefold.executors import Serial
+from ridgefold.kernels import RBF
+from ridgefold.partitioners import PARTITIONERS
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((60, 2))
+Y = np.sin(X[:, :1]) + 0.1 * rng.standard_normal((60, 1))
+WEIGHTS = rng.uniform(0.1, 3.0, 60)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_count_by_their_weights_only_where_that_is_asked_for(weighted):
+    training = Training(X, Y, WEIGHTS, weighted)
+    cells = PARTITIONERS["random"].fit(X, 3, 0.0, np.random.default_rng(1))
+
+    def errors(sample):
+        return _errors_of_average(
+            training,
+            cells,
+            RBF(1.0),
+            np.array([0.1, 1.0]),
+            Serial(),
+            sample=np.asarray(sample),
+            bias=True,
+            device=None,
+        )
+
+    by_row = np.stack([errors([row]) for row in range(60)])
+    expected = np.average(by_row, axis=0, weights=WEIGHTS if weighted else None)
+    np.testing.assert_allclose(errors(range(60)), expected, rtol=1e-12)
