@@ -53,7 +53,7 @@ ways, both from the first split. *GridSearchCV*: scikit-learn's KernelRidge over
 ridges in 5 folds, timed on one width and 2 ridges of at most 6,000 rows, and multiplied, with
 (n/6000)³ for more rows. *Our exact search*: `LSSVMRegressorCV` itself on at most 8,000 rows, with
 (n/8000)³ for more. The time of the Cholesky fit is added to both. For protein (12.8 GB) it is
-written but not measured yet; it would be of the first split alone.
+of the first split alone.
 
 *Loss of the chosen number of cells*: held-out error (leave-one-out, every cell with its own width
 and ridge) on all rows of the first split, against the least of those with half and a quarter as
