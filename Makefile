@@ -7,13 +7,15 @@ PYTEST := $(BIN)/python -m pytest -q -n auto
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test browser check lint types layers test-all test-oldest mutants bench bench-quick figures docs clean help
+.PHONY: demo test browser check lint types layers test-all test-oldest coverage audit mutants bench bench-quick figures docs clean help
 
 help:
 	@echo "make demo      choose, fit and predict on bundled data"
 	@echo "make test      the tests that need nothing but Python packages"
 	@echo "make check     lint, types, layers, the tests and those in a browser: what CI runs"
 	@echo "make test-all  the full matrices and the oldest supported libraries (slow)"
+	@echo "make coverage  which lines the default tests run: at least 95% of them"
+	@echo "make audit     known weaknesses of the pinned packages (asks PyPI for its advisories)"
 	@echo "make mutants   break 30 lines one at a time and see that the tests notice (slow)"
 	@echo "make bench     benchmarks, written to benchmarks/results (slow)"
 	@echo "make bench-quick  the same on small sizes, in minutes, nothing written"
@@ -79,6 +81,13 @@ test-oldest:
 	  narwhals==1.40.0 pyarrow==17.0.0 jinja2==3.1.4 matplotlib==3.9.0 "pyparsing<3.3" \
 	  "dask[array]==2024.8.0" distributed==2024.8.0 zarr==3.0.8 torch==2.13.0 -e .
 	.venv-oldest/bin/python -m pytest -q -n auto -m "not full and not browser"
+
+coverage: $(VENV)/.test
+	$(PYTEST) -m "not full and not browser" --cov --cov-report=term:skip-covered
+
+audit: $(VENV)/.base
+	$(BIN)/python -m pip --disable-pip-version-check install -q pip-audit
+	$(BIN)/python -m pip_audit --no-deps --disable-pip -r constraints.txt
 
 # One wrong line at a time: the tests must notice.
 mutants: $(VENV)/.test
