@@ -16,6 +16,7 @@ import typer
 
 from ridgefold import errors
 from ridgefold.cli.options import messages
+from ridgefold.storage.atomic import require_place_for
 
 CODES = {
     0: "done",
@@ -113,11 +114,6 @@ def plain_warnings() -> Iterator[None]:
 
 def require_free(path: Path, force: bool) -> None:
     """Refuse to replace a file unless asked to, and what could not be written in the end."""
-    if path.is_dir():
-        raise errors.InvalidInputError(f"path must name a file, but {str(path)!r} is a folder")
-    if not path.parent.is_dir():
-        raise errors.InvalidInputError(
-            f"cannot write {str(path)!r}: there is no folder {str(path.parent)!r}; create it first"
-        )
+    require_place_for(path)
     if path.exists() and not force:
         raise OutputExistsError(f"{str(path)!r} exists: choose another name, or pass --force")

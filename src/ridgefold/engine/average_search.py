@@ -56,8 +56,7 @@ def _predict_sample(task: _Task) -> np.ndarray:
         return out
 
     def placed(array: np.ndarray) -> Array:
-        whole = np.ascontiguousarray(array, dtype=np.float64)
-        return whole if task.device is None else on_device(whole, task.device)
+        return on_device(np.ascontiguousarray(array, dtype=np.float64), task.device)
 
     y, alphas = placed(training.targets[rows]), placed(task.alphas)
     namespace = namespace_of(y)
@@ -183,5 +182,5 @@ def _errors_of_average(
         total += part
     with np.errstate(over="ignore", invalid="ignore"):
         errors = np.mean((total / m - training.targets[sample][None]) ** 2, axis=2)
-        means = np.average(errors, axis=1, weights=training.counts()[sample])
+        means = np.average(errors, axis=1, weights=training.counts(sample))
     return np.where(np.isfinite(means), means, np.inf)

@@ -47,11 +47,11 @@ class Training:
     weighted_scores: bool = False
     """True if rows count in scores by their weights."""
 
-    def counts(self) -> np.ndarray:
-        """How much every row counts in scores."""
+    def counts(self, rows: np.ndarray) -> np.ndarray:
+        """How much some rows count in scores."""
         if self.weights is None or not self.weighted_scores:
-            return np.ones(self.targets.shape[0])
-        return np.asarray(self.weights, dtype=np.float64)
+            return np.ones(len(rows))
+        return np.asarray(self.weights[rows], dtype=np.float64)
 
     @property
     def n_targets(self) -> int:

@@ -247,7 +247,7 @@ def _measure(
     assert residuals is not None
     combined = _clipped(part.training, combined_residuals(cells, residuals, n))
     known = np.isfinite(combined)
-    counts = np.broadcast_to(part.training.counts()[:, None], combined.shape)[known]
+    counts = np.broadcast_to(part.training.counts(np.arange(n))[:, None], combined.shape)[known]
     squares = float(counts @ combined[known] ** 2)
     return _Measured(grid, (squares, float(counts.sum())), Fitted(cells, models, residuals))
 

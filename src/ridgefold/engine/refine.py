@@ -83,8 +83,7 @@ def refine(
     training, groups, start, kept = _weighing_rows(training, groups, start)
 
     def placed(array: np.ndarray) -> Array:
-        whole = np.ascontiguousarray(array)
-        return whole if device is None else on_device(whole, device)
+        return on_device(np.ascontiguousarray(array), device)
 
     X, right, first = placed(training.X), placed(training.targets), placed(start)
     namespace = namespace_of(X)
@@ -222,8 +221,7 @@ def _two_level(gram: Gram, alpha: float, groups: list[np.ndarray]) -> Callable[[
         refill(matrix)
         blocks.append((rows, _positive(factorise(namespace, matrix, refill, scale=1.0), alpha)))
 
-    joined = np.concatenate([rows for rows, _ in blocks])
-    back = np.argsort(joined)
+    back = np.argsort(np.concatenate(groups))
 
     def solve_blocks(v: Array) -> Array:
         parts = [block.solve(namespace.take_rows(v, rows)) for rows, block in blocks]

@@ -10,6 +10,7 @@ import numpy as np
 
 from ridgefold.errors import BudgetError, InvalidInputError
 from ridgefold.estimators.cross_validated import CrossValidatedModel
+from ridgefold.estimators.grids import DECADES_BELOW, alphas_over
 from ridgefold.estimators.kernel_ridge_cv import KernelRidgeCV
 from ridgefold.estimators.partitioned_base import PartitionedModel
 from ridgefold.estimators.search_place import search_executor
@@ -27,10 +28,6 @@ from ridgefold.planning import (
 from ridgefold.records import FoldShape, Plan, Problem, Resources
 
 _SEARCH = "choosing alpha for one kernel"
-_DEFAULT_ALPHAS = {4: 16, 8: 25}
-_LEAST_SHARE = {4: 1e-4, 8: 1e-7}
-"""How many ridge values there are by default, by the bytes of a number, and the smallest of them as
-a share of the largest eigenvalue (about n)."""
 
 
 def explain(
@@ -152,14 +149,15 @@ def _search_problem(model: CrossValidatedModel, fit: Problem) -> Problem:
     n, cv = fit.n_rows, model.cv
     alphas = None if model.alphas is None else np.asarray(model.alphas, dtype=float)
     count = _number_of_folds(cv, n)
+    decades = DECADES_BELOW[fit.itemsize]  # below the largest eigenvalue, about n
     if not 2 <= count <= n:
         raise InvalidInputError(f"cv={cv!r} needs at least 2 folds and no more than rows ({n})")
     small, large = n // count, n % count
     folds = [FoldShape(small, n - small, count - large), FoldShape(small + 1, n - small - 1, large)]
     return replace(
         fit,
-        n_alphas=_DEFAULT_ALPHAS[fit.itemsize] if alphas is None else len(np.unique(alphas)),
-        smallest_alpha=n * _LEAST_SHARE[fit.itemsize] if alphas is None else float(alphas.min()),
+        n_alphas=alphas_over(decades + 1) if alphas is None else len(np.unique(alphas)),
+        smallest_alpha=n * 10.0**-decades if alphas is None else float(alphas.min()),
         largest_alpha=float(n) if alphas is None else float(alphas.max()),
         folds=tuple(fold for fold in folds if fold.count),
     )

@@ -30,6 +30,8 @@ _SAMPLE_ROWS = 500
 WIDTH_STEP = 2.0
 _WIDTH_STEPS = range(-3, 4)
 _ALPHAS_A_DECADE = 3
+DECADES_BELOW = {4: 4, 8: 7}
+"""By the bytes of a number: how far below the largest eigenvalue ridge values still matter."""
 _LEAST_DECADE = -300
 """No smaller powers of ten keep all their digits."""
 
@@ -180,8 +182,8 @@ def check_alphas(alphas: Any, name: str = "alphas") -> np.ndarray:
 def alphas_from_data(kernel: Kernel | str, data: TrainingData) -> np.ndarray:
     """Whole decades from far below to just above the largest eigenvalue of K.
 
-    Above it a ridge shrinks everything to zero; seven decades below (four in float32) it no
-    longer changes the fit. The eigenvalue is estimated on a sample of rows.
+    Above it a ridge shrinks everything to zero; `DECADES_BELOW` it no longer changes the fit.
+    The eigenvalue is estimated on a sample of rows.
     """
     n = int(data.X.shape[0])
     if isinstance(kernel, Kernel):
@@ -203,11 +205,16 @@ def alphas_from_data(kernel: Kernel | str, data: TrainingData) -> np.ndarray:
             "the eigenvalues of the kernel matrix overflow, so no alphas can be chosen: scale the "
             "columns of X, or give alphas"
         )
-    decades = 4 if data.namespace.itemsize(data.like) == 4 else 7
+    decades = DECADES_BELOW[data.namespace.itemsize(data.like)]
     high = math.ceil(math.log10(largest))
     low = max(math.floor(math.log10(largest)) - decades, _LEAST_DECADE)
     high = max(high, low + 1)
-    return np.logspace(low, high, _ALPHAS_A_DECADE * (high - low) + 1)
+    return np.logspace(low, high, alphas_over(high - low))
+
+
+def alphas_over(decades: int) -> int:
+    """How many ridge values there are by default from one end of some decades to the other."""
+    return _ALPHAS_A_DECADE * decades + 1
 
 
 def further_alphas(alphas: np.ndarray, *, below: bool) -> np.ndarray:

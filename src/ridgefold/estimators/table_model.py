@@ -142,7 +142,7 @@ class TableModel(Storable):
         return inner.set_params(scale_groups=[list(group) for group in columns.category_features])
 
     def _on_device(self, matrix: np.ndarray) -> Any:
-        return matrix if self.device is None else on_device(matrix, self.device)
+        return on_device(matrix, self.device)
 
     def _numbers(self, X: Any) -> tuple[np.ndarray, np.ndarray, int]:
         """The model's matrix, the rows of X that it holds, and how many rows X has."""

@@ -282,8 +282,10 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or (torch_says and isinstance(error, RuntimeError))
 
 
-def on_device(array: np.ndarray, device: str) -> Array:
-    """A NumPy array as a torch tensor on a device."""
+def on_device(array: np.ndarray, device: str | None) -> Array:
+    """A NumPy array as a torch tensor on a device; as it is if there is none."""
+    if device is None:
+        return array
     try:
         from ridgefold.linalg.torch_routines import tensor_on
     except ImportError:

@@ -19,12 +19,7 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
     It is written beside `path` under a name of its own, flushed to the disk and renamed: who
     reads `path` sees the old file or the new one, whatever fails in between.
     """
-    if path.is_dir():
-        raise InvalidInputError(f"path must name a file, but {str(path)!r} is a folder")
-    if not path.parent.is_dir():
-        raise InvalidInputError(
-            f"cannot write {str(path)!r}: there is no folder {str(path.parent)!r}; create it first"
-        )
+    require_place_for(path)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
@@ -37,6 +32,16 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
         temporary.unlink(missing_ok=True)
         raise
     _flush_folder(path.parent)
+
+
+def require_place_for(path: Path) -> None:
+    """Refuse a path at which no file can be written: to be known before long work."""
+    if path.is_dir():
+        raise InvalidInputError(f"path must name a file, but {str(path)!r} is a folder")
+    if not path.parent.is_dir():
+        raise InvalidInputError(
+            f"cannot write {str(path)!r}: there is no folder {str(path.parent)!r}; create it first"
+        )
 
 
 def _flush_folder(folder: Path) -> None:
