@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from ridgefold.crossval import METHODS, Folds, HeldOut, Judge, Progress, no_progress
-from ridgefold.engine.threads import threads
 from ridgefold.errors import MethodGaveUpError, NumericalError
 from ridgefold.kernels import Gram
 from ridgefold.linalg import Array
+from ridgefold.linalg.threads import threads
 from ridgefold.records import Plan
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ridgefold.engine.threads import threads
 from ridgefold.errors import NumericalError
 from ridgefold.linalg import Array
+from ridgefold.linalg.threads import threads
 from ridgefold.records import FittedModel, Plan
 from ridgefold.solvers import SOLVERS, RidgeSystem
 

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from ridgefold.errors import ClusterError, RidgefoldError, WorkerLostError
 from ridgefold.executors.base import Executor, Result
+from ridgefold.linalg.threads import threads
 
 _RETRIES = 3
 _WAITING_A_WORKER = 4
@@ -158,9 +159,8 @@ class _OneThread:
         self._task = task
 
     def __call__(self, item: Any) -> Any:
-        from threadpoolctl import threadpool_limits
 
-        with threadpool_limits(1):
+        with threads(1):
             try:
                 return self._task(item)
             except RidgefoldError as error:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ridgefold.executors.base import Executor, Result
+from ridgefold.linalg.threads import threads
 
 
 class Serial(Executor):
@@ -21,9 +22,7 @@ class Serial(Executor):
         items: Sequence[Any],
         keys: Sequence[str] | None = None,
     ) -> Iterator[Result]:
-        from threadpoolctl import threadpool_limits
-
         for item in items:
-            with threadpool_limits(1):
+            with threads(1):
                 result = task(item)
             yield result

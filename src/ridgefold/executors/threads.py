@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ridgefold.executors.base import Executor, Result
+from ridgefold.linalg.threads import threads
 
 
 class Threads(Executor):
@@ -24,9 +25,8 @@ class Threads(Executor):
         keys: Sequence[str] | None = None,
     ) -> Iterator[Result]:
         from joblib import Parallel, delayed
-        from threadpoolctl import threadpool_limits
 
-        with threadpool_limits(1):
+        with threads(1):
             yield from Parallel(
                 n_jobs=self.n_workers, backend="threading", batch_size=1, return_as="generator"
             )(delayed(task)(item) for item in items)
