@@ -101,8 +101,14 @@ MUTANTS = (
         "bound=1e-12 * reach * residuals / (2.0 * np.sqrt(alphas)[:, None, None])",
     ),
     Mutant(
-        "projection of anchored",
-        "crossval/anchored.py",
+        "certificate of preconditioned",
+        "crossval/preconditioned.py",
+        "bound=a_residual[:, None, None] * residuals",
+        "bound=1e-12 * a_residual[:, None, None] * residuals",
+    ),
+    Mutant(
+        "projection of spaces",
+        "crossval/shared/spaces.py",
         "return vectors - (vectors @ self.direction)[:, None] * self.direction[None, :]",
         "return vectors + (vectors @ self.direction)[:, None] * self.direction[None, :]",
     ),

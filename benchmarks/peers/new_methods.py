@@ -30,7 +30,7 @@ of the median distance between rows. There every method runs once, and the faste
 eigendecomposition twice more or until two runs agree.
 """
 
-METHODS = ("banded", "krylov", "anchored", "low_rank")
+METHODS = ("preconditioned", "banded", "krylov", "anchored", "low_rank")
 
 
 @contextmanager

@@ -143,7 +143,15 @@ def agreement(n: int) -> list[Figure]:
         gpu = KernelRidge(alpha=0.01, kernel=kernel).fit(*tensors).predict(tensors[0])
         allowed = 10 * (n + n / 0.01) * eps * np.abs(cpu).max()
         figures.append(_difference(name, gpu.cpu().numpy(), cpu, allowed))
-    for method in ("eigendecomposition", "inverse_blocks", "banded", "krylov", "anchored", "refit"):
+    for method in (
+        "eigendecomposition",
+        "inverse_blocks",
+        "banded",
+        "preconditioned",
+        "krylov",
+        "anchored",
+        "refit",
+    ):
         settings = {"kernel": kernel, "alphas": alphas, "method": method}
         try:
             gpu = cross_val_path(X, y, **settings).predictions.cpu().numpy()
@@ -152,7 +160,7 @@ def agreement(n: int) -> list[Figure]:
             figures.append(Figure(f"CPU and GPU, {method}", None, str(error)[:160]))
             continue
         allowed = 10 * (n + n / 1e-3) * np.finfo(float).eps * np.abs(cpu).max()
-        if method in ("krylov", "anchored"):
+        if method in ("preconditioned", "krylov", "anchored"):
             allowed += 1e-8 * np.abs(on_cpu[1]).max()
         figures.append(_difference(method, gpu, cpu, allowed))
     return figures

@@ -47,6 +47,7 @@ THEORY: dict[str, dict[str, str]] = {
     },
     "banded": {"n": "3", "d": "0–1", "folds": "0–1", "alphas": "0–1", "targets": "0–1"},
     "anchored": {"n": "3", "d": "0–1", "folds": "1", "alphas": "0–1", "targets": "0–1"},
+    "preconditioned": {"n": "2", "d": "0–1", "folds": "1", "alphas": "0–1", "targets": "0–1"},
     "krylov": {"n": "2", "d": "0–1", "folds": "1", "alphas": "0–1", "targets": "1"},
     "low_rank": {"n": "1", "d": "0–1", "folds": "0–1", "alphas": "0–1", "targets": "0–1"},
 }
@@ -54,7 +55,7 @@ THEORY: dict[str, dict[str, str]] = {
 kernel values alone (n²d beside n³), alphas and targets in what follows a decomposition."""
 MEMORY_THEORY = {
     "refit": "2", "inverse_blocks": "2", "eigendecomposition": "2", "block_recursive": "2",
-    "banded": "2", "anchored": "2", "krylov": "2", "low_rank": "1",
+    "banded": "2", "anchored": "2", "preconditioned": "2", "krylov": "2", "low_rank": "1",
 }  # fmt: skip
 
 NOTES = """

@@ -70,7 +70,9 @@ def test_ordinary_problems_are_solved_and_not_given_up(name, bias, weighted):
     np.testing.assert_allclose(result.predictions, truth, atol=1e-6 * np.abs(y).max())
 
 
-@pytest.mark.parametrize("name", ["low_rank", "anchored", "krylov", "banded", "refit"])
+@pytest.mark.parametrize(
+    "name", ["low_rank", "preconditioned", "anchored", "krylov", "banded", "refit"]
+)
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 def test_what_a_judge_is_told_is_true(name, bias, kernel):
@@ -100,7 +102,9 @@ def test_what_a_judge_is_told_is_true(name, bias, kernel):
     )
 
 
-@pytest.mark.parametrize("name", ["low_rank", "anchored", "krylov", "banded", "refit"])
+@pytest.mark.parametrize(
+    "name", ["low_rank", "preconditioned", "anchored", "krylov", "banded", "refit"]
+)
 def test_alphas_that_a_judge_drops_are_left_out(name):
     given = gram, y, folds, weights = problem(3, 60, 4, RBF(4.0), weighted=False)
     alphas = np.logspace(-4, 1, 6)

@@ -63,7 +63,9 @@ def test_pairs_that_cannot_win_are_not_scored_and_the_rest_are_as_in_the_full_gr
     assert race.cv_results_["rank_test_score"][race.best_index_] == 1
 
 
-@pytest.mark.parametrize("method", ["auto", "banded", "krylov", "anchored", "refit"])
+@pytest.mark.parametrize(
+    "method", ["auto", "banded", "krylov", "preconditioned", "anchored", "refit"]
+)
 @pytest.mark.parametrize("cls", [KernelRidgeCV, LSSVMClassifierCV])
 def test_dropped_pairs_keep_a_bound_that_their_score_does_not_exceed(cls, method):
     X, y = plant(150)
@@ -100,7 +102,9 @@ def test_weights_of_the_scores_count_in_a_race():
     st.integers(0, 10_000),
     st.integers(2, 6),
     st.booleans(),
-    st.sampled_from(["banded", "krylov", "anchored", "refit", "eigendecomposition"]),
+    st.sampled_from(
+        ["banded", "krylov", "preconditioned", "anchored", "refit", "eigendecomposition"]
+    ),
 )
 def test_a_race_wins_like_the_full_grid_on_any_data(seed, folds, bias, method):
     rng = np.random.default_rng(seed)

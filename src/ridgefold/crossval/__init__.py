@@ -7,6 +7,7 @@ from ridgefold.crossval.eigendecomposition import Eigendecomposition
 from ridgefold.crossval.inverse_blocks import InverseBlocks
 from ridgefold.crossval.krylov import Krylov
 from ridgefold.crossval.low_rank import LowRank
+from ridgefold.crossval.preconditioned import Preconditioned
 from ridgefold.crossval.refit import Refit
 from ridgefold.crossval.shared.base import (
     CrossValidation,
@@ -22,6 +23,7 @@ METHODS: dict[str, CrossValidation] = {
     for method in (
         LowRank(),
         Krylov(),
+        Preconditioned(),
         Anchored(),
         Banded(),
         Eigendecomposition(),

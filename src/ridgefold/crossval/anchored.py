@@ -10,9 +10,7 @@ that two anchors serve five decades of α in some tens of solves. With an orthon
 space, x(α) = V(VᵀAV + αI)⁻¹Vᵀb for all α costs one small eigendecomposition; AV is one product
 with K, whose other rows are the predictions.
 
-Whatever V is, the residual b − (A + αI)x(α) is known from AV, so that rounding errors in the
-solves cannot hide. The certificate is
-|ŷ(x) − exact(x)| ≤ ‖φ(x)‖·‖residual‖/(2√α), ‖φ(x) − φ̄‖ with a bias.
+The residuals give the certificate, whatever rounding errors the solves had (shared/spaces.py).
 
 Güttel, *Rational Krylov approximation of matrix functions*, GAMM-Mitt. 36 (2013).
 """
@@ -35,9 +33,10 @@ from ridgefold.crossval.shared.base import (
 )
 from ridgefold.crossval.shared.folds import Folds
 from ridgefold.crossval.shared.masked import MaskedFolds, mask_folds
+from ridgefold.crossval.shared.spaces import FoldSystem, Found, Space
 from ridgefold.errors import MethodGaveUpError
 from ridgefold.kernels import Gram
-from ridgefold.linalg import Array, Namespace
+from ridgefold.linalg import Array
 from ridgefold.linalg.blocks import WORKSPACE_BYTES
 from ridgefold.records import Cost, Problem
 
@@ -182,9 +181,9 @@ class Anchored:
         kept = np.ones(a, dtype=bool)
         for k, run in enumerate(folds.runs):
             # The judge may have left a few ridge values, which fewer anchors serve.
-            space = _space(_Fold(state, matrix, targets, k), anchors_for(alphas[kept]))
-            found = space.solve(alphas, wanted, kept, reach, judge)
-            del space  # its factors: the next fold's shall not stand beside them
+            search = _search(_Fold(state, matrix, targets, k), anchors_for(alphas[kept]))
+            found = search.solve(alphas, wanted, kept, reach, judge)
+            del search  # its factors: the next fold's shall not stand beside them
             predictions[:, run, :], residuals[:, k, :] = found.predictions, found.residuals
             progress((k + 1) / len(folds))
             if not kept.any():
@@ -202,39 +201,15 @@ class Anchored:
         )
 
 
-class _Fold:
-    """The system of one fold on vectors over all rows, zero outside its training rows.
-
-    Vectors are rows of matrices.
-    """
+class _Fold(FoldSystem):
+    """The system of one fold, and where its training rows are in K."""
 
     def __init__(self, state: _State, matrix: Array, targets: Array, k: int) -> None:
-        masked, namespace, xp = state.folds, state.folds.namespace, state.folds.namespace.xp
-        self.namespace, self.matrix, self.index = namespace, matrix, k
-        self.test = masked.folds.test[k]
-        self.roots = masked.roots * masked.mask[:, k]
-        self.rows = np.flatnonzero(namespace.to_numpy(self.roots) > 0)
+        super().__init__(state.folds, targets, k)
+        self.matrix = matrix
+        self.rows = np.flatnonzero(self.namespace.to_numpy(self.roots) > 0)
         self._runs = _runs(self.rows)
-        self._weighted = not bool(xp.all(masked.roots == 1.0))
-        self.direction, self.length = None, 1.0
-        if masked.bias:
-            self.length = float(xp.sqrt(xp.sum(self.roots * self.roots)))
-            self.direction = self.roots / self.length
-        self.weighted = (targets * self.roots[:, None]).T
-        self.right = self.project(self.weighted)
-
-    def project(self, vectors: Array) -> Array:
-        if self.direction is None:
-            return vectors
-        return vectors - (vectors @ self.direction)[:, None] * self.direction[None, :]
-
-    def values(self, vectors: Array) -> Array:
-        """What the vectors predict at every row, without the bias: K W^½ v."""
-        return (vectors * self.roots[None, :]) @ self.matrix
-
-    def image(self, values: Array) -> Array:
-        """A v from the values of v."""
-        return self.project(values * self.roots[None, :])
+        self._weighted = not bool(self.namespace.xp.all(state.folds.roots == 1.0))
 
     def copy_lower(self, out: Array) -> None:
         """Write K̃ between training rows into `out`, on and below the diagonal alone."""
@@ -303,27 +278,16 @@ class _Anchor:
         return solved - along[:, None] * self._border
 
 
-@dataclass(frozen=True)
-class _Found:
-    predictions: Array
-    """Shape (a, test rows, t)."""
-    residuals: np.ndarray
-    """Shape (a, t)."""
+def _search(fold: _Fold, anchors: np.ndarray) -> _Search:
+    return _Search(fold, [_Anchor(fold, float(sigma)) for sigma in anchors])
 
 
-def _space(fold: _Fold, anchors: np.ndarray) -> _Space:
-    return _Space(fold, [_Anchor(fold, float(sigma)) for sigma in anchors])
-
-
-class _Space:
-    """An orthonormal basis V that grows by solves, with what every vector predicts."""
+class _Search:
+    """A space that grows by solves with the anchors."""
 
     def __init__(self, fold: _Fold, anchors: list[_Anchor]) -> None:
         self._fold, self._anchors = fold, anchors
-        n = int(fold.roots.shape[0])
-        self._basis = fold.namespace.empty((0, n), fold.right)
-        self._values = fold.namespace.empty((0, n), fold.right)
-        self._count = 0
+        self._space = Space(fold)
         self._latest = fold.right
 
     def solve(
@@ -333,23 +297,21 @@ class _Space:
         kept: np.ndarray,
         reach: float,
         judge: Judge | None,
-    ) -> _Found:
+    ) -> Found:
         """Solutions for all α that matter; `kept` is narrowed to those as they are found."""
-        fold, before, stalls = self._fold, math.inf, 0
+        before, stalls = math.inf, 0
         exhausted = not self._chain(_FIRST_SOLVES)
         for _ in range(_MOST_ROUNDS):
-            solutions, residual = self._solutions(alphas)
-            norms = _norms(fold.namespace, residual)  # (a, t)
-            excess = norms / wanted[:, None]
+            solutions, residual = self._space.solutions(alphas)
+            found = self._space.found(solutions, residual)
+            excess = found.residuals / wanted[:, None]
             if judge is not None:
-                found = self._found(solutions, norms)
-                kept &= judge(
-                    fold.index, found.predictions, reach * norms / (2.0 * np.sqrt(alphas))[:, None]
-                )
+                bounds = reach * found.residuals / (2.0 * np.sqrt(alphas))[:, None]
+                kept &= judge(self._fold.index, found.predictions, bounds)
             left = float(np.max(excess[kept], initial=0.0))
             stalls += left > _SLOW * before
             if left <= 1.0 or (left <= 10.0 and (exhausted or stalls > 1)):
-                return self._found(solutions, norms)
+                return found
             if exhausted:
                 break
             if left > _SLOW * before:
@@ -357,92 +319,24 @@ class _Space:
             before = left
             exhausted = not self._chain(_MORE_SOLVES)
         raise MethodGaveUpError(
-            f"anchored: with {self._count} vectors the residual is still {left:.1e} times too "
+            f"anchored: with {self._space.size} vectors the residual is still {left:.1e} times too "
             'large: use method="auto" or "eigendecomposition", or larger alphas'
         )
 
     def _chain(self, solves: int) -> bool:
         """Solves with the anchors in turn, each starting from what the last one gave."""
         for step in range(solves * len(self._anchors)):
-            new = self._orthonormal(self._anchors[step % len(self._anchors)].solve(self._latest))
+            new = self._space.grow(self._anchors[step % len(self._anchors)].solve(self._latest))
             if new.shape[0] == 0:
                 break
-            self._append(new)
             self._latest = new
-        known = self._values.shape[0]
-        if known == self._count:
+        new = self._space.unmeasured
+        if new.shape[0] == 0:
             return False
-        new = self._fold.values(self._basis[known : self._count, :])
-        self._values = self._fold.namespace.xp.concat([self._values, new], axis=0)
+        self._space.measured(self._fold.values(new, self._fold.matrix))
         return True
 
     def _worst(self, residual: Array, excess: np.ndarray) -> Array:
         """For each target, the residual that is farthest from small enough."""
         worst = [residual[int(np.argmax(excess[:, j])), j, :] for j in range(excess.shape[1])]
         return self._fold.namespace.xp.stack(worst, axis=0)
-
-    def _orthonormal(self, vectors: Array) -> Array:
-        """What is new in the vectors, as orthonormal rows."""
-        namespace, xp = self._fold.namespace, self._fold.namespace.xp
-        basis = self._basis[: self._count, :]
-        lengths = xp.sqrt(xp.sum(vectors * vectors, axis=1))
-        vectors = self._fold.project(vectors / xp.where(lengths > 0, lengths, 1.0)[:, None])
-        for _ in range(2):  # twice is enough (Kahan, Parlett)
-            vectors = vectors - (vectors @ basis.T) @ basis
-        vectors = _orthonormal_rows(namespace, vectors)
-        # What was rounding error lies in the old space again once it is scaled up.
-        vectors = self._fold.project(vectors - (vectors @ basis.T) @ basis)
-        lengths = namespace.to_numpy(xp.sqrt(xp.sum(vectors * vectors, axis=1)))
-        new = np.flatnonzero(lengths > 0.5)
-        scale = namespace.asarray(lengths[new], vectors)
-        return namespace.take_rows(vectors, new) / scale[:, None]
-
-    def _append(self, rows: Array) -> None:
-        namespace, needed = self._fold.namespace, self._count + rows.shape[0]
-        if needed > self._basis.shape[0]:
-            room = namespace.empty((max(32, 2 * needed), self._basis.shape[1]), rows)
-            room[: self._count, :] = self._basis[: self._count, :]
-            self._basis = room
-        self._basis[self._count : needed, :] = rows
-        self._count = needed
-
-    def _solutions(self, alphas: np.ndarray) -> tuple[Array, Array]:
-        """z(α), shape (a, t, w), and the residuals (a, t, n)."""
-        fold, namespace, xp = self._fold, self._fold.namespace, self._fold.namespace.xp
-        basis = self._basis[: self._count, :]
-        image = fold.image(self._values)
-        projected = image @ basis.T
-        symmetric = xp.asarray((projected + projected.T) / 2.0, copy=True)
-        values, vectors = namespace.eigh_in_place(symmetric)
-        right = fold.right @ basis.T @ vectors  # (t, w)
-        shifts = namespace.asarray(alphas, values)
-        z = right[None, :, :] / (values[None, :] + shifts[:, None])[:, None, :]
-        z = z @ vectors.T
-        residual = fold.right[None, :, :] - z @ image
-        residual -= (z * shifts[:, None, None]) @ basis
-        return z, residual
-
-    def _found(self, z: Array, norms: np.ndarray) -> _Found:
-        fold, namespace, xp = self._fold, self._fold.namespace, self._fold.namespace.xp
-        values = xp.take(self._values, namespace.indices(fold.test, z), axis=1)
-        predictions = z @ values  # (a, t, rows)
-        if fold.direction is not None:
-            fitted = z @ (self._values @ (fold.roots * fold.direction))[:, None]  # (a, t, 1)
-            mean = (fold.weighted @ fold.direction)[None, :, None]
-            predictions += (mean - fitted) / fold.length
-        return _Found(xp.permute_dims(predictions, (0, 2, 1)), norms)
-
-
-def _norms(namespace: Namespace, vectors: Array) -> np.ndarray:
-    squares = namespace.xp.sum(vectors * vectors, axis=2)
-    return np.asarray(np.sqrt(namespace.to_numpy(squares)), dtype=float)
-
-
-def _orthonormal_rows(namespace: Namespace, w: Array) -> Array:
-    """Orthonormal rows that span w; combinations of the others, up to rounding, are left out."""
-    xp = namespace.xp
-    values, vectors = namespace.eigh_in_place(xp.asarray(w @ w.T, copy=True))
-    kept = np.flatnonzero(namespace.to_numpy(values) > (1e3 * namespace.eps(w)) ** 2)
-    index = namespace.indices(kept, w)
-    scale = xp.sqrt(xp.take(values, index, axis=0))
-    return (xp.take(vectors, index, axis=1) / scale[None, :]).T @ w

@@ -41,7 +41,7 @@ from ridgefold.errors import MethodGaveUpError
 from ridgefold.kernels import Gram
 from ridgefold.kernels.gram import ALL
 from ridgefold.linalg import Array
-from ridgefold.linalg.blocks import WORKSPACE_BYTES
+from ridgefold.linalg.blocks import CACHE_BYTES, WORKSPACE_BYTES, row_blocks
 from ridgefold.linalg.partial_cholesky import PartialCholesky
 from ridgefold.records import Cost, Problem
 
@@ -370,33 +370,36 @@ def _by_fold(
 def _leave_one_out(
     state: _State, problem: _Problem, alphas: np.ndarray
 ) -> tuple[Array, np.ndarray, float]:
-    namespace, xp, folds = state.gram.namespace, state.gram.namespace.xp, state.folds
+    namespace, xp = state.gram.namespace, state.gram.namespace.xp
     fit = _Fit(problem, problem.moments(), alphas)
-    rows = folds.stacked
-    features, fitted = fit.predict(problem, rows)
-    # 1 − h of every row, (a, rows).
-    kept = (-fit.filters).T @ (features * features)
-    if state.bias:
-        kept -= 1.0 / fit.total
-    heaviest = 1.0
-    if problem.weights is not None:
-        weights = namespace.take_rows(problem.weights, rows)
-        heaviest = float(xp.max(weights))
-        kept *= weights[None, :]
-    kept += 1.0
-    y = problem.columns(problem.rows[problem.rank + 1 :, :], rows)
-    if float(xp.min(kept)) <= 100.0 * namespace.eps(kept) * (problem.rank + 1):
-        raise MethodGaveUpError(
-            f"low_rank: with alpha={float(alphas.min()):g} a row all but determines its own "
-            'prediction, and no digits are left without it: use method="auto", or larger alphas'
-        )
-    # y − (y − fitted)/(1 − h), in place.
-    predictions = fitted
-    predictions -= y[None, :, :]
-    predictions /= kept[:, None, :]
-    predictions += y[None, :, :]
+    rows, t = state.folds.stacked, problem.rows.shape[0] - problem.rank - 1
+    predictions = namespace.empty((len(alphas), t, len(rows)), problem.rows)
+    # A few rows at a time, so that they stay in the cache until they are done.
+    a_row = state.gram.itemsize * (2.0 * len(alphas) * t + 2.0 * problem.rank)
+    for run in row_blocks(len(rows), a_row, CACHE_BYTES):
+        some = rows[run]
+        features, fitted = fit.predict(problem, some)
+        # 1 − h of every row, (a, rows).
+        kept = (-fit.filters).T @ (features * features)
+        if state.bias:
+            kept -= 1.0 / fit.total
+        if problem.weights is not None:
+            kept *= namespace.take_rows(problem.weights, some)[None, :]
+        kept += 1.0
+        if float(xp.min(kept)) <= 100.0 * namespace.eps(kept) * (problem.rank + 1):
+            raise MethodGaveUpError(
+                f"low_rank: with alpha={float(alphas.min()):g} a row all but determines its own "
+                'prediction, and no digits are left without it: use method="auto", or larger alphas'
+            )
+        # y − (y − fitted)/(1 − h)
+        y = problem.columns(problem.rows[problem.rank + 1 :, :], some)
+        fitted -= y[None, :, :]
+        fitted /= kept[:, None, :]
+        fitted += y[None, :, :]
+        predictions[:, :, run] = fitted
     # Leaving a row out cannot raise the least objective, which bounds its residuals.
     squares = fit.objective + fit.rounding
+    heaviest = 1.0 if problem.weights is None else float(xp.max(problem.weights))
     lightest = fit.total - heaviest if state.bias else fit.total
     bound = _bound(problem, squares, alphas, max(lightest, np.finfo(float).tiny), rows)
     return xp.permute_dims(predictions, (0, 2, 1)), bound[:, None, :], fit.largest

@@ -5,7 +5,7 @@ from ridgefold.engine.cross_validate import run_cross_validation
 from ridgefold.engine.fit import run_fit
 from ridgefold.engine.meter import metered
 from ridgefold.engine.predict import predict_dual, predict_primal
-from ridgefold.engine.probe import probe_spectrum
+from ridgefold.engine.probe import probe_remainders, probe_spectrum
 
 __all__ = [
     "Compressed",
@@ -13,6 +13,7 @@ __all__ = [
     "metered",
     "predict_dual",
     "predict_primal",
+    "probe_remainders",
     "probe_spectrum",
     "run_cross_validation",
     "run_fit",

@@ -7,6 +7,8 @@ import math
 import numpy as np
 
 from ridgefold.kernels import Gram
+from ridgefold.kernels.gram import ALL
+from ridgefold.linalg.partial_cholesky import PartialCholesky
 
 _FIRST_SAMPLE, _LARGER_SAMPLE = 96, 256
 _FIRST_SHARE, _LARGER_SHARE = 1 / 12, 1 / 6
@@ -14,6 +16,11 @@ _FIRST_SHARE, _LARGER_SHARE = 1 / 12, 1 / 6
 _NUMERICAL_RANK = 1e-12
 _FEWEST_ROWS = 150
 """With fewer rows nothing takes long enough to look."""
+_PIVOTS, _PIVOTS_A_ROUND = 128, 32
+_PIVOTED_SHARE = 1 / 8
+_PIVOTED_NUMBERS = 4_000_000
+"""The look at pivoted columns keeps no more than this, and is left out where too few fit."""
+_FEWEST_PIVOTS = 64
 
 
 def probe_spectrum(gram: Gram) -> tuple[float, ...]:
@@ -32,7 +39,7 @@ def probe_spectrum(gram: Gram) -> tuple[float, ...]:
     if n < _FEWEST_ROWS:
         return ()
     first = _of_sample(gram, min(_FIRST_SAMPLE, int(_FIRST_SHARE * n)))
-    if first is None or first[3 * len(first) // 4] <= _NUMERICAL_RANK * first[0]:
+    if first is None or _falls_to_nothing(first):
         return () if first is None else tuple((first * (n / len(first))).tolist())
     larger = _of_sample(gram, min(_LARGER_SAMPLE, int(_LARGER_SHARE * n)))
     if larger is None:
@@ -43,6 +50,37 @@ def probe_spectrum(gram: Gram) -> tuple[float, ...]:
     slope = min(0.0, math.log(lowest / before) / math.log(m / len(first)))
     floor = lowest * (n / m) ** slope
     return tuple(((n / m) * np.maximum(larger - lowest, 0.0) + floor).tolist())
+
+
+def probe_remainders(gram: Gram, spectrum: tuple[float, ...]) -> tuple[tuple[int, float], ...]:
+    """What the first pivoted columns leave of the trace of K, as (columns, trace).
+
+    Unlike a sample, a trace sees every row: few that are far from all others are not missed. Where
+    the spectrum falls to nothing there is nothing more to know.
+    """
+    n = gram.shape[0]
+    if not spectrum or _falls_to_nothing(np.asarray(spectrum)):
+        return ()
+    partial = PartialCholesky(
+        gram.namespace,
+        columns=lambda rows: gram.block(ALL, rows),
+        entries=lambda rows: gram.block(rows, rows),
+        diagonal=gram.diagonal(),
+    )
+    most = min(_PIVOTS, int(_PIVOTED_SHARE * n))
+    if n * min(most, _FEWEST_PIVOTS) > _PIVOTED_NUMBERS:
+        return ()
+    most = min(most, _PIVOTED_NUMBERS // n)
+    seen: list[tuple[int, float]] = []
+    while partial.rank < most and partial.trace > partial.rounding:
+        if partial.grow(min(_PIVOTS_A_ROUND, most - partial.rank)) == 0:
+            break
+        seen.append((partial.rank, partial.trace))
+    return tuple(seen) if all(math.isfinite(trace) for _, trace in seen) else ()
+
+
+def _falls_to_nothing(values: np.ndarray) -> bool:
+    return bool(values[3 * len(values) // 4] <= _NUMERICAL_RANK * values[0])
 
 
 def _of_sample(gram: Gram, sample: int) -> np.ndarray | None:

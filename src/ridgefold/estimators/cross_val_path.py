@@ -154,8 +154,8 @@ def cross_val_path(
     cv : int, "loo", splitter or iterable of (train, test), default=5
     method : str, default="auto"
         A name that ``ridgefold methods`` lists ("refit", "inverse_blocks", "eigendecomposition",
-        "block_recursive", "banded", "low_rank", "krylov", "anchored"), or "auto" for the one that
-        is predicted to be fastest within the memory budget.
+        "block_recursive", "banded", "low_rank", "preconditioned", "krylov", "anchored"), or "auto"
+        for the one that is predicted to be fastest within the memory budget.
     groups : array of shape (n_rows,), optional
         Passed to the splitter.
     verbose : int, default=0
@@ -193,7 +193,9 @@ def cross_val_path(
         if alphas is None
         else check_alphas(alphas)
     )
-    problem = describe(data, targets, gram, values, bias=fit_intercept, folds=folds)
+    problem = describe(
+        data, targets, gram, values, bias=fit_intercept, folds=folds, looked_at=method == "auto"
+    )
     with progress_bar(verbose, "cross-validating") as progress:
         result, step = run_planned(
             "cross-validating",

@@ -119,7 +119,9 @@ def _options(
     """Those that can run, best first, and the others with the reason."""
     rates, options, rejected = known_rates(device), [], []
     # What a look at the data makes unlikely is still done for those who ask for it.
-    asked = problem if question.requested == "auto" else replace(problem, spectrum=())
+    asked = (
+        problem if question.requested == "auto" else replace(problem, spectrum=(), remainders=())
+    )
     for name in question.names():
         candidate = question.registry[name]
         reason = candidate.can_run(asked)
@@ -191,7 +193,7 @@ def _with_rows(problem: Problem, n: int) -> Problem:
         else FoldShape(1, max(1, n - 1), max(1, round(f.count * share)))
         for f in problem.folds
     )
-    return replace(problem, n_rows=n, folds=folds, spectrum=())
+    return replace(problem, n_rows=n, folds=folds, spectrum=(), remainders=())
 
 
 def _most_rows(question: _Question, problem: Problem, resources: Resources) -> int:

@@ -45,6 +45,9 @@ class Problem:
     spectrum: tuple[float, ...] = ()
     """Eigenvalues of the kernel matrix as a small sample of the rows shows them: the largest,
     falling, and last the smallest; empty if nothing is known."""
+    remainders: tuple[tuple[int, float], ...] = ()
+    """What pivoted low-rank factors leave of the trace of the kernel matrix, as (columns, trace)
+    for a few numbers of columns; empty if nothing is known."""
     judged: bool = False
     """True if a search drops ridge values as soon as they cannot win, and has a good score."""
     complement_folds: bool = True
