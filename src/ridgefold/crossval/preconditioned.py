@@ -99,7 +99,9 @@ class _Sizes:
         return self.columns * min(self.pace.vectors, len(self.alphas))
 
     def steps(self, trace: float) -> float:
-        return self.pace.steps(trace, float(self.alphas.min()))
+        """Until all is solved, or a space holds every vector there is."""
+        every = 1.0 + self.n / min(self.pace.vectors, len(self.alphas))
+        return min(every, self.pace.steps(trace, float(self.alphas.min())))
 
     def work(self, rank: int, trace: float) -> dict[str, float]:
         """With so many columns of F, which leave so much of the trace."""
