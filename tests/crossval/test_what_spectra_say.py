@@ -6,13 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ridgefold.crossval import METHODS, anchored, make_folds
+from ridgefold.crossval import METHODS, anchored, make_folds, preconditioned
 from ridgefold.crossval.shared import masked_gradients
 from ridgefold.crossval.shared.masked import mask_folds
-from ridgefold.crossval.shared.spectrum import preconditioned_steps
-from ridgefold.engine.probe import probe_spectrum
+from ridgefold.crossval.shared.spectrum import preconditioned_steps, traces_beyond
+from ridgefold.engine.probe import probe_remainders, probe_spectrum
 from ridgefold.errors import MethodGaveUpError
 from ridgefold.kernels import RBF, KernelGram
+from ridgefold.kernels.gram import ALL
+from ridgefold.linalg.partial_cholesky import PartialCholesky
 from ridgefold.records import FoldShape, Problem
 
 ALPHA = 0.1
@@ -99,3 +101,87 @@ def test_solves_with_anchors_are_foreseen(decades, width, monkeypatch):
     )
     _, foreseen = anchored._likely_solves(problem)
     assert 0.6 < foreseen / (len(solves) / len(folds)) < 1.7
+
+
+@pytest.mark.parametrize(("n", "d", "width"), [(1500, 4, 0.5), (1500, 6, 1.0), (2000, 8, 1.0)])
+def test_what_a_factor_leaves_is_foreseen(n, d, width):
+    gram, _, _ = data(n, d, width)
+    problem = replace(described(gram, d), remainders=probe_remainders(gram, probe_spectrum(gram)))
+    partial = PartialCholesky(
+        gram.namespace,
+        columns=lambda rows: gram.block(ALL, rows),
+        entries=lambda rows: gram.block(rows, rows),
+        diagonal=gram.diagonal(),
+    )
+    while partial.rank < 400:
+        partial.grow(min(32, 400 - partial.rank))
+    (foreseen,) = traces_beyond(problem, np.array([400]))
+    assert 0.2 < foreseen / partial.trace < 5.0
+
+
+def test_pivoted_columns_are_not_looked_at_where_they_tell_nothing():
+    few, _, _ = data(100, 3, 1.0)
+    assert probe_remainders(few, probe_spectrum(few)) == ()
+    of_low_rank, _, _ = data(1000, 1, 2.0)
+    assert probe_remainders(of_low_rank, probe_spectrum(of_low_rank)) == ()
+
+
+def test_pivoted_columns_of_many_rows_are_not_looked_at():
+    class Many:
+        shape = (100_000, 100_000)
+
+    assert probe_remainders(Many(), tuple(np.ones(96))) == ()
+
+
+@pytest.mark.parametrize("judged", [False, True])
+@pytest.mark.parametrize(("d", "width"), [(5, 0.7), (8, 1.0), (8, 2.0)])
+def test_steps_behind_a_factor_are_foreseen(d, width, judged, monkeypatch):
+    n = 1500
+    gram, _, folds = data(n, d, width)
+    rng = np.random.default_rng(1)
+    truth = np.sin(np.asarray(gram.block(slice(0, n), np.arange(3))).sum(axis=1))
+    y = (truth + 0.1 * rng.standard_normal(n))[:, None]
+    alphas = np.geomspace(1e-3, 1.0, 12)
+    looks, original = [], preconditioned._Search.look
+    monkeypatch.setattr(
+        preconditioned._Search, "look", lambda self, w: looks.append(1) or original(self, w)
+    )
+    best = np.full((12, 2), np.inf)
+
+    def judge(fold, predictions, error):
+        off = np.abs(predictions[:, :, 0] - y[folds.test[fold], 0][None, :])
+        best[:, fold] = np.mean(np.maximum(off - error, 0.0) ** 2, axis=1)
+        reached = np.mean((off + error) ** 2, axis=1).min()
+        return best[:, fold] <= reached
+
+    method = METHODS["preconditioned"]
+    state = method.prepare(gram, folds, None, False)
+    method.held_out(state, y, alphas, judge=judge if judged else None)
+    spectrum = probe_spectrum(gram)
+    problem = replace(
+        described(gram, d),
+        smallest_alpha=alphas[0],
+        largest_alpha=alphas[-1],
+        n_alphas=12,
+        judged=judged,
+        remainders=probe_remainders(gram, spectrum),
+    )
+    assert method.can_run(problem) is None
+    _, trace = preconditioned._likely_rank(problem)
+    assert 0.4 < preconditioned._sizes(problem).steps(trace) / len(looks) < 2.5
+
+
+def test_a_factor_that_leaves_too_much_is_given_up():
+    gram, y, folds = data(1500, 12, 0.3)
+    method = METHODS["preconditioned"]
+    alphas = np.geomspace(1e-5, 1.0, 12)
+    spectrum = probe_spectrum(gram)
+    problem = replace(
+        described(gram, 12),
+        smallest_alpha=alphas[0],
+        n_alphas=12,
+        remainders=probe_remainders(gram, spectrum),
+    )
+    assert "falls so slowly" in method.can_run(problem)
+    with pytest.raises(MethodGaveUpError, match="of the trace of the kernel matrix"):
+        method.held_out(method.prepare(gram, folds, None, False), y, alphas)

@@ -61,16 +61,16 @@ def probe_remainders(gram: Gram, spectrum: tuple[float, ...]) -> tuple[tuple[int
     n = gram.shape[0]
     if not spectrum or _falls_to_nothing(np.asarray(spectrum)):
         return ()
+    most = min(_PIVOTS, int(_PIVOTED_SHARE * n))
+    if n * min(most, _FEWEST_PIVOTS) > _PIVOTED_NUMBERS:
+        return ()
+    most = min(most, _PIVOTED_NUMBERS // n)
     partial = PartialCholesky(
         gram.namespace,
         columns=lambda rows: gram.block(ALL, rows),
         entries=lambda rows: gram.block(rows, rows),
         diagonal=gram.diagonal(),
     )
-    most = min(_PIVOTS, int(_PIVOTED_SHARE * n))
-    if n * min(most, _FEWEST_PIVOTS) > _PIVOTED_NUMBERS:
-        return ()
-    most = min(most, _PIVOTED_NUMBERS // n)
     seen: list[tuple[int, float]] = []
     while partial.rank < most and partial.trace > partial.rounding:
         if partial.grow(min(_PIVOTS_A_ROUND, most - partial.rank)) == 0:
