@@ -132,8 +132,8 @@ def agreement(n: int) -> list[Figure]:
     from ridgefold import KernelRidge, cross_val_path
     from ridgefold.kernels import RBF
 
-    kernel, alphas = RBF(8.0), np.geomspace(1e-3, 1.0, 5)
-    X, y = data(n)
+    kernel, alphas = RBF(4.0), np.geomspace(1e-3, 1.0, 5)
+    X, y = data(n, 8)
     on_cpu = X.cpu().numpy(), y.cpu().numpy()
     cpu = KernelRidge(alpha=0.01, kernel=kernel).fit(*on_cpu).predict(on_cpu[0])
     figures = []
