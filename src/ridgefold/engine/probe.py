@@ -16,8 +16,8 @@ _FIRST_SHARE, _LARGER_SHARE = 1 / 12, 1 / 6
 _NUMERICAL_RANK = 1e-12
 _FEWEST_ROWS = 150
 """With fewer rows nothing takes long enough to look."""
-_PIVOTS, _PIVOTS_A_ROUND = 128, 32
-_PIVOTED_SHARE = 1 / 8
+_PIVOTS, _MOST_PIVOTS, _PIVOTS_A_ROUND = 128, 256, 32
+_PIVOTED_SHARE, _MOST_PIVOTED_SHARE = 1 / 16, 1 / 8
 _PIVOTED_NUMBERS = 4_000_000
 """The look at pivoted columns keeps no more than this, and is left out where too few fit."""
 _FEWEST_PIVOTS = 64
@@ -56,15 +56,17 @@ def probe_remainders(gram: Gram, spectrum: tuple[float, ...]) -> tuple[tuple[int
     """What the first pivoted columns leave of the trace of K, as (columns, trace).
 
     Unlike a sample, a trace sees every row: few that are far from all others are not missed. Where
-    the spectrum falls to nothing there is nothing more to know.
+    the spectrum falls to nothing it is not looked for.
     """
     n = gram.shape[0]
-    if not spectrum or _falls_to_nothing(np.asarray(spectrum)):
+    if not spectrum:
         return ()
-    most = min(_PIVOTS, int(_PIVOTED_SHARE * n))
-    if n * min(most, _FEWEST_PIVOTS) > _PIVOTED_NUMBERS:
+    if _falls_to_nothing(np.asarray(spectrum)):
+        return ((len(spectrum), 0.0),)
+    if n * _FEWEST_PIVOTS > _PIVOTED_NUMBERS:
         return ()
-    most = min(most, _PIVOTED_NUMBERS // n)
+    most = max(_PIVOTS, int(_PIVOTED_SHARE * n))
+    most = min(most, _MOST_PIVOTS, int(_MOST_PIVOTED_SHARE * n), _PIVOTED_NUMBERS // n)
     partial = PartialCholesky(
         gram.namespace,
         columns=lambda rows: gram.block(ALL, rows),
