@@ -35,20 +35,20 @@ of the targets taken off. liquidSVM chooses its own grid and averages its fold m
 says extrapolated, the other library was timed on one of 7 widths (GridSearchCV: 5 of 25 alphas of
 it) and that time multiplied.
 
-Where we are slower than liquidSVM or less than 40 times as fast as GridSearchCV, the time goes to
-widths near the best one, whose scores differ by a few percent: these must be computed nearly to the
-end before a bound can tell them apart. What helped: a look at where the spectrum ends, which
-brings in Lanczos where rows are far apart; leaving open what a certificate cannot call exact, and
-computing that again only if it may still win; products with a symmetric matrix by tiles. In vain: a
-race fold by fold; Gauss-Radau bounds on the mean over a fold (a prototype: little sooner); anchors
-in float32, which stall; a start from the kernels at two hundred pivots, which needs more vectors in
-all; an order of kernels by extrapolated errors of two samples, which is noise; leaving the small
-ridge values that Lanczos is slow at to factorisations (with 2,000 rows no faster than the band,
-since they lose by a few percent only and need most folds; with 6,000 rows a quarter less time at
-one width of seven); a share of the folds expected from a sample's errors, instead of half. A kernel
-matrix in float32 cannot help below a ridge of 1e-2: its rounding, over the ridge, is larger than
-the differences that matter. Next: one anchor and products with K in place of two anchors (a
-prototype needs as many vectors, and half of the solves and factorisations).
+Most widths go to `preconditioned`, narrow ones to a band or to factorisations fold by fold; there
+widths near the best one, whose scores differ by a few percent, need all folds before a bound can
+tell them apart. What helped: a low-rank factor as preconditioner, exact for every ridge value, with
+one space for all of them (half of the time with 6,000 rows); what it leaves foreseen from all rows,
+not from a sample; a look at where the spectrum ends, which brings in Lanczos where rows are far
+apart; leaving open what a certificate cannot call exact, and computing that again only if it may
+still win; products with a symmetric matrix by tiles. In vain: a race fold by fold; Gauss-Radau
+bounds on the mean over a fold (a prototype: little sooner); anchors in float32, which stall; a
+start from the kernels at two hundred pivots, which needs more vectors in all; one preconditioner of
+all rows for every fold (rows far from all others cost a step each); an order of kernels by
+extrapolated errors of two samples, which is noise; leaving small ridge values to factorisations
+(they lose by a few percent only and need most folds); a share of the folds expected from a sample's
+errors, instead of half. A kernel matrix in float32 cannot help below a ridge of 1e-2: its rounding,
+over the ridge, is larger than the differences that matter.
 """
 
 
