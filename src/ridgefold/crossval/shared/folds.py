@@ -53,8 +53,8 @@ class Folds:
     @cached_property
     def runs(self) -> tuple[slice, ...]:
         """Where each fold's rows stand among the stacked predictions."""
-        ends = np.cumsum([0, *self.sizes])
-        return tuple(slice(int(a), int(b)) for a, b in pairwise(ends))
+        ends = np.cumsum([0, *self.sizes]).tolist()
+        return tuple(slice(start, stop) for start, stop in pairwise(ends))
 
     @cached_property
     def stacked(self) -> np.ndarray:
@@ -64,7 +64,7 @@ class Folds:
     @cached_property
     def disjoint(self) -> bool:
         """True if no row is tested twice."""
-        return len(np.unique(self.stacked)) == len(self.stacked)
+        return bool(np.bincount(self.stacked, minlength=self.n_rows).max() <= 1)
 
     @cached_property
     def each_row_once(self) -> bool:
