@@ -115,6 +115,8 @@ class _Sizes:
 
     def effort(self, rank: int, trace: float) -> float:
         """The same in operations of a product, as they compare on an ordinary core."""
+        if self.steps(trace) > _MOST_LIKELY_STEPS:
+            return math.inf
         return sum(_EFFORTS[kind] * work for kind, work in self.work(rank, trace).items())
 
     def most(self) -> int:
@@ -242,7 +244,7 @@ def _likely_rank(problem: Problem) -> tuple[int, float]:
     efforts = [
         sizes.effort(int(rank), float(trace)) for rank, trace in zip(ranks, traces, strict=True)
     ]
-    best = int(np.argmin(efforts))
+    best = int(np.argmin(efforts)) if min(efforts) < math.inf else len(ranks) - 1
     return int(ranks[best]), float(traces[best])
 
 
@@ -302,7 +304,8 @@ def _grown(state: MaskedFolds, t: int, alphas: np.ndarray, pace: _Pace) -> Array
         if partial.grow(min(_PIVOTS_A_ROUND, sizes.most() - partial.rank)) == 0:
             break
         effort = sizes.effort(partial.rank, partial.trace)
-        least, since = (effort, 0) if effort < least else (least, since + 1)
+        # As long as too many steps would be needed, more columns are the only way.
+        least, since = (effort, 0) if effort < least or effort == math.inf else (least, since + 1)
     steps = sizes.steps(partial.trace)
     if steps > _MOST_STEPS:
         raise MethodGaveUpError(
