@@ -39,7 +39,6 @@ from ridgefold.crossval.shared.shortcut import require_weighted_training_rows
 from ridgefold.crossval.shared.spectrum import pivots_an_eigenvalue, rank_above
 from ridgefold.errors import MethodGaveUpError
 from ridgefold.kernels import Gram
-from ridgefold.kernels.gram import ALL
 from ridgefold.linalg import Array
 from ridgefold.linalg.blocks import CACHE_BYTES, WORKSPACE_BYTES, row_blocks
 from ridgefold.linalg.partial_cholesky import PartialCholesky
@@ -112,12 +111,7 @@ class LowRank:
         if weights is not None:
             positive = gram.namespace.to_numpy(weights) > 0
         require_weighted_training_rows(folds, positive)
-        partial = PartialCholesky(
-            gram.namespace,
-            columns=lambda rows: gram.block(ALL, rows),
-            entries=lambda rows: gram.block(rows, rows),
-            diagonal=gram.diagonal(),
-        )
+        partial = gram.partial_cholesky()
         return _State(gram, folds, weights, bias, partial)
 
     def held_out(

@@ -37,10 +37,8 @@ from ridgefold.crossval.shared.spaces import FoldSystem, Found, Space
 from ridgefold.crossval.shared.spectrum import traces_beyond
 from ridgefold.errors import MethodGaveUpError
 from ridgefold.kernels import Gram
-from ridgefold.kernels.gram import ALL
 from ridgefold.linalg import Array
 from ridgefold.linalg.blocks import WORKSPACE_BYTES
-from ridgefold.linalg.partial_cholesky import PartialCholesky
 from ridgefold.records import Cost, Problem
 
 _TOLERANCE = 1e-8
@@ -53,6 +51,7 @@ _LARGEST_SHARE, _LARGEST_A_ROOT = 0.5, 24.0
 _FEW_ROWS = 1.4
 """A product of K with few vectors takes so many times what its operations would."""
 _EFFORTS = {"product": 1.0, "eigendecomposition": 1.3, "calls": 5e6}
+"""How long each takes on an ordinary core, in operations of a product."""
 _NOMINAL_RATIO = 1e3
 """trace E/α at the smallest α, where nothing is known of the spectrum."""
 _MOST_STEPS, _MOST_LIKELY_STEPS = 60, 40.0
@@ -254,22 +253,18 @@ class _Factor:
     def __init__(
         self, state: MaskedFolds, systems: list[FoldSystem], alphas: np.ndarray, pace: _Pace
     ) -> None:
-        namespace, xp = state.namespace, state.namespace.xp
+        namespace = state.namespace
         self._namespace = namespace
         self.rows = _grown(state, int(systems[0].right.shape[0]), alphas, pace)
         """Fᵀ, weighted: (r, n)."""
         self._parts: list[tuple[Array, Array]] = []
         """Eigenvalues and eigenvectors of every fold's F_cᵀF_c."""
-        everything = self.rows @ self.rows.T
-        left_out = namespace.to_numpy(state.mask) == 0.0
-        for k, system in enumerate(systems):
-            index = namespace.indices(np.flatnonzero(left_out[:, k]), self.rows)
-            others = xp.take(self.rows, index, axis=1)
-            small = everything - others @ others.T
+        for system, product in zip(systems, state.training_products(self.rows), strict=True):
+            centred = product
             if system.direction is not None:
                 along = self.rows @ system.direction
-                small -= along[:, None] * along[None, :]
-            values, vectors = namespace.eigh_in_place(small)
+                centred -= along[:, None] * along[None, :]
+            values, vectors = namespace.eigh_in_place(centred)
             namespace.maximum_in_place(values, 0.0)
             self._parts.append((values, vectors))
 
@@ -291,12 +286,7 @@ class _Factor:
 
 def _grown(state: MaskedFolds, t: int, alphas: np.ndarray, pace: _Pace) -> Array:
     """Fᵀ with as many rows as pay, weighted."""
-    partial = PartialCholesky(
-        state.namespace,
-        columns=lambda rows: state.gram.block(ALL, rows),
-        entries=lambda rows: state.gram.block(rows, rows),
-        diagonal=state.gram.diagonal(),
-    )
+    partial = state.gram.partial_cholesky()
     folds = len(state.folds)
     sizes = _Sizes(state.folds.n_rows, folds * t, folds, alphas, pace)
     least, since = math.inf, 0

@@ -7,8 +7,6 @@ import math
 import numpy as np
 
 from ridgefold.kernels import Gram
-from ridgefold.kernels.gram import ALL
-from ridgefold.linalg.partial_cholesky import PartialCholesky
 
 _FIRST_SAMPLE, _LARGER_SAMPLE = 96, 256
 _FIRST_SHARE, _LARGER_SHARE = 1 / 12, 1 / 6
@@ -67,12 +65,7 @@ def probe_remainders(gram: Gram, spectrum: tuple[float, ...]) -> tuple[tuple[int
         return ()
     most = max(_PIVOTS, int(_PIVOTED_SHARE * n))
     most = min(most, _MOST_PIVOTS, int(_MOST_PIVOTED_SHARE * n), _PIVOTED_NUMBERS // n)
-    partial = PartialCholesky(
-        gram.namespace,
-        columns=lambda rows: gram.block(ALL, rows),
-        entries=lambda rows: gram.block(rows, rows),
-        diagonal=gram.diagonal(),
-    )
+    partial = gram.partial_cholesky()
     seen: list[tuple[int, float]] = []
     while partial.rank < most and partial.trace > partial.rounding:
         if partial.grow(min(_PIVOTS_A_ROUND, most - partial.rank)) == 0:

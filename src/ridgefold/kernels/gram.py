@@ -12,6 +12,7 @@ from ridgefold.errors import InvalidInputError, UnsupportedInputError
 from ridgefold.kernels.base import Kernel
 from ridgefold.linalg import Array, Namespace, namespace_of
 from ridgefold.linalg.blocks import CACHE_BYTES, row_blocks
+from ridgefold.linalg.partial_cholesky import PartialCholesky
 
 Index = slice | np.ndarray
 ALL = slice(None)
@@ -80,6 +81,15 @@ class Gram(ABC):
 
     def full(self) -> Array:
         return self.block()
+
+    def partial_cholesky(self) -> PartialCholesky:
+        """A low-rank factor of the symmetric K, without columns yet."""
+        return PartialCholesky(
+            self.namespace,
+            columns=lambda rows: self.block(ALL, rows),
+            entries=lambda rows: self.block(rows, rows),
+            diagonal=self.diagonal(),
+        )
 
     def write_lower(self, out: Array, rows: Index = ALL) -> None:
         """Write the lower triangle of the symmetric K[rows, rows] into `out`.

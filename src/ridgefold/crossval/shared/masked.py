@@ -7,6 +7,7 @@ rows that a fold tests come out as K_kc v, which is what its predictions are mad
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,6 +64,15 @@ class MaskedFolds:
         """‖s‖ of every column."""
         s = self.roots[:, None] * self.repeated(t)
         return self.namespace.xp.sqrt(self.namespace.xp.sum(s * s, axis=0))
+
+    def training_products(self, rows: Array) -> Iterator[Array]:
+        """R_c R_cᵀ over the training rows of every fold, for R of shape (r, n)."""
+        namespace, everything = self.namespace, rows @ rows.T
+        left_out = namespace.to_numpy(self.mask) == 0.0
+        for k in range(len(self.folds)):
+            index = namespace.indices(np.flatnonzero(left_out[:, k]), rows)
+            others = namespace.xp.take(rows, index, axis=1)
+            yield everything - others @ others.T
 
     def gather(self, values: Array, t: int) -> Array:
         """Rows that each fold tests, from columns over all rows: (rows of all folds, t)."""

@@ -13,9 +13,7 @@ import numpy as np
 from ridgefold.crossval.shared.base import HeldOut, Progress, certified
 from ridgefold.crossval.shared.masked import MaskedFolds
 from ridgefold.errors import MethodGaveUpError
-from ridgefold.kernels.gram import ALL
 from ridgefold.linalg import Array
-from ridgefold.linalg.partial_cholesky import PartialCholesky
 
 BLOCK_BYTES = float(1 << 22)
 """A block of K in a product on the fly."""
@@ -35,12 +33,7 @@ class _Preconditioner:
 
     def __init__(self, state: MaskedFolds, alpha: float, t: int) -> None:
         namespace = state.namespace
-        partial = PartialCholesky(
-            namespace,
-            columns=lambda rows: state.gram.block(ALL, rows),
-            entries=lambda rows: state.gram.block(rows, rows),
-            diagonal=state.gram.diagonal(),
-        )
+        partial = state.gram.partial_cholesky()
         most = preconditioner_rank(state.folds.n_rows, len(state.folds) * t)
         while partial.rank < most and partial.trace > 0.1 * alpha:
             if partial.grow(min(32, most - partial.rank)) == 0:
@@ -48,13 +41,8 @@ class _Preconditioner:
         self._namespace, self._alpha, self._t = namespace, alpha, t
         self._rows = partial.factor_rows()  # (r, n)
         self._rows *= state.roots[None, :]
-        everything = self._rows @ self._rows.T
-        left_out = namespace.to_numpy(state.mask) == 0.0
         self._inverses = []
-        for k in range(len(state.folds)):
-            index = namespace.indices(np.flatnonzero(left_out[:, k]), self._rows)
-            others = namespace.xp.take(self._rows, index, axis=1)
-            small = everything - others @ others.T
+        for small in state.training_products(self._rows):
             namespace.add_to_diagonal_in_place(small, alpha)
             values, vectors = namespace.eigh_in_place(small)
             namespace.maximum_in_place(values, alpha)

@@ -63,7 +63,7 @@ class Space:
     """An orthonormal basis V that grows, with what every vector predicts."""
 
     def __init__(self, system: FoldSystem) -> None:
-        self._system, self.namespace = system, system.namespace
+        self._system = system
         n = int(system.roots.shape[0])
         self._basis = system.namespace.empty((0, n), system.right)
         self._values = system.namespace.empty((0, n), system.right)
