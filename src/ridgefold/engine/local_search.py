@@ -91,7 +91,7 @@ def search_kernels(grid: Grid) -> KernelSearch:
             note(kernel, (yield kernel))
     else:
         best = note(grid.start, (yield grid.start))
-        for step in (1, -1):
+        for step in (grid.stride, -grid.stride):
             while 0 <= best.kernel + step < len(grid.kernels):
                 kernel = best.kernel + step
                 following = known[kernel] if kernel in known else note(kernel, (yield kernel))
@@ -126,6 +126,14 @@ def search_cell(system: CellSystem, grid: Grid) -> Choice:
 
 _MOVES = ((0, 1), (0, -1), (1, -1), (-1, 1), (1, 0), (-1, 0))
 """Steps in width and ridge; wider kernels want smaller ridges, so the valley runs aslant."""
+
+
+def _moves(stride: int) -> tuple[tuple[int, int], ...]:
+    """Wide steps first; then those in between."""
+    wide = tuple((stride * width, ridge) for width, ridge in _MOVES)
+    return wide if stride == 1 else (*wide, *((w, r) for w, r in _MOVES if w))
+
+
 _WORTH_MOVING = 0.995
 """A pair of a cell's own must lower the error by this factor: smaller gains are noise."""
 
@@ -154,7 +162,7 @@ def search_pairs(grid: Grid, most: int = _PAIRS_A_CELL) -> PairSearch:
     moved = True
     while moved:
         moved = False
-        for width, ridge in _MOVES:
+        for width, ridge in _moves(grid.stride):
             if width and not grid.ordered:
                 continue
             while True:

@@ -47,9 +47,10 @@ LARGEST_CELL = 8192
 MANY_ROWS = 300_000
 LARGEST_OF_MANY = 512
 """Rows of the largest cells where there are many rows: the time is that of n·(n/m)²."""
-_LEAST_DECAY = 0.7
-"""Gains of a few percent, measured to about one, say little about their ratio: a doubling is not
-expected to gain less than this share of the one before, or cells come out too small."""
+_DECAY = 0.85
+"""What a doubling is expected to gain, as a share of what the one before did. Errors fall about
+as a power of the rows, which would be 1, until noise is all that is left; and gains of a few
+percent, measured to about one, say little about their ratio."""
 _REGION_ROWS = 4096
 _REGIONS = 2
 
@@ -268,10 +269,9 @@ def _extrapolated(trials: list[CellTrial], largest: int, loss: float) -> list[Ce
     gains = [math.log(errors[0] / errors[1]), math.log(errors[1] / errors[2])]
     if min(gains) <= 0:
         return []
-    decay = min(0.9, max(_LEAST_DECAY, gains[1] / gains[0]))
     found, size, error, gain = [], trials[-1].cell_rows, errors[2], gains[1]
     while size < largest:
-        size, gain = min(2 * size, largest), gain * decay
+        size, gain = min(2 * size, largest), gain * _DECAY
         error *= math.exp(-gain)
         found.append(CellTrial(size, error, measured=False))
         if gain < loss / 2:

@@ -21,6 +21,8 @@ from ridgefold.records import Grid
 
 _MORE_WIDTHS = 4
 """Steps beyond each end of the ordinary grid that a search may walk."""
+_STRIDE = 2
+"""Widths to a step of the ordinary grid: where cells are large, its best two may be too far apart."""
 
 
 def cell_grid(kernel: Any, settings: Mapping[str, Any], alpha: Any, data: TrainingData) -> Grid:
@@ -28,10 +30,9 @@ def cell_grid(kernel: Any, settings: Mapping[str, Any], alpha: Any, data: Traini
     found = kernel_grid(kernel, settings, data)
     candidates = list(found.candidates)
     if found.widths_from_data:
-        first, last = candidates[0], candidates[-1]
-        below = [wider(first, WIDTH_STEP**-k) for k in range(_MORE_WIDTHS, 0, -1)]
-        above = [wider(last, WIDTH_STEP**k) for k in range(1, _MORE_WIDTHS + 1)]
-        candidates = [*below, *candidates, *above]
+        middle = candidates[len(candidates) // 2]
+        reach = _STRIDE * (len(candidates) // 2 + _MORE_WIDTHS)
+        candidates = [wider(middle, WIDTH_STEP ** (k / _STRIDE)) for k in range(-reach, reach + 1)]
     kernels = []
     for candidate in candidates:
         if not isinstance(candidate.kernel, Kernel):
@@ -50,4 +51,5 @@ def cell_grid(kernel: Any, settings: Mapping[str, Any], alpha: Any, data: Traini
         start=start,
         start_alpha=int(np.argmin(np.abs(np.log(alphas / 0.1)))) if len(alphas) > 1 else 0,
         ordered=found.widths_from_data,
+        stride=_STRIDE if found.widths_from_data else 1,
     )

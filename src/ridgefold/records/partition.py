@@ -40,6 +40,8 @@ class Grid:
     """The ridge that is taken where there are too few rows to choose."""
     ordered: bool
     """True if neighbours in `kernels` are neighbours in width; else all are tried."""
+    stride: int = 1
+    """How many places a first look goes at once: those in between are for near searches."""
 
     @property
     def is_choice(self) -> bool:
