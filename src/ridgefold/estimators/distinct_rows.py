@@ -17,10 +17,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ridgefold.linalg.blocks import row_blocks
+from ridgefold.linalg.blocks import CACHE_BYTES, row_blocks
 from ridgefold.records import Cells, LocalModels
 
-_BLOCK_BYTES = float(1 << 25)
 _ORDERING_COLUMNS = 8
 
 
@@ -161,8 +160,8 @@ def _codes(X: np.ndarray) -> np.ndarray:
     factors = np.random.default_rng(0).integers(1, 2**62, X.shape[1], dtype=np.uint64)
     factors = factors * np.uint64(2) + np.uint64(1)
     codes = np.empty(X.shape[0], dtype=np.uint64)
-    for some in row_blocks(X.shape[0], 24.0 * X.shape[1], _BLOCK_BYTES):
-        bits = np.ascontiguousarray(X[some] + 0.0, dtype=np.float64).view(np.uint64)
-        bits = bits ^ (bits >> np.uint64(29))
-        codes[some] = (bits * factors).sum(axis=1, dtype=np.uint64)
+    for some in row_blocks(X.shape[0], 16.0 * X.shape[1], CACHE_BYTES):
+        bits = np.add(X[some], 0.0, dtype=np.float64).view(np.uint64)
+        bits ^= bits >> np.uint64(29)
+        codes[some] = bits @ factors
     return codes
