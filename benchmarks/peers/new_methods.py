@@ -62,7 +62,7 @@ def tanaka(n: int) -> list[Figure]:
         with every_eigenvector():
             slow = measure.best_of({printed: lambda: run("eigendecomposition")}, most=4)
         slow |= measure.best_of({"eigendecomposition": lambda: run("eigendecomposition")}, most=4)
-        fast = measure.best_of({"auto": lambda: run("auto")}, repeats=15, most=60)
+        fast = measure.best_of({"auto": lambda: run("auto")}, repeats=150, most=300)
         seconds = {**slow, **fast}
         auto, exact = paths["auto"], paths["eigendecomposition"]
         error = float(np.max(np.abs(auto.predictions - exact.predictions)))

@@ -184,6 +184,10 @@ class Namespace(ABC):
     def solve_triangular(self, factor: Array, b: Array, *, transposed: bool = False) -> Array:
         """L⁻¹b, or L⁻ᵀb, for a lower-triangular factor; `b` is a matrix."""
 
+    def solve_triangular_in_place(self, factor: Array, b: Array) -> None:
+        """Overwrite the matrix `b` by L⁻¹b."""
+        b[...] = self.solve_triangular(factor, b)
+
     def solve_cholesky(self, factor: Array, b: Array) -> Array:
         """(L Lᵀ)⁻¹b for a matrix `b`."""
         return self.solve_triangular(factor, self.solve_triangular(factor, b), transposed=True)

@@ -41,6 +41,11 @@ def _triangle_pointers(factor: np.ndarray) -> BlasPointers | None:
     return pointers_for(factor.dtype) if factor.flags.c_contiguous else None
 
 
+def _from_the_right(factor: np.ndarray, b: np.ndarray) -> bool:
+    """Whether a triangular solve is done on `b` transposed."""
+    return b.shape[1] >= _WIDE and bool(np.all(np.diagonal(factor) != 0.0))
+
+
 class NumpyNamespace(Namespace):
     name = "numpy"
     xp = xp
@@ -153,7 +158,7 @@ class NumpyNamespace(Namespace):
 
     def solve_triangular(self, factor: Array, b: Array, *, transposed: bool = False) -> Array:
         # `factor.T` is upper triangular, U = Lᵀ: Lx = b is Uᵀx = b, or xᵀU = bᵀ.
-        if b.shape[1] >= _WIDE and np.all(np.diagonal(factor) != 0.0):
+        if _from_the_right(factor, b):
             solution = np.array(b, order="C")
             trsm = _routine(blas, "trsm", factor)
             trsm(1.0, factor.T, solution.T, side=1, trans_a=int(transposed), overwrite_b=1)
@@ -163,6 +168,12 @@ class NumpyNamespace(Namespace):
         if info != 0:
             solution[...] = np.nan
         return solution
+
+    def solve_triangular_in_place(self, factor: Array, b: Array) -> None:
+        if b.flags.c_contiguous and b.dtype == factor.dtype and _from_the_right(factor, b):
+            _routine(blas, "trsm", factor)(1.0, factor.T, b.T, side=1, overwrite_b=1)
+        else:
+            super().solve_triangular_in_place(factor, b)
 
     def solve_cholesky(self, factor: Array, b: Array) -> Array:
         if b.shape[1] == 1:  # two matrix-vector solves are twice as fast as one with matrices

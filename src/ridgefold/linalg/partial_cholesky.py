@@ -21,6 +21,10 @@ Entries = Callable[[np.ndarray], Array]
 """The square submatrix of some indices."""
 
 
+_FIRST_ROWS = 128
+"""Rows of the factor that there is room for at first; memory is taken as they are written."""
+
+
 class PartialCholesky:
     """A factor that grows until the trace of the remainder is small enough."""
 
@@ -59,7 +63,8 @@ class PartialCholesky:
         """Make room for `rank` rows, and for as many again so that rows are seldom moved."""
         if rank <= self._storage.shape[0]:
             return
-        storage = self.namespace.empty((2 * rank, self._diagonal.shape[0]), self._diagonal)
+        n = self._diagonal.shape[0]
+        storage = self.namespace.empty((max(2 * rank, _FIRST_ROWS), n), self._diagonal)
         storage[: self.rank, :] = self.factor_rows()
         self._storage = storage
 
@@ -75,12 +80,12 @@ class PartialCholesky:
         if len(order) == 0:
             return 0
         pivots = candidates[order]
-        block = xp.take(known, namespace.indices(order, rows), axis=1).T @ rows
-        block *= -1.0
-        block += self._columns(pivots).T
-        new = namespace.solve_triangular(namespace.asarray(lower, rows), block)
         self._reserve(self.rank + len(pivots))
-        self._storage[self.rank : self.rank + len(pivots), :] = new
+        rows, new = self.factor_rows(), self._storage[self.rank : self.rank + len(pivots), :]
+        chosen = xp.take(known, namespace.indices(order, rows), axis=1)
+        namespace.multiply_transposed(-chosen.T, rows.T, new)
+        new += self._columns(pivots).T
+        namespace.solve_triangular_in_place(namespace.asarray(lower, rows), new)
         self.remainder -= xp.sum(new * new, axis=0)
         namespace.maximum_in_place(self.remainder, 0.0)
         self.pivots.extend(int(p) for p in pivots)

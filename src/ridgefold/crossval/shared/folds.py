@@ -95,7 +95,17 @@ def leave_one_out(n_rows: int) -> Folds:
     """Every row a fold of its own."""
     if n_rows < 2:
         raise InvalidInputError(f"leave-one-out needs at least 2 rows, got n_samples={n_rows}")
-    return Folds(n_rows, tuple(np.arange(n_rows).reshape(-1, 1)))
+    rows = np.arange(n_rows)
+    folds = Folds(n_rows, tuple(rows.reshape(-1, 1)))
+    # What needs no look at thousands of folds.
+    vars(folds).update(
+        sizes=(1,) * n_rows,
+        shapes=(FoldShape(1, n_rows - 1, n_rows),),
+        stacked=rows,
+        disjoint=True,
+        leave_one_out=True,
+    )
+    return folds
 
 
 def make_folds(splits: Iterable[tuple[Sequence[int], Sequence[int]]], n_rows: int) -> Folds:
