@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ridgefold.engine.local_fit import CellSystem
-from ridgefold.records import Grid
+from ridgefold.records import CELL_SEARCH, Grid
 
 
 @dataclass(frozen=True)
@@ -105,14 +105,9 @@ def search_kernels(grid: Grid) -> KernelSearch:
     return winner
 
 
-LARGEST_SEARCHED = 1536
-"""Rows above which a cell takes the shared pair: one inverse takes longer than its fit."""
-_PAIRS_A_CELL = 8
-
-
 def has_own_choice(grid: Grid, n_rows: int) -> bool:
     """Whether a cell of so many rows looks for a pair of its own."""
-    return grid.is_choice and FEWEST_ROWS <= n_rows <= LARGEST_SEARCHED
+    return grid.is_choice and FEWEST_ROWS <= n_rows <= CELL_SEARCH.largest_searched
 
 
 def search_cell(system: CellSystem, grid: Grid) -> Choice:
@@ -139,13 +134,13 @@ _WORTH_MOVING = 0.995
 
 
 def search_near(
-    score_of: Callable[[int, int], float], grid: Grid, most: int = _PAIRS_A_CELL
+    score_of: Callable[[int, int], float], grid: Grid, most: int = CELL_SEARCH.pairs
 ) -> Choice:
     """A better pair near the grid's start; `score_of(kernel, alpha)` is asked `most` times."""
     return _answered(search_pairs(grid, most), lambda pair: score_of(*pair))
 
 
-def search_pairs(grid: Grid, most: int = _PAIRS_A_CELL) -> PairSearch:
+def search_pairs(grid: Grid, most: int = CELL_SEARCH.pairs) -> PairSearch:
     """A better pair near the grid's start, one pair at a time, scoring at most `most`.
 
     For when one eigendecomposition a width, as dear as six inverses, is too much: the start is

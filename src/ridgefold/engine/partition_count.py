@@ -37,9 +37,8 @@ from ridgefold.executors import Executor
 from ridgefold.executors.base import KeyOf, same_name
 from ridgefold.linalg.blocks import row_blocks
 from ridgefold.partitioners import Partitioner
-from ridgefold.records import Cells, CellTrial, Grid, LocalModels
+from ridgefold.records import CELL_SEARCH, Cells, CellTrial, Grid, LocalModels
 
-SMALLEST_CELL = 256
 LARGEST_MEASURED = 2048
 """Rows of the largest cells whose error is measured."""
 LARGEST_CELL = 8192
@@ -151,9 +150,9 @@ def choose_count(
     trials: list[CellTrial] = []
     starts = [[grid] * len(parts)]
     tried: list[Fitted] = []
-    size = SMALLEST_CELL
+    size = CELL_SEARCH.smallest_tried
     largest = LARGEST_MEASURED if n <= MANY_ROWS else LARGEST_OF_MANY
-    while size <= largest and (size < 2 * smallest or not trials):
+    while size <= largest and (not trials or _count(smallest, trials[-1].cell_rows) > 1):
         measured = [
             _measure(
                 part,
@@ -177,11 +176,11 @@ def choose_count(
             break
         size *= 2
     else:
-        if n <= MANY_ROWS:
+        if n <= MANY_ROWS and _count(n, trials[-1].cell_rows) > 1:
             trials += _extrapolated(trials, min(n, LARGEST_CELL), loss)
     best = min(trial.error for trial in trials)
     chosen = next(i for i, trial in enumerate(trials) if trial.error <= (1.0 + loss) * best)
-    n_cells = max(1, round(n / trials[chosen].cell_rows))
+    n_cells = _count(n, trials[chosen].cell_rows)
     known = tried[chosen] if smallest == n and chosen < len(tried) else None
     return Count(
         n_cells,
@@ -190,6 +189,11 @@ def choose_count(
         None if known is None else known.cells,
         None if settings.choose else known,
     )
+
+
+def _count(n_rows: int, cell_rows: int) -> int:
+    """How many cells of a size there are."""
+    return max(1, round(n_rows / cell_rows))
 
 
 @dataclass(frozen=True)
@@ -226,7 +230,7 @@ def _measure(
 ) -> _Measured:
     """Cells of `size` rows of a region, all with the pair that suits them best."""
     n = part.training.X.shape[0]
-    cells = partitioner.fit(part.training.X, max(1, round(n / size)), overlap, rng)
+    cells = partitioner.fit(part.training.X, _count(n, size), overlap, rng)
 
     def key(name: str) -> str:
         return key_of(f"{part.name}-size-{size}-{name}")

@@ -17,7 +17,6 @@ from ridgefold.engine.cell_rows import Batch, CellRows, number_of
 from ridgefold.engine.local_fit import CellSystem
 from ridgefold.engine.local_search import (
     FEWEST_ROWS,
-    LARGEST_SEARCHED,
     Choice,
     search,
     search_near,
@@ -27,15 +26,7 @@ from ridgefold.engine.stacked_fit import cell_on
 from ridgefold.executors import Executor
 from ridgefold.executors.base import KeyOf, same_name
 from ridgefold.kernels import Kernel
-from ridgefold.records import Cells, Grid
-
-PILOTS = 4
-"""Cells on which a shared pair is chosen."""
-_PILOT_ROWS = 640
-"""Rows of each of them, evenly spaced, that are searched by eigendecompositions."""
-_NEAR_PILOTS = 2
-_NEAR_ROWS = 1024
-"""Rows of each of these that are searched by inverses, where the start is a good one."""
+from ridgefold.records import CELL_SEARCH, Cells, Grid
 
 
 def choose_pair(
@@ -59,7 +50,7 @@ def choose_pair(
     if not grid.is_choice:
         return Choice(grid.start, grid.start_alpha, float("nan"))
     m = number_of(cells)
-    numbers = np.unique(np.linspace(0, m - 1, min(m, PILOTS)).astype(np.intp)).tolist()
+    numbers = np.unique(np.linspace(0, m - 1, min(m, CELL_SEARCH.pilots)).astype(np.intp)).tolist()
 
     def pool(some: list[int], most: int | None) -> _Pool:
         pilots = [
@@ -68,18 +59,18 @@ def choose_pair(
         return _Pool(tuple(some), tuple(pilots), grid.alphas, executor, key_of)
 
     if good_start and grid.ordered:
-        return search_near(pool(_ends(numbers), _NEAR_ROWS).pair, grid)
-    choice = search(pool(numbers, _PILOT_ROWS).kernel, grid)
+        return search_near(pool(_ends(numbers), CELL_SEARCH.near_rows).pair, grid)
+    choice = search(pool(numbers, CELL_SEARCH.pilot_rows).kernel, grid)
     sizes = np.diff(cells.offsets)
-    large = [c for c in numbers if sizes[c] > 1.25 * _PILOT_ROWS]
+    large = [c for c in numbers if sizes[c] > 1.25 * CELL_SEARCH.pilot_rows]
     if large and grid.ordered:
-        near = pool(_ends(large), LARGEST_SEARCHED)
+        near = pool(_ends(large), CELL_SEARCH.largest_searched)
         choice = search_near(near.pair, starting_at(grid, choice))
     return choice
 
 
 def _ends(numbers: list[int]) -> list[int]:
-    return numbers if len(numbers) <= _NEAR_PILOTS else [numbers[0], numbers[-1]]
+    return numbers if len(numbers) <= CELL_SEARCH.near_pilots else [numbers[0], numbers[-1]]
 
 
 class _Pilot:

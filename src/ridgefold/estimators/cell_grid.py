@@ -22,7 +22,7 @@ from ridgefold.records import Grid
 _MORE_WIDTHS = 4
 """Steps beyond each end of the ordinary grid that a search may walk."""
 _STRIDE = 2
-"""Widths to a step of the ordinary grid: where cells are large, its best two may be too far apart."""
+"""Widths to a step of the ordinary grid: for large cells, its best two may be too far apart."""
 
 
 def cell_grid(kernel: Any, settings: Mapping[str, Any], alpha: Any, data: TrainingData) -> Grid:

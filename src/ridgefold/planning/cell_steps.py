@@ -12,7 +12,7 @@ import numpy as np
 
 from ridgefold.planning.calibration import known_rates
 from ridgefold.planning.rates import seconds
-from ridgefold.records import Cost, Plan, Problem, Resources
+from ridgefold.records import CELL_SEARCH, Cost, Plan, Problem, Resources
 
 CELL_WORK: Mapping[str, str] = {
     "gradient": "of the exact held-out error, on a sample of the rows",
@@ -29,10 +29,8 @@ CELL_WORK: Mapping[str, str] = {
 """What each kind of step is, in words."""
 _LEARNING = ((500.0, 150), (1000.0, 25), (2000.0, 25))
 """Rows, and evaluations of a gradient, of the stages in which scales are learned."""
-_PAIRS_IN_A_CELL = 8
-_PILOTS, _PILOT_ROWS, _PILOT_KERNELS = 4, 640, 4
-_NEAR_PILOTS, _NEAR_ROWS = 2, 1024
-_TRIED_SIZES = (256.0, 512.0, 1024.0)
+_PILOT_KERNELS = 4
+_TRIED_SIZES = tuple(CELL_SEARCH.smallest_tried * 2.0**k for k in range(3))
 _REPEATS = 1.5
 _SECONDS_A_CUT = 3e-4
 _ROWS_A_BATCH = 4096
@@ -60,8 +58,8 @@ class CellPlans:
         sizes = [min(size, tried) for size in _TRIED_SIZES if size < 2 * tried] or [float(tried)]
         total = regions * self._pilots(_REPEATS * sizes[0])
         for size in sizes[1:]:
-            near = self._matrices(min(_REPEATS * size, _NEAR_ROWS), inverses=1.0)
-            total += regions * _NEAR_PILOTS * _PAIRS_IN_A_CELL * near
+            near = self._matrices(min(_REPEATS * size, CELL_SEARCH.near_rows), inverses=1.0)
+            total += regions * CELL_SEARCH.near_pilots * CELL_SEARCH.pairs * near
         total += sum(
             tried / size * self._cell(_REPEATS * size, choose=False, held_out=True)
             for size in sizes
@@ -77,12 +75,12 @@ class CellPlans:
 
     def pair(self, cell_rows: float) -> Plan:
         """One kernel and ridge for all cells, by eigendecompositions of a few."""
-        rows = min(cell_rows, _PILOT_ROWS)
-        return self._plan("pilots", self._pilots(rows), 4 * 8.0 * rows**2 * _PILOTS)
+        rows = min(cell_rows, CELL_SEARCH.pilot_rows)
+        return self._plan("pilots", self._pilots(rows), 4 * 8.0 * rows**2 * CELL_SEARCH.pilots)
 
     def _pilots(self, rows: float) -> float:
         flops = {"kernel": rows**2, "eigendecomposition": 9.0 * rows**3, "calls": 20.0}
-        return _PILOTS * _PILOT_KERNELS * self._seconds(flops, rows)
+        return CELL_SEARCH.pilots * _PILOT_KERNELS * self._seconds(flops, rows)
 
     def cells(self, sizes: np.ndarray, *, choose: bool, held_out: bool) -> Plan:
         """All cells; workers share them."""
@@ -110,7 +108,8 @@ class CellPlans:
         return self._plan("conjugate_gradient", self._seconds(flops, n), peak)
 
     def _cell(self, rows: float, *, choose: bool, held_out: bool) -> float:
-        inverses = float(_PAIRS_IN_A_CELL) if choose else 1.0 if held_out else 0.0
+        choose &= rows <= CELL_SEARCH.largest_searched
+        inverses = float(CELL_SEARCH.pairs) if choose else 1.0 if held_out else 0.0
         return self._matrices(rows, inverses=inverses, factors=0.0 if inverses else 1.0)
 
     def _matrices(self, rows: float, *, inverses: float = 0.0, factors: float = 0.0) -> float:

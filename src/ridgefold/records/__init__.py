@@ -1,5 +1,6 @@
 """What the parts hand to each other: frozen dataclasses without behaviour."""
 
+from ridgefold.records.cell_search import CELL_SEARCH, CellSearch
 from ridgefold.records.columns import CategoryColumn, NumberColumn, TableColumns
 from ridgefold.records.cost import Cost
 from ridgefold.records.intervals import Intervals
@@ -20,7 +21,9 @@ from ridgefold.records.run import RunRecord, Step
 from ridgefold.records.warps import Quantile, SignedLog, Standardise, Warp
 
 __all__ = [
+    "CELL_SEARCH",
     "CategoryColumn",
+    "CellSearch",
     "CellTrial",
     "Cells",
     "Cost",
