@@ -14,6 +14,7 @@ from ridgefold import (
     PartitionedLSSVMClassifier,
 )
 from ridgefold.combiners import COMBINERS, cell_alpha
+from ridgefold.engine.partitioned import limits_of
 from ridgefold.engine.scaled_rows import ScaledRows
 from ridgefold.errors import InvalidInputError, UnsupportedInputError
 from ridgefold.kernels import RBF
@@ -513,7 +514,7 @@ def test_sparse_rows_and_arrays_of_other_libraries_are_refused():
         PartitionedKernelRidge().fit(*strict)
 
 
-def test_no_cell_predicts_beyond_the_range_of_its_targets():
+def test_no_cell_predicts_beyond_the_range_of_all_targets():
     X, y = data(200)
     far = 3.0 * data(200, seed=1)[0]
     model = PartitionedKernelRidge("tree", 6, kernel="polynomial", alpha=1e-3).fit(X, y)
@@ -521,6 +522,27 @@ def test_no_cell_predicts_beyond_the_range_of_its_targets():
     assert model.predict(far).min() >= y.min()
     free = PartitionedKernelRidge("tree", 6, kernel="polynomial", alpha=1e-3, clip=False)
     assert np.abs(free.fit(X, y).predict(far)).max() > np.abs(y).max()
+
+
+def test_a_cell_may_predict_a_little_beyond_its_own_targets():
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((600, 3))
+    y = X @ [1.0, -2.0, 0.5]
+    model = PartitionedKernelRidge("tree", 6, "route", kernel="linear", alpha=1e-6).fit(X, y)
+    new = rng.standard_normal((400, 3))
+    truth = new @ [1.0, -2.0, 0.5]
+    inside = (truth > y.min()) & (truth < y.max())
+    assert np.allclose(model.predict(new)[inside], truth[inside], atol=1e-3)
+
+
+def test_limits_widen_by_a_quarter_and_stay_within_the_range_of_all():
+    low, high = np.array([[0.0], [4.0], [7.0]]), np.array([[2.0], [8.0], [7.0]])
+    lowest, highest = limits_of(low, high)
+    assert lowest.ravel().tolist() == [0.0, 3.0, 7.0]
+    assert highest.ravel().tolist() == [2.5, 8.0, 7.0]
+    huge = np.finfo(np.float64).max
+    lowest, highest = limits_of(np.array([[-huge]]), np.array([[huge]]))
+    assert (lowest.item(), highest.item()) == (-huge, huge)
 
 
 def test_a_failed_fit_leaves_the_model_as_it_was():

@@ -53,7 +53,7 @@ class FitSettings:
     held_out: bool
     """True if leave-one-out residuals are wanted."""
     clip: bool
-    """True if a cell shall predict nothing beyond the range of its own targets."""
+    """True if a cell shall predict nothing far beyond the range of its own targets."""
     fallback: np.ndarray
     """The constant that a cell without any row of positive weight predicts, shape (t,)."""
     device: str | None = None

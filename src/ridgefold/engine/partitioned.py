@@ -108,6 +108,23 @@ def _range(data: CellData, settings: FitSettings) -> tuple[np.ndarray, np.ndarra
     return targets.min(axis=0), targets.max(axis=0)
 
 
+_BEYOND = 0.25
+"""What a cell may predict beyond the range of its targets, as a share of that range."""
+
+
+@np.errstate(over="ignore")
+def limits_of(lowest: np.ndarray, highest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the most that each cell may predict, from the ranges of their targets.
+
+    New rows at the edge of a cell may well lie a little beyond its own; none beyond all.
+    """
+    more = _BEYOND * (highest - lowest)
+    return (
+        np.maximum(lowest - more, lowest.min(axis=0)),
+        np.minimum(highest + more, highest.max(axis=0)),
+    )
+
+
 NewArray = Callable[[str, tuple[int, ...], Any], np.ndarray]
 """Makes the arrays of a model, by name, shape and type: in memory, or in files."""
 
@@ -161,7 +178,7 @@ def run_cells(
         progress((done + 1) / len(tasks))
     used, kernel_of_cell = np.unique(kernel_of_cell, return_inverse=True)
     kernels = tuple(settings.grid.kernels[k] for k in used)
-    limits = (lowest, highest) if settings.clip else (None, None)
+    limits = limits_of(lowest, highest) if settings.clip else (None, None)
     return LocalModels(dual, intercept, alpha, kernels, kernel_of_cell, *limits), residuals
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ridgefold.engine.partitioned import limits_of
 from ridgefold.linalg.blocks import CACHE_BYTES, row_blocks
 from ridgefold.records import Cells, LocalModels
 
@@ -53,13 +54,12 @@ class DistinctRows:
         entry, group, rows = entry[order], group[order], rows[order]
         parts = _Parts(self, models.alpha[cell], models.dual_coef[entry], rows, group)
         expanded = replace(models, dual_coef=parts.dual_coef.astype(models.dual_coef.dtype))
-        if models.lowest is not None:  # predictions are kept in the range of each cell's targets
+        if models.lowest is not None:  # predictions are kept near the range of each cell's targets
             y, first = self.given_targets[rows], offsets[:-1]
-            expanded = replace(
-                expanded,
-                lowest=np.minimum.reduceat(y, first, axis=0),
-                highest=np.maximum.reduceat(y, first, axis=0),
+            lowest, highest = limits_of(
+                np.minimum.reduceat(y, first, axis=0), np.maximum.reduceat(y, first, axis=0)
             )
+            expanded = replace(expanded, lowest=lowest, highest=highest)
         if residuals is not None:
             alone = (sizes[group] == 1)[:, None]
             exact = residuals[entry]

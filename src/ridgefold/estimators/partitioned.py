@@ -71,9 +71,9 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
     overlap : float, default=0.25
         Thickness of the band that two cells share, as a share of their own; for "blend".
     clip : bool, default=True
-        Let no cell predict beyond the range of its targets: small cells extrapolate wildly
-        where rows are few. Not for "average" and not after refining, where what is sought is
-        one linear model.
+        Let no cell predict far beyond the range of its targets (by a quarter of it, and never
+        beyond the range of all): small cells extrapolate wildly where rows are few. Not for
+        "average" and not after refining, where what is sought is one linear model.
     tuning : {"auto", "cell", "shared"}, default="auto"
         Kernel and ridge by cell, or one pair for all, chosen on a few cells; "auto" shares them
         above 300,000 rows and where they must be shared.
