@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ridgefold.engine.local_search import search, search_near
-from ridgefold.records import Grid
+from ridgefold.engine.local_search import has_own_choice, search, search_near
+from ridgefold.records import CELL_SEARCH, Grid
 
 
 def grid(stride=2, start=6, start_alpha=3):
@@ -52,3 +52,13 @@ def test_a_near_search_stays_within_what_it_may_ask():
     asked = []
     search_near(lambda k, j: asked.append((k, j)) or 1.0, grid(), most=5)
     assert len(asked) == 5
+
+
+def test_cells_with_few_rows_and_large_ones_take_the_shared_pair():
+    largest = CELL_SEARCH.largest_searched
+    assert [has_own_choice(grid(), n) for n in (7, 8, largest, largest + 1)] == [
+        False,
+        True,
+        True,
+        False,
+    ]

@@ -14,6 +14,7 @@ from ridgefold import (
     PartitionedLSSVMClassifier,
 )
 from ridgefold.combiners import COMBINERS, cell_alpha
+from ridgefold.engine import shared_pair
 from ridgefold.engine.partitioned import limits_of
 from ridgefold.engine.scaled_rows import ScaledRows
 from ridgefold.errors import InvalidInputError, UnsupportedInputError
@@ -231,6 +232,15 @@ def test_each_step_of_refining_comes_closer():
     assert errors[2] < errors[1] < errors[0]
 
 
+def test_refining_an_average_begins_with_that_average():
+    X, y = data(600, d=3)
+    settings = {"combine": "average", "alpha": 1e-2, "length_scale": 0.7, "fit_intercept": False}
+    whole = KernelRidge(1e-2, kernel=RBF(0.7)).fit(X, y).predict(X)
+    average = PartitionedKernelRidge("random", 6, **settings).fit(X, y).predict(X)
+    refined = PartitionedKernelRidge("random", 6, refine=1, **settings).fit(X, y).predict(X)
+    assert np.mean((refined - whole) ** 2) < np.mean((average - whole) ** 2)
+
+
 def test_refining_needs_one_pair_for_all_cells():
     X, y = data(60)
     with pytest.raises(InvalidInputError, match='tuning="shared"'):
@@ -322,6 +332,65 @@ def test_repeated_rows_have_coefficients_and_residuals_of_their_own():
             less = KernelRidge(alpha, kernel=kernel, fit_intercept=True).fit(X[others], y[others])
             residual = y[i] - less.predict(X[i : i + 1])[0]
             assert model.held_out_residuals_[i, 0] == pytest.approx(residual, rel=1e-6, abs=1e-8)
+
+
+def test_what_a_row_alone_in_its_cell_leaves_behind_is_not_known():
+    X = np.array([[0.0], [1.0], [2.0], [100.0]])
+    y = np.array([1.0, 2.0, 3.0, 50.0])
+    settings = {"alpha": 0.1, "length_scale": 1.0, "intervals": "jackknife+"}
+    model = PartitionedKernelRidge("kmeans", 2, "route", **settings).fit(X, y)
+    assert model.partition_sizes_.min() == 1
+    assert np.isfinite(model.held_out_residuals_[:, 0]).tolist() == [True, True, True, False]
+    # Two rows there, of the same x: each is predicted by the other.
+    X, y = np.append(X, X[-1:], axis=0), np.append(y, 60.0)
+    model = PartitionedKernelRidge("kmeans", 2, "route", **settings).fit(X, y)
+    assert model.held_out_residuals_[3:, 0] == pytest.approx([-10.0, 10.0])
+
+
+@pytest.mark.parametrize("tuning", ["cell", "shared"])
+@pytest.mark.parametrize("intervals", ["auto", None, "jackknife+"])
+@pytest.mark.parametrize("n_partitions", ["auto", 3])
+def test_residuals_are_kept_where_they_are_promised(tuning, intervals, n_partitions):
+    X, y = data(300)
+    model = PartitionedKernelRidge(
+        n_partitions=n_partitions, tuning=tuning, intervals=intervals, alpha=[0.1, 1.0]
+    ).fit(X, y)
+    wanted = intervals == "jackknife+" or (intervals == "auto" and tuning == "cell")
+    assert (model.held_out_residuals_ is not None) == wanted
+
+
+def test_the_order_in_which_ridge_values_are_given_does_not_matter():
+    X, y = data(300)
+    alphas = [1e-3, 1e-2, 0.1, 1.0, 10.0]
+    models = [
+        PartitionedKernelRidge(n_partitions=4, alpha=order).fit(X, y)
+        for order in (alphas, alphas[::-1], [10.0, 1e-3, 1.0, 0.1, 1e-2])
+    ]
+    for other in models[1:]:
+        assert np.array_equal(other.alpha_, models[0].alpha_)
+        assert np.array_equal(other.predict(X), models[0].predict(X))
+
+
+def test_large_cells_look_for_the_ridge_of_a_given_width_on_more_rows(monkeypatch):
+    asked = []
+    near = shared_pair.search_near
+
+    def watched(score_of, grid):
+        asked.append(len(grid.kernels))
+        return near(score_of, grid)
+
+    monkeypatch.setattr(shared_pair, "search_near", watched)
+    X, y = data(1000)
+    PartitionedKernelRidge(n_partitions=1, length_scale=0.7).fit(X, y)
+    assert asked == [1]
+    PartitionedKernelRidge(n_partitions=8, length_scale=0.7).fit(X, y)
+    assert asked == [1]
+
+
+def test_more_averaged_cells_than_rows_are_as_many_as_rows():
+    X, y = data(40)
+    model = PartitionedKernelRidge("random", 10**9, "average", alpha=1.0).fit(X, y)
+    assert model.n_partitions_ <= 40
 
 
 def test_cells_of_repeated_rows_are_kept_in_files(tmp_path):

@@ -236,3 +236,11 @@ def test_rows_of_noise_in_many_columns_belong_to_few_cells(name, monkeypatch):
     assert np.sum(held.weights > 0) < 2.6 * len(new)
     if name in BALANCED:
         assert sizes.max() < 2.0 * np.median(sizes)
+
+
+def test_rows_of_float32_far_from_the_origin_are_cut_evenly():
+    places = rng().normal([37.0, -120.0], 2.0, (60_000, 2)).astype(np.float32)
+    cells = PARTITIONERS["tree"].fit(places, 64, 0.0, rng())
+    sizes = np.diff(cells.offsets)
+    assert len(sizes) == 64
+    assert sizes.max() <= 1.05 * sizes.min()

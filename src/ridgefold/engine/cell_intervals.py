@@ -6,9 +6,9 @@ cell c and g_ic of `engine.leave_one_out`,
 
     f₋ᵢ(x) = f(x) − Σ_c w_c(x) r_ic g_ic(x),    r_ic = a_ic/D_ii,
 
-over the cells that hold i and reach x; where a cell's predictions are kept to the range of its
-targets, before and after. A new row's interval is made from the rows of the cell
-that weighs most for it: where the model is far off, intervals are wide.
+over the cells that hold i and reach x; where a cell's predictions are kept to limits
+(`engine.partitioned.limits_of`), before and after. A new row's interval is made from the rows of
+the cell that weighs most for it: where the model is far off, intervals are wide.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class CellIntervals:
         return shift, self.residuals[rows]
 
     def _within_range(self, cell: int, whole: np.ndarray, change: np.ndarray) -> np.ndarray:
-        """What `change` is of predictions that are kept to the range of the cell's targets."""
+        """What `change` is of predictions that are kept to the cell's limits."""
         if self.models.lowest is None or self.models.highest is None:
             return change
         low, high = self.models.lowest[cell], self.models.highest[cell]

@@ -48,10 +48,11 @@ class Training:
     """True if rows count in scores by their weights."""
 
     def counts(self, rows: np.ndarray) -> np.ndarray:
-        """How much some rows count in scores."""
-        if self.weights is None or not self.weighted_scores:
+        """How much some rows count in scores; those of weight zero not at all."""
+        if self.weights is None:
             return np.ones(len(rows))
-        return np.asarray(self.weights[rows], dtype=np.float64)
+        weights = np.asarray(self.weights[rows], dtype=np.float64)
+        return weights if self.weighted_scores else (weights > 0).astype(np.float64)
 
     @property
     def n_targets(self) -> int:

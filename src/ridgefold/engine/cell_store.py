@@ -117,8 +117,14 @@ def place_rows(
     return StoredRows(run.path / "rows", len(slices), n_cells)
 
 
-@functools.lru_cache(maxsize=4096)
 def _opened(path: Path) -> Opened:
+    """What a file holds, and where; read once, unless there is another file of that name now."""
+    found = path.stat()
+    return _opened_once(path, (found.st_ino, found.st_mtime_ns, found.st_size))
+
+
+@functools.lru_cache(maxsize=4096)
+def _opened_once(path: Path, version: tuple[int, int, int]) -> Opened:
     return open_container(path, kind=PIECE_KIND)
 
 

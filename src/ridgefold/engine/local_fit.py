@@ -142,7 +142,7 @@ class CellSystem:
         return self._solved[kernel, alpha]
 
     def fit(self, kernel: int, alpha: float, *, held_out: bool) -> CellFit:
-        """Solve for one pair; with `held_out`, leave-one-out residuals too (n³ instead of n³/3)."""
+        """Solve for one pair; with `held_out`, leave-one-out residuals too (twice the work)."""
         if self.n_rows == 0:
             raise NumericalError("a cell holds no row of positive weight")
         if held_out:

@@ -2,8 +2,9 @@
 
 The kernels of a grid stand in the order of their widths. The error as a function of the width
 (with the best ridge for each) falls and then rises, so the search walks downhill from a good
-start and stops when both neighbours are worse: three or four eigendecompositions instead of
-one for every width, and widths beyond the ends of an ordinary grid can be reached.
+start, by `Grid.stride` widths at a time, and stops when both neighbours are worse: three or four
+eigendecompositions instead of one for every width, and widths beyond the ends of an ordinary grid
+can be reached. Widths in between are for searches near a good pair.
 
 Searches are generators: they yield what they want scored, are sent the scores and return the
 choice. So one search can be answered by one cell, and those of many cells together.
@@ -143,7 +144,7 @@ def search_near(
 def search_pairs(grid: Grid, most: int = CELL_SEARCH.pairs) -> PairSearch:
     """A better pair near the grid's start, one pair at a time, scoring at most `most`.
 
-    For when one eigendecomposition a width, as dear as six inverses, is too much: the start is
+    For when one eigendecomposition a width, as dear as seven inverses, is too much: the start is
     good already. Moves to the first neighbour that is better and goes on in that direction.
     """
     known: dict[tuple[int, int], float] = {}

@@ -17,7 +17,8 @@ compared on the same rows, so that a few thousand residuals tell errors apart th
 percent. Above 300,000 rows no cells of more than 512 rows are tried.
 
 For averages over random cells, Zhang, Duchi and Wainwright (JMLR 16, 2015) say that the loss is
-negligible while m ≲ N/γ², γ = tr K(K + αI)⁻¹ the effective dimension: that is the first guess.
+negligible while m ≲ N/γ², γ = tr K(K + αI)⁻¹ the effective dimension: that is the first guess, and
+four times as many cells are where the search begins.
 """
 
 from __future__ import annotations
@@ -39,19 +40,12 @@ from ridgefold.linalg.blocks import row_blocks
 from ridgefold.partitioners import Partitioner
 from ridgefold.records import CELL_SEARCH, Cells, CellTrial, Grid, LocalModels
 
-LARGEST_MEASURED = 2048
-"""Rows of the largest cells whose error is measured."""
 LARGEST_CELL = 8192
 """Rows of the largest cells that are ever chosen here."""
-MANY_ROWS = 300_000
-LARGEST_OF_MANY = 512
-"""Rows of the largest cells where there are many rows: the time is that of n·(n/m)²."""
 _DECAY = 0.85
 """What a doubling is expected to gain, as a share of what the one before did. Errors fall about
 as a power of the rows, which would be 1, until noise is all that is left; and gains of a few
 percent, measured to about one, say little about their ratio."""
-_REGION_ROWS = 4096
-_REGIONS = 2
 
 
 @dataclass(frozen=True)
@@ -100,11 +94,11 @@ class _Region:
 def regions(X: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
     """All rows if they are few, else the rows nearest to each of some random rows."""
     n = X.shape[0]
-    if n <= 2 * _REGION_ROWS:
+    if n <= CELL_SEARCH.regions * CELL_SEARCH.region_rows:
         return [np.arange(n)]
     found = []
-    for pivot in rng.choice(n, _REGIONS, replace=False):
-        found.append(_nearest(X, np.asarray(X[int(pivot)]), _REGION_ROWS))
+    for pivot in rng.choice(n, CELL_SEARCH.regions, replace=False):
+        found.append(_nearest(X, np.asarray(X[int(pivot)]), CELL_SEARCH.region_rows))
     return found
 
 
@@ -151,7 +145,8 @@ def choose_count(
     starts = [[grid] * len(parts)]
     tried: list[Fitted] = []
     size = CELL_SEARCH.smallest_tried
-    largest = LARGEST_MEASURED if n <= MANY_ROWS else LARGEST_OF_MANY
+    many = n > CELL_SEARCH.many_rows
+    largest = CELL_SEARCH.largest_of_many if many else CELL_SEARCH.largest_tried
     while size <= largest and (not trials or _count(smallest, trials[-1].cell_rows) > 1):
         measured = [
             _measure(
@@ -168,15 +163,15 @@ def choose_count(
             for part, start in zip(parts, starts[-1], strict=True)
         ]
         squares, count = (sum(values) for values in zip(*(m.scored for m in measured), strict=True))
-        error = math.sqrt(squares / max(count, 1))
+        error = math.sqrt(squares / count) if count else 0.0
         tried.append(measured[-1].fitted)
         trials.append(CellTrial(size, error, measured=True))
         starts.append([m.grid for m in measured])
-        if len(trials) > 1 and error > trials[-2].error * (1.0 - loss / 2):
+        if error == 0.0 or (len(trials) > 1 and error > trials[-2].error * (1.0 - loss / 2)):
             break
         size *= 2
     else:
-        if n <= MANY_ROWS and _count(n, trials[-1].cell_rows) > 1:
+        if not many and _count(n, trials[-1].cell_rows) > 1:
             trials += _extrapolated(trials, min(n, LARGEST_CELL), loss)
     best = min(trial.error for trial in trials)
     chosen = next(i for i, trial in enumerate(trials) if trial.error <= (1.0 + loss) * best)
@@ -250,19 +245,26 @@ def _measure(
     ones = np.ones(number_of(cells))
     models, residuals = run_cells(part.handed, cells, alike, ones, executor, key_of=key)
     assert residuals is not None
-    combined = _clipped(part.training, combined_residuals(cells, residuals, n))
-    known = np.isfinite(combined)
-    counts = np.broadcast_to(part.training.counts(np.arange(n))[:, None], combined.shape)[known]
+    combined = combined_residuals(cells, residuals, n)
+    counts = np.broadcast_to(part.training.counts(np.arange(n))[:, None], combined.shape)
+    if settings.clip:
+        combined = _clipped(part.training.targets, combined, counts[:, 0] > 0)
+    known = np.isfinite(combined) & (counts > 0)
+    counts = counts[known]
     squares = float(counts @ combined[known] ** 2)
     return _Measured(grid, (squares, float(counts.sum())), Fitted(cells, models, residuals))
 
 
-def _clipped(part: Training, residuals: np.ndarray) -> np.ndarray:
-    """Residuals of predictions kept within the range of the targets: a few wild ones, which
-    the models clip, would decide between sizes otherwise."""
-    predictions = part.targets - residuals
-    lowest, highest = part.targets.min(axis=0), part.targets.max(axis=0)
-    return np.asarray(part.targets - np.clip(predictions, lowest, highest))
+def _clipped(targets: np.ndarray, residuals: np.ndarray, counted: np.ndarray) -> np.ndarray:
+    """Residuals of predictions kept within the range of the targets that count.
+
+    A few wild ones would decide between sizes otherwise. The models keep every cell to limits of
+    its own, within these.
+    """
+    if not counted.any():
+        return residuals
+    lowest, highest = targets[counted].min(axis=0), targets[counted].max(axis=0)
+    return np.asarray(targets - np.clip(targets - residuals, lowest, highest))
 
 
 def _extrapolated(trials: list[CellTrial], largest: int, loss: float) -> list[CellTrial]:
@@ -301,9 +303,10 @@ def choose_count_of_average(
         trials.append(CellTrial(max(1, n_rows // m), score(m), measured=True))
         counts.append(m)
         small_gain = len(trials) > 1 and trials[-1].error > trials[-2].error * (1.0 - loss / 2)
-        if m == 1 or small_gain or n_rows // m > LARGEST_MEASURED:
+        halved = max(1, m // 2)
+        if m == 1 or small_gain or n_rows // halved > CELL_SEARCH.largest_tried:
             break
-        m = max(1, m // 2)
+        m = halved
     best = min(trial.error for trial in trials)
     chosen = next(i for i, trial in enumerate(trials) if trial.error <= (1.0 + loss) * best)
     return counts[chosen], tuple(trials)

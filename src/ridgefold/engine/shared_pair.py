@@ -43,9 +43,9 @@ def choose_pair(
     """One pair for all cells, by the leave-one-out error pooled over some of them.
 
     First on some rows of each of a few cells, by eigendecompositions; then, where cells are
-    larger than that, from there on whole cells (or 1,536 of their rows), by inverses. With
-    `good_start` the grid starts where cells of another size ended, and inverses alone look
-    around.
+    larger than that, from there on whole cells (or 1,536 of their rows), by inverses; of kernels
+    without an order, for the ridge alone. With `good_start` the grid starts where cells of another
+    size ended, and inverses alone look around.
     """
     if not grid.is_choice:
         return Choice(grid.start, grid.start_alpha, float("nan"))
@@ -58,12 +58,12 @@ def choose_pair(
         ]
         return _Pool(tuple(some), tuple(pilots), grid.alphas, executor, key_of)
 
-    if good_start and grid.ordered:
+    if good_start and (grid.ordered or len(grid.kernels) == 1):
         return search_near(pool(_ends(numbers), CELL_SEARCH.near_rows).pair, grid)
     choice = search(pool(numbers, CELL_SEARCH.pilot_rows).kernel, grid)
     sizes = np.diff(cells.offsets)
     large = [c for c in numbers if sizes[c] > 1.25 * CELL_SEARCH.pilot_rows]
-    if large and grid.ordered:
+    if large:
         near = pool(_ends(large), CELL_SEARCH.largest_searched)
         choice = search_near(near.pair, starting_at(grid, choice))
     return choice
@@ -87,7 +87,10 @@ class _Pilot:
 
     @property
     def system(self) -> CellSystem | None:
-        """Made once in a process, as distances serve every width; None of too few rows."""
+        """Made once where the pilot is, as distances serve every width; None of too few rows.
+
+        A task that is sent to another process takes none along: it makes its own.
+        """
         if self._system is None:
             rows, kernels, bias, device = self._given
             data = rows.data(0)

@@ -43,7 +43,9 @@ def cell_grid(kernel: Any, settings: Mapping[str, Any], alpha: Any, data: Traini
         kernels.append(candidate.kernel)
     start = len(kernels) // 2
     alphas = (
-        alphas_from_data(kernels[start], data) if alpha is None else check_alphas(alpha, "alpha")
+        alphas_from_data(kernels[start], data)
+        if alpha is None
+        else np.sort(check_alphas(alpha, "alpha"))
     )
     return Grid(
         kernels=tuple(kernels),

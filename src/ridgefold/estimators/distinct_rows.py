@@ -111,8 +111,12 @@ class _Parts:
         top = np.take_along_axis(errors, largest, axis=1)
         bottom = np.take_along_axis(merged, largest, axis=1)
         kept = np.divide(top, bottom, out=np.ones_like(top), where=bottom != 0.0)
-        leverage = np.clip(1.0 - kept, 0.0, 1.0)
-        return np.asarray((errors + self.deviations) / (1.0 - leverage * self.share))
+        # A merged row alone in a cell with a bias is predicted by itself.
+        leverage = np.where(np.isnan(bottom), 1.0, np.clip(1.0 - kept, 0.0, 1.0))
+        left = 1.0 - leverage * self.share
+        unknown = np.full_like(errors, np.nan)
+        found = np.divide(errors + self.deviations, left, out=unknown, where=left != 0.0)
+        return np.asarray(found)
 
 
 def distinct_rows(

@@ -76,7 +76,8 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         "average" and not after refining, where what is sought is one linear model.
     tuning : {"auto", "cell", "shared"}, default="auto"
         Kernel and ridge by cell, or one pair for all, chosen on a few cells; "auto" shares them
-        above 300,000 rows and where they must be shared.
+        above 300,000 rows and where they must be shared. Cells of more than 1,536 rows take the
+        shared pair in any case.
     weighted_scores : bool, default=False
         Count rows by their weights in the scores that choose, too.
     loss : float, default=0.02
@@ -254,6 +255,9 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
 
     def _needs_held_out(self) -> bool:
         return bool(self.intervals == "jackknife+")
+
+    def _keeps_held_out(self, choosing: bool) -> bool:
+        return self._needs_held_out() or (choosing and self.intervals is not None)
 
     _held_out_argument = 'intervals="jackknife+"'
 

@@ -273,7 +273,9 @@ class PartitionedModel(SharesExecutor, Storable):
     def _refine(self, training: Training, options: Options, grid: Grid) -> None:
         """Replace the cells' models by one model of all rows."""
         n, cells, models = training.X.shape[0], self._cells, self._models
-        shares = np.ones(len(cells.rows)) if cells.weights is None else cells.weights
+        # Of averaged cells every one is fitted as if it were all rows.
+        alike = 1.0 / number_of(cells) if options.combiner.scales_alpha else 1.0
+        shares = np.full(len(cells.rows), alike) if cells.weights is None else cells.weights
         start = np.empty((n, models.dual_coef.shape[1]), dtype=models.dual_coef.dtype)
         for j in range(start.shape[1]):
             weighted = shares * models.dual_coef[:, j]
@@ -324,6 +326,10 @@ class PartitionedModel(SharesExecutor, Storable):
     def _needs_held_out(self) -> bool:
         """Whether leave-one-out residuals are wanted, even if nothing is chosen by them."""
         return False
+
+    def _keeps_held_out(self, choosing: bool) -> bool:
+        """Whether they are kept; cells that choose their own pairs have them anyway."""
+        return choosing or self._needs_held_out()
 
     _held_out_argument = ""
     """What asks for them."""

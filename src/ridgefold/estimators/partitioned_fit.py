@@ -21,7 +21,6 @@ from ridgefold.engine.cell_rows import CellRows, Training, number_of, rows_of
 from ridgefold.engine.local_fit import FitSettings
 from ridgefold.engine.local_search import starting_at
 from ridgefold.engine.partition_count import (
-    MANY_ROWS,
     Count,
     Fitted,
     as_they_are,
@@ -44,7 +43,16 @@ from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.learning import learn_metric
 from ridgefold.linalg.blocks import row_blocks
 from ridgefold.planning import CellPlans, available_resources
-from ridgefold.records import Cells, CellTrial, Grid, LocalModels, Plan, Problem, Step
+from ridgefold.records import (
+    CELL_SEARCH,
+    Cells,
+    CellTrial,
+    Grid,
+    LocalModels,
+    Plan,
+    Problem,
+    Step,
+)
 from ridgefold.storage import fingerprint
 from ridgefold.storage.model_file import library_versions
 from ridgefold.storage.run_directory import NoRunDirectory, Run, RunDirectory
@@ -151,7 +159,9 @@ class CellFitting:
             self.data = replace(data, X=ScaledRows(data.X, self.scales))
         self.training = Training(self.data.X, targets, data.weights, bool(model.weighted_scores))
         self.n_rows = int(data.X.shape[0])
-        self.shared = self.n_rows > MANY_ROWS if options.shared is None else options.shared
+        self.shared = (
+            self.n_rows > CELL_SEARCH.many_rows if options.shared is None else options.shared
+        )
 
     def fit(self) -> FittedCells:
         options = self.options
@@ -161,6 +171,8 @@ class CellFitting:
             models, residuals = search.fitted.models, search.fitted.residuals
         else:
             models, residuals = self._run(search)
+        if not self.model._keeps_held_out(self._choosing(search.grid)):
+            residuals = None
         return FittedCells(
             search.cells,
             models,
@@ -236,8 +248,12 @@ class CellFitting:
         """Some rows as tasks get them."""
         return as_they_are(name, part)
 
+    def _choosing(self, grid: Grid) -> bool:
+        """Whether every cell chooses a pair of its own."""
+        return grid.is_choice and not self.shared
+
     def _fit_settings(self, grid: Grid) -> FitSettings:
-        choose = grid.is_choice and not self.shared
+        choose = self._choosing(grid)
         return FitSettings(
             grid=grid,
             choose=choose,
@@ -374,10 +390,9 @@ class CellFitting:
     # -- averages ------------------------------------------------------------------------
 
     def _search_average(self) -> _Search:
-        m = self.options.n_cells or max(1, round(self.n_rows / _SAMPLE_ROWS))
-        plan = self._plans().average(
-            self._partition_name(), np.full(m, max(1, self.n_rows // min(m, self.n_rows)))
-        )
+        n = self.n_rows
+        m = min(n, self.options.n_cells or max(1, round(n / _SAMPLE_ROWS)))
+        plan = self._plans().average(self._partition_name(), np.full(m, n // m))
         found = self._noted(
             "cutting cells and choosing a pair for their mean",
             plan,

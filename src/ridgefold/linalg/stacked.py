@@ -133,6 +133,8 @@ def _centred(
     coefficients = part - along[:, :, None] * intercept[:, None, :]
     if diagonal is not None:
         diagonal = diagonal - along * along / total[:, None]
+        alone = np.where(rows.counts == 1, np.nan, 1.0)  # as in `linalg.leave_one_out`
+        diagonal = diagonal * namespace.asarray(alone, diagonal)[:, None]
     return coefficients, intercept, diagonal
 
 

@@ -161,8 +161,8 @@ class Tree:
 def _project(
     X: np.ndarray, rows: np.ndarray, directions: np.ndarray, nodes: np.ndarray
 ) -> np.ndarray:
-    """The projection of each row on its node's direction."""
-    return np.asarray(np.einsum("ij,ij->i", X[rows], directions[nodes]))
+    """The projection of each row on its node's direction, in float64."""
+    return np.asarray(np.einsum("ij,ij->i", X[rows], directions[nodes], dtype=np.float64))
 
 
 def _grow(
@@ -234,12 +234,11 @@ def _cut(
     else:
         sample = np.asarray(X[rows[~judges]] if part is None else part[~judges], dtype=np.float64)
     direction = first_direction(sample).astype(X.dtype)
-    if part is not None:
-        position = part @ direction
-    else:
-        position = np.empty(len(rows), dtype=X.dtype)
-        for some in row_blocks(len(rows), X.shape[1] * X.itemsize, _GATHERED_BYTES / 2):
-            position[some] = X[rows[some]] @ direction
+    # In float64: what rounding leaves apart in float32 can be hundreds of rows.
+    position = np.empty(len(rows))
+    for some in row_blocks(len(rows), X.shape[1] * 8.0, _GATHERED_BYTES / 2):
+        block = X[rows[some]] if part is None else part[some]
+        position[some] = block.astype(np.float64, copy=False) @ direction.astype(np.float64)
     place = m // 2 / m
     found = None if judges is None else _threshold(position[judges], place, share)
     found = found or _threshold(position, place, share)
@@ -253,7 +252,7 @@ def _threshold(position: np.ndarray, place: float, share: float) -> tuple[float,
     """Where to cut between these projections, and how far to reach; None if all are the same."""
     n = len(position)
     rank = min(max(1, round(place * n)), n - 1)
-    blur = _ROUNDING * np.finfo(position.dtype).eps * float(np.max(np.abs(position)))
+    blur = _ROUNDING * np.finfo(np.float64).eps * float(np.max(np.abs(position)))
     ends = [max(0, rank - 1 - round(share * n / 2)), min(n - 1, rank + round(share * n / 2))]
     wanted = [ends[0], rank - 1, rank, ends[1]]
     first, below, above, last = np.partition(position, wanted)[wanted]

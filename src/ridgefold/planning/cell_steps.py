@@ -6,6 +6,7 @@ here: what a step does follows from the settings, and how long some take from th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -54,8 +55,11 @@ class CellPlans:
 
     def count(self) -> Plan:
         """Trying sizes of cells on all rows, or on two regions."""
-        tried, regions = min(self.problem.n_rows, 8192), 1 if self.problem.n_rows <= 8192 else 2
-        sizes = [min(size, tried) for size in _TRIED_SIZES if size < 2 * tried] or [float(tried)]
+        n, whole = self.problem.n_rows, CELL_SEARCH.regions * CELL_SEARCH.region_rows
+        tried, regions = min(n, whole), 1 if n <= whole else CELL_SEARCH.regions
+        largest = CELL_SEARCH.largest_of_many if n > CELL_SEARCH.many_rows else math.inf
+        likely = [size for size in _TRIED_SIZES if size < 2 * tried and size <= largest]
+        sizes = [min(size, tried) for size in likely] or [float(tried)]
         total = regions * self._pilots(_REPEATS * sizes[0])
         for size in sizes[1:]:
             near = self._matrices(min(_REPEATS * size, CELL_SEARCH.near_rows), inverses=1.0)
@@ -74,9 +78,15 @@ class CellPlans:
         return self._plan(partition, n_cells * _SECONDS_A_CUT + self._seconds(moved), 4.0 * n * row)
 
     def pair(self, cell_rows: float) -> Plan:
-        """One kernel and ridge for all cells, by eigendecompositions of a few."""
+        """One kernel and ridge for all cells, by eigendecompositions of a few; in large ones, by
+        inverses from there on."""
         rows = min(cell_rows, CELL_SEARCH.pilot_rows)
-        return self._plan("pilots", self._pilots(rows), 4 * 8.0 * rows**2 * CELL_SEARCH.pilots)
+        total = self._pilots(rows)
+        if cell_rows > rows:
+            rows = min(cell_rows, CELL_SEARCH.largest_searched)
+            asked = CELL_SEARCH.near_pilots * CELL_SEARCH.pairs
+            total += asked * self._matrices(rows, inverses=1.0)
+        return self._plan("pilots", total, 4 * 8.0 * rows**2 * CELL_SEARCH.pilots)
 
     def _pilots(self, rows: float) -> float:
         flops = {"kernel": rows**2, "eigendecomposition": 9.0 * rows**3, "calls": 20.0}

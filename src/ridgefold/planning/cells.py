@@ -15,10 +15,10 @@ from ridgefold.planning.calibration import known_rates
 from ridgefold.planning.explain import Explanation
 from ridgefold.planning.rates import seconds
 from ridgefold.planning.words import in_bytes, in_seconds
-from ridgefold.records import Cost, Problem, Resources
+from ridgefold.records import CELL_SEARCH, Cost, Problem, Resources
 
-MANY_ROWS = 300_000
-CELL_ROWS, CELL_ROWS_OF_FEW = 512, 1024
+CELL_ROWS_OF_FEW = 1024
+"""Rows of cells that are likely to be chosen, where there are not many."""
 REPEATS = 2.0
 """Cells hold the rows so many times at most, those that they share counted in each."""
 ROWS_A_TASK = 4096
@@ -38,6 +38,10 @@ _CELLS_ASKED = 4
 """So many answer a search together."""
 
 
+def _cell_rows(n_rows: int) -> int:
+    return CELL_SEARCH.largest_of_many if n_rows > CELL_SEARCH.many_rows else CELL_ROWS_OF_FEW
+
+
 def explain_cells(problem: Problem, workers: int, resources: Resources) -> Explanation:
     """The steps of a partitioned fit on `workers` processes of one BLAS thread each.
 
@@ -45,7 +49,7 @@ def explain_cells(problem: Problem, workers: int, resources: Resources) -> Expla
     """
     n, d, size = problem.n_rows, problem.n_columns, problem.itemsize
     memory = resources.memory_bytes
-    m = max(1, round(n / (CELL_ROWS if n > MANY_ROWS else CELL_ROWS_OF_FEW)))
+    m = max(1, round(n / _cell_rows(n)))
     entries = n * (REPEATS if m > 1 else 1.0)
     row = size * d
     placed = size * (d + problem.n_targets) + 16

@@ -20,9 +20,19 @@ class CellSearch:
     pairs: int = 8
     """The most pairs that are scored near a start."""
     largest_searched: int = 1536
-    """Rows above which a cell takes the shared pair: one inverse takes longer than its fit."""
+    """Rows above which a cell takes the shared pair: pairs of its own gain little there, and every
+    one that is scored takes as long as the fit."""
     smallest_tried: int = 256
     """Rows of the first cells that are tried where their number is chosen."""
+    largest_tried: int = 2048
+    """Rows of the largest cells whose error is measured."""
+    regions: int = 2
+    """Parts of the data on which sizes are compared,"""
+    region_rows: int = 4096
+    """and rows of each; fewer rows than all of them hold are one part."""
+    many_rows: int = 300_000
+    """Above so many rows cells share a pair, and are no larger than the next number says."""
+    largest_of_many: int = 512
 
 
 CELL_SEARCH = CellSearch()

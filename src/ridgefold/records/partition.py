@@ -34,6 +34,7 @@ class Grid:
 
     kernels: tuple[Any, ...]
     alphas: np.ndarray
+    """In ascending order: searches go from one to its neighbour."""
     start: int
     """The kernel to begin with."""
     start_alpha: int
