@@ -53,15 +53,15 @@ THEIR_SECONDS = {
 """The same for their table 3."""
 NOTES = """
 Columns scaled to [0, 1] by the training rows, targets centred; RBF kernel exp(−c‖x − x'‖²), c and
-one alpha for all algorithms by leave-one-out on 1,500 rows (the paper fixes c and alpha = 1);
-no bias, no clipping. random-KRR takes alpha·n_cell/n in each cell, the others alpha unchanged (the
+one alpha for all algorithms by leave-one-out on 1,500 rows (the paper fixes c and alpha = 1); no
+bias, no clipping. random-KRR takes alpha·n_cell/n in each cell, the others alpha unchanged (the
 paper's per-cell ridge; their global ridge, for figure 1, is alpha·n_cell/n). Means over five
 splits, ± the standard deviation over splits; of ratios, the ratio of the means, and the standard
-deviation of the splits' own. Times are processor time of fitting with one thread (of cells, the best
-of three fits), as ratios to the whole fit. Errors are root mean squared errors; puma32h's target is rescaled in the paper, so only
-ratios compare there. Of CT Slice only a part is at hand: ujiindoorloc (unheard stations as −105)
-and blogfeedback (log1p of the target), cut to 8,000 rows, stand in for it, and a file ctslice.npz
-in the data folder is run when it is there.
+deviation of the splits' own. Times are processor time of fitting with one thread (of cells, the
+best of three fits), as ratios to the whole fit. Errors are root mean squared errors; puma32h's
+target is rescaled in the paper, so only ratios compare there. Of CT Slice only a part is at hand:
+ujiindoorloc (unheard stations as −105) and blogfeedback (log1p of the target), cut to 8,000 rows,
+stand in for it, and a file ctslice.npz in the data folder is run when it is there.
 """
 UNHEARD, WEAKEST = 100.0, -105.0
 """How ujiindoorloc marks a station that was not heard, and the level that stands for it."""
