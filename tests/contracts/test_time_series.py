@@ -1,4 +1,4 @@
-"""Folds that are not trained on all the other rows: only refitting covers them."""
+"""Folds that are not trained on all the other rows, which some methods do not cover."""
 
 from __future__ import annotations
 

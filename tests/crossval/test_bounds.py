@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ridgefold import KernelRidgeCV, cross_val_path
 from ridgefold.crossval import METHODS, make_folds
 from ridgefold.errors import MethodGaveUpError
 from ridgefold.kernels import RBF, KernelGram, Laplacian, Matern, Polynomial
@@ -116,3 +117,46 @@ def test_alphas_that_a_judge_drops_are_left_out(name):
     np.testing.assert_array_equal(result.kept, wanted)
     truth = exact(given, alphas, bias=False)
     np.testing.assert_allclose(result.predictions[4], truth[4], atol=1e-6 * np.abs(y).max())
+
+
+@pytest.mark.parametrize("alpha", [1e206, 1e300])
+def test_huge_ridges_give_the_mean_or_nothing(alpha):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((200, 2)), rng.standard_normal(200)
+    path = cross_val_path(X, y, alphas=[alpha])
+    assert np.abs(path.predictions).max() < 1e-150
+
+
+def test_huge_rows_have_huge_ridges_of_their_own():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((200, 2)), rng.standard_normal(200)
+    model = KernelRidgeCV(kernel="linear").fit(X * 1e110, y)
+    plain = KernelRidgeCV(kernel="linear").fit(X, y)
+    np.testing.assert_allclose(model.predict(X * 1e110), plain.predict(X), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("method", ["krylov", "preconditioned", "anchored"])
+@pytest.mark.parametrize("alpha", [1e-20, 1e-13])
+@pytest.mark.filterwarnings("ignore::ridgefold.errors.ConditionWarning")
+def test_a_ridge_near_zero_is_no_excuse_for_few_digits(method, alpha):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((300, 3)), rng.standard_normal(300)
+    arguments = {"kernel": "laplacian", "gamma": 1.0, "alphas": [alpha, 1.0]}
+    exact = cross_val_path(X, y, method="refit", **arguments).predictions
+    try:
+        found = cross_val_path(X, y, method=method, **arguments).predictions
+    except MethodGaveUpError:
+        return
+    assert np.abs(found - exact).max() < 1e-4
+
+
+def test_the_bound_of_low_rank_holds_where_rows_of_a_fold_are_small():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 2)) * np.repeat([10.0, 1e-3], 60)[:, None]
+    y = rng.standard_normal(120)
+    folds = [(np.arange(60), np.arange(60, 120)), (np.arange(60, 120), np.arange(60))]
+    arguments = {"kernel": "linear", "alphas": [1.0, 10.0], "cv": folds}
+    exact = cross_val_path(X, y, method="refit", fit_intercept=True, **arguments)
+    found = cross_val_path(X, y, method="low_rank", fit_intercept=True, **arguments)
+    error = np.abs(found.predictions - exact.predictions).reshape(2, 2, 60).max(axis=2)
+    assert np.all(error <= found.certificate[:, :, 0] + 1e-9)

@@ -11,6 +11,7 @@ from cases import rows, targets
 from ridgefold import KernelRidgeCV, LSSVMClassifierCV, LSSVMRegressorCV, cross_val_path
 from ridgefold.crossval import METHODS
 from ridgefold.errors import InvalidInputError, RidgefoldError
+from ridgefold.estimators import search
 from ridgefold.estimators.search import GridSearch, _largest_within_one_error
 
 N = 24
@@ -115,6 +116,7 @@ def test_some_scores_that_are_not_finite_lose():
     model = KernelRidgeCV([1e-3, 1e3, 1e4], gamma=0.3, scoring=score).fit(X, Y)
     assert model.alpha_ == 1e3
     assert model.cv_results_["rank_test_score"][0] == 3
+    assert "bound_test_score" not in model.cv_results_  # nothing was dropped
 
 
 def test_a_score_that_cannot_take_the_predictions_says_so():
@@ -182,3 +184,26 @@ def test_one_standard_error_where_a_fold_has_no_score():
     by_fold = np.array([-0.9, np.nan, -1.1])
     assert _largest_within_one_error([0.1, 1.0, 10.0], scores, by_fold) == 1
     assert _largest_within_one_error([0.1, 1.0, 10.0], scores, np.array([np.nan, -1.0])) == 0
+
+
+def test_held_out_predictions_of_an_alpha_that_the_leader_lacks_are_computed(monkeypatch):
+    """A kernel that takes the lead with alphas added to the grid has lost those before."""
+    wanted = KernelRidgeCV(alphas=[1e-3, 1e-1], search="full").fit(X, Y).held_out_predictions_
+
+    def only_the_last(self, candidate, alphas, predictions, *_):
+        self._leader = search._Leader(candidate, np.inf, alphas[-1:], predictions[-1:])
+
+    monkeypatch.setattr(search.GridSearch, "_keep_if_leading", only_the_last)
+    for alphas in ([1e-3, 1e-1], [1e-1, 1e-3]):
+        model = KernelRidgeCV(alphas=alphas, search="full").fit(X, Y)
+        np.testing.assert_allclose(model.held_out_predictions_, wanted, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("option", ["alpha_per_target", "one_standard_error"])
+def test_grids_that_are_extended_serve_every_choice(option, seed):
+    rng = np.random.default_rng(seed)
+    some = rng.standard_normal((40, 2))
+    both = np.stack([some[:, 0], np.sin(9 * some[:, 1]) + rng.standard_normal(40)], axis=1)
+    model = KernelRidgeCV(**{option: True}).fit(some, both)
+    assert np.isfinite(model.held_out_predictions_).all()

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import KFold, RepeatedKFold, TimeSeriesSplit
 
-from ridgefold import KernelRidgeCV, LSSVMClassifierCV, LSSVMRegressorCV
+from ridgefold import KernelRidgeCV, LSSVMClassifierCV, LSSVMRegressorCV, crossval
 from ridgefold.crossval import make_folds
-from ridgefold.errors import InvalidInputError
+from ridgefold.errors import InvalidInputError, MethodGaveUpError
 from ridgefold.estimators.race import Contest, Ran, promised, settle
 from ridgefold.estimators.scoring import Truth, scoring_of
 from ridgefold.storage import load_bundled
@@ -97,19 +97,32 @@ def test_weights_of_the_scores_count_in_a_race():
     assert models[0].best_params_ == models[1].best_params_
 
 
-@settings(max_examples=30, deadline=None)
+METHODS = [
+    "auto",
+    "banded",
+    "krylov",
+    "preconditioned",
+    "anchored",
+    "refit",
+    "eigendecomposition",
+]
+
+
+@settings(max_examples=40, deadline=None)
 @given(
     st.integers(0, 10_000),
-    st.integers(2, 6),
+    st.one_of(st.integers(2, 6), st.just("overlapping")),
     st.booleans(),
-    st.sampled_from(
-        ["banded", "krylov", "preconditioned", "anchored", "refit", "eigendecomposition"]
-    ),
+    st.sampled_from(METHODS),
+    st.sampled_from([1, 3]),
 )
-def test_a_race_wins_like_the_full_grid_on_any_data(seed, folds, bias, method):
+def test_a_race_wins_like_the_full_grid_on_any_data(seed, folds, bias, method, targets):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((40, 2))
-    y = np.sin(3 * X[:, 0]) + rng.standard_normal(40) * rng.uniform(0, 1)
+    y = np.sin(3 * X[:, :1]) + rng.standard_normal((40, targets)) * rng.uniform(0, 1)
+    if folds == "overlapping":  # of unequal sizes; some rows are tested twice, some never
+        tested = [rng.choice(40, size, replace=False) for size in (3, 11, 20)]
+        folds = [(np.setdiff1d(np.arange(40), test), test) for test in tested]
     full, race = both(
         KernelRidgeCV,
         X,
@@ -122,6 +135,73 @@ def test_a_race_wins_like_the_full_grid_on_any_data(seed, folds, bias, method):
     assert race.best_params_ == full.best_params_
 
 
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from([2, 4]), st.sampled_from(METHODS))
+def test_a_race_of_classifiers_wins_like_the_full_grid_on_any_data(seed, classes, method):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((48, 2))
+    y = (np.digitize(X[:, 0], [-0.7, 0.0, 0.7]) + (rng.random(48) < 0.2)) % classes
+    alphas = [1e-3, 1e-1, 10.0]
+    full, race = both(LSSVMClassifierCV, X, y, alphas=alphas, cv=4, method=method)
+    assert race.best_params_ == full.best_params_
+    assert race.best_index_ == full.best_index_
+
+
+@pytest.mark.parametrize(
+    "twice", [{"kernel": ["poly", "polynomial"]}, {"kernel": "rbf", "gamma": [0.3, 0.3, 0.1]}]
+)
+def test_of_a_kernel_that_the_grid_holds_twice_the_first_wins(twice):
+    X, y = plant(300)
+    full, race = both(KernelRidgeCV, X, y, alphas=[1e-3, 1e-1, 10.0], **twice)
+    assert race.best_index_ == full.best_index_
+    assert race.best_params_ == full.best_params_
+
+
+def test_low_rank_races_like_the_others():
+    X, y = plant(300)
+    arguments = {"length_scale": [1.0, 2.0, 4.0], "alphas": [1e-2, 1.0, 1e2]}
+    full, race = both(KernelRidgeCV, X[:, :1], y, kernel="rbf", method="low_rank", **arguments)
+    assert race.best_params_ == full.best_params_
+    assert race.best_score_ == pytest.approx(full.best_score_, rel=1e-6)
+
+
+def test_what_is_told_of_a_pair_that_was_dropped_counts_for_nothing():
+    """A method drops a pair, gives up, and the next one says zero of it, as of any it left out."""
+    folds = make_folds(KFold(2).split(np.zeros((8, 1))), 8)
+    y = np.repeat([10.0, 0.0], 4)[:, None]
+    rule, truth = scoring_of(None, classifier=False), Truth(folds, y, None)
+    contest = Contest(rule, truth, 2)
+    first, second = np.full((2, 4, 1), 10.0), np.stack([np.ones((4, 1)), np.full((4, 1), 2.0)])
+    near = np.full((2, 1), 0.01)
+    contest.judge(0, first, near)
+    assert contest.judge(1, second, near).tolist() == [True, False]
+    exact = np.zeros((2, 1))
+    assert contest.judge(0, first, exact).tolist() == [True, False]
+    second[1] = 0.0
+    assert contest.judge(1, second, exact).tolist() == [True, False]
+    assert promised(rule, truth, contest.verdict) == pytest.approx(-0.5)
+
+
+def test_a_method_that_gives_up_in_a_race_changes_no_winner(monkeypatch):
+    X, y = plant(1000)
+    arguments = {"alphas": np.logspace(-4, 1, 12), "length_scale": [0.2, 1.0, 5.0]}
+    full = KernelRidgeCV(kernel="rbf", search="full", **arguments).fit(X, y)
+    tried = []
+    for name in ("preconditioned", "krylov", "anchored", "low_rank"):
+        method = type(crossval.METHODS[name])
+
+        def gives_up(self, *given, held_out=method.held_out, **more):
+            held_out(self, *given, **more)
+            tried.append(self.name)
+            raise MethodGaveUpError(f"{self.name} was told to")
+
+        monkeypatch.setattr(method, "held_out", gives_up)
+    race = KernelRidgeCV(kernel="rbf", search="race", **arguments).fit(X, y)
+    assert tried
+    assert race.best_params_ == full.best_params_
+    assert race.best_score_ == pytest.approx(full.best_score_, rel=1e-9)
+
+
 def test_an_unknown_search_is_refused():
     X, y = plant(30)
     with pytest.raises(
@@ -132,7 +212,12 @@ def test_an_unknown_search_is_refused():
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"scoring": "r2"}, {"one_standard_error": True}, {"method": "eigendecomposition"}],
+    [
+        {"scoring": "r2"},
+        {"one_standard_error": True},
+        {"method": "eigendecomposition"},
+        {"cv": "loo"},
+    ],
 )
 def test_every_pair_is_scored_where_a_race_cannot_be_run(arguments):
     X, y = plant(60)

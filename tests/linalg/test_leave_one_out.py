@@ -68,3 +68,33 @@ def test_both_ways_agree_with_refits(bias, weighted, alpha):
     coefficients = solved.coefficients * (1.0 if roots is None else roots[:, None])
     assert np.allclose(coefficients, a, rtol=1e-8, atol=1e-9)
     assert np.allclose(solved.intercept, b, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_rows_that_are_there_twice_are_predicted_by_their_twins_with_a_ridge_below_rounding(bias):
+    K = system(bias, weighted=False, n=12)[0]
+    K = 0.9 * np.eye(12) + 0.1 * K  # regular but for the twins
+    twins = np.repeat(np.arange(12), 2)
+    K, y = K[np.ix_(twins, twins)], np.random.default_rng(1).standard_normal((24, 2))
+    wanted = y - y[np.arange(24) ^ 1]
+    direction = np.ones(24) if bias else None
+
+    def write(out):
+        out[...] = K
+
+    found = leave_one_out(numpy_namespace(), write, y, 1e-17, direction=direction, roots=None)
+    path = leave_one_out_path(
+        numpy_namespace(), K.copy(), y, np.array([1e-17]), direction=direction, roots=None
+    )
+    np.testing.assert_allclose(found.residuals, wanted, atol=1e-6)
+    np.testing.assert_allclose(path[0], wanted, atol=1e-6)
+
+
+def test_a_single_row_with_a_bias_leaves_nothing_behind():
+    def write(out):
+        out[...] = 1.0
+
+    y = np.array([[3.0, 0.1]])
+    found = leave_one_out(numpy_namespace(), write, y, 0.3, direction=np.ones(1), roots=None)
+    assert np.isnan(found.residuals).all()
+    assert found.intercept == pytest.approx(y[0])

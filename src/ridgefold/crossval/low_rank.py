@@ -13,7 +13,7 @@ training rows. The residual of the exact system is −Ea, so that, without a bia
 
     |ŷ(x) − exact(x)| ≤ τ‖ã‖√k(x,x)/(2√α) + √(E_xx τ)‖ã‖;
 
-with one, √k(x,x) becomes ‖φ(x) − φ̄‖ ≤ √k(x,x) + √(mean k(x_i,x_i)) and τ‖ã‖/√Σw is added.
+with one, √k(x,x) becomes ‖φ(x) − φ̄‖ ≤ √k(x,x) + √(max k(x_i,x_i)) and τ‖ã‖/√Σw is added.
 α²‖ã‖² is the weighted residual sum of squares, which the moments give.
 """
 
@@ -156,9 +156,14 @@ def _most(n_training: int) -> int:
     return max(_ALWAYS_ALLOWED, int(_LARGEST_SHARE * n_training))
 
 
+def _power(alpha: float) -> float:
+    """α^(3/2); infinite, not an error, where that overflows."""
+    return alpha * math.sqrt(alpha)
+
+
 def _likely_rank(problem: Problem) -> float | None:
     """The rank that the certificate will ask for, if the spectrum is known."""
-    needed = _TOLERANCE * 2.0 * problem.smallest_alpha**1.5 / math.sqrt(problem.n_rows)
+    needed = _TOLERANCE * 2.0 * _power(problem.smallest_alpha) / math.sqrt(problem.n_rows)
     found = rank_above(problem, 0.1 * max(needed, _likely_floor(problem)))
     return None if found is None else min(problem.n_rows, pivots_an_eigenvalue(problem) * found)
 
@@ -185,8 +190,8 @@ def _factorise(state: _State, targets: Array, alpha: float, scale: float) -> Non
     n = state.folds.n_rows
     reach = math.sqrt(float(namespace.xp.max(state.gram.diagonal()))) or 1.0
     size = namespace.norm(targets) or 1.0
-    needed = _TOLERANCE * (scale or 1.0) * 2.0 * alpha**1.5 / (size * reach)
-    needed = max(needed, partial.rounding)
+    needed = _TOLERANCE * (scale or 1.0) * 2.0 * _power(alpha) / (size * reach)
+    needed = max(needed, partial.rounding, np.finfo(np.float64).tiny)
     most = _most(n - min(state.folds.sizes))
     seen = [(0, partial.trace)]
     while partial.trace > needed:
@@ -332,7 +337,7 @@ def _bound(
     reach = math.sqrt(float(diagonal[seen].max()))
     bias = 0.0
     if state.bias:
-        reach += math.sqrt(float(weights @ diagonal) / float(weights.sum()))
+        reach += math.sqrt(float(diagonal[weights > 0].max()))
         bias = trace / math.sqrt(training_weight)
     spread = trace * reach / (2.0 * np.sqrt(alphas)) + bias
     bound = size * (spread[:, None] + math.sqrt(float(remainder[seen].max()) * trace))

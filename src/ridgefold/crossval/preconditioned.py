@@ -30,6 +30,7 @@ from ridgefold.crossval.shared.base import (
     judged,
     needs_semidefinite,
     no_progress,
+    rounding_allowance,
 )
 from ridgefold.crossval.shared.folds import Folds
 from ridgefold.crossval.shared.masked import MaskedFolds, mask_folds
@@ -182,6 +183,8 @@ class Preconditioned:
         scale = float(namespace.xp.max(namespace.xp.abs(targets)))
         wanted = state.wanted_residuals(targets, alphas, tolerance=_TOLERANCE)
         a_residual = state.reach() / (2.0 * np.sqrt(alphas))
+        conditions = (state.trace() + alphas) / alphas
+        rounding = rounding_allowance(namespace, targets, conditions, folds.n_rows, scale)
         search = _Search(state, targets, alphas, _pace(judge is not None))
         predictions = namespace.zeros((len(alphas), len(folds.stacked), t), targets)
         residuals = np.full((len(alphas), len(folds), t), math.inf)
@@ -193,7 +196,7 @@ class Preconditioned:
                     predictions[j, folds.runs[k], :] = found.predictions[place, ...]
                 residuals[which, k, :] = found.residuals
             if judge is not None:
-                bounds = a_residual[:, None, None] * residuals
+                bounds = a_residual[:, None, None] * residuals + rounding[:, None, None]
                 for k, run in enumerate(folds.runs):
                     alive &= judge(k, predictions[:, run, :], bounds[:, k, :])
             excess = np.where(alive, residuals.T / wanted, 0.0).T
@@ -209,7 +212,7 @@ class Preconditioned:
         result = certified(
             namespace,
             predictions,
-            conditions=(state.trace() + alphas) / alphas,
+            conditions=conditions,
             bound=a_residual[:, None, None] * residuals,
             scale=scale,
             folds=folds,

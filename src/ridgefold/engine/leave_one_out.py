@@ -22,7 +22,7 @@ from ridgefold.errors import NumericalError
 from ridgefold.kernels import Gram, WeightedGram
 from ridgefold.linalg import Array
 from ridgefold.linalg.centring import Centring
-from ridgefold.linalg.symmetric import factorise
+from ridgefold.linalg.symmetric import SpectralFactor, factorise
 from ridgefold.records import FittedModel, Intervals
 from ridgefold.solvers.base import write_system_matrix
 
@@ -60,7 +60,10 @@ def smoother(gram: Gram, alpha: float, weights: Array | None, bias: bool) -> Smo
         return centring
 
     centring = fill(matrix)
-    inverse = factorise(namespace, matrix, refill=fill).inverse_in_place()
+    factor = factorise(namespace, matrix, refill=fill)
+    if isinstance(factor, SpectralFactor):
+        factor = factor.regular(alpha)
+    inverse = factor.inverse_in_place()
     namespace.fill_upper_in_place(inverse)
     offset = namespace.zeros(len(rows), like)
     if centring is not None:

@@ -165,7 +165,8 @@ class KernelRidgeCV(_CrossValidatedRegressor):
         "full" scores every pair of kernel and alpha. "race" drops pairs as soon as they cannot win
         any more, by bounds on their scores: the same winner, sooner; dropped pairs have NaN in
         `cv_results_`, and as `bound_test_score` what they could have reached at most. It needs
-        ``scoring=None`` or a negated error by name; otherwise every pair is scored. "auto" races
+        ``scoring=None`` or a negated error by name, folds of more than one row, and neither
+        `alpha_per_target` nor `one_standard_error`; otherwise every pair is scored. "auto" races
         from 1000 rows on.
     alpha_per_target : bool, default=False
         Choose one ridge for each target.

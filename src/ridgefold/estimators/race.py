@@ -6,11 +6,11 @@ A method that goes fold by fold, or that comes closer step by step with a bound 
 gives upper bounds on the overall scores long before it is done. A pair whose upper bound is below
 what another is sure to reach is dropped. Nothing is estimated: the winner is that of the full grid.
 
-There are two rounds. In the first the kernel runs that does best on a small sample of the rows, and
-sets a score that is certain; in the second all others run, each against that score and its own
-pairs. They know nothing of each other, so that they can run anywhere and in any order with the same
-result. A method may leave a pair open: bounded, but not exactly known. What then is still open when
-all kernels have been seen is computed again.
+There are two rounds. In the first the kernel runs that does best on a small sample of the rows (of
+few rows, the one in the middle of the grid), and sets a score that is certain; in the second all
+others run, each against that score and its own pairs. They know nothing of each other, so that they
+can run anywhere and in any order with the same result. A method may leave a pair open: bounded, but
+not exactly known. What then is still open when all kernels have been seen is computed again.
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ class Verdict:
     lower: np.ndarray
     dropped: np.ndarray
     """What a pair could reach at most when that was too little, shape (n_alphas,); NaN for
-    those that were not dropped. It is not looked at again: what a judge is told of an alpha
-    that was dropped before may mean nothing."""
+    those that were not dropped. It is not looked at again."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +72,8 @@ class Contest:
         shape = (n_alphas, len(self._parts))
         self._upper, self._lower = np.full(shape, rule.best_fold_score), np.full(shape, -np.inf)
         self._dropped = np.full(n_alphas, np.nan)
+        self._told = np.ones(n_alphas, dtype=bool)
+        """Which alphas were said to be able to win: what is told of the others may mean nothing."""
         self._holder: int | None = None
         """The alpha whose score the certain one is, if it is one of these."""
 
@@ -80,6 +81,8 @@ class Contest:
         """Which alphas may still win, given predictions of a fold and a bound on their error."""
         numbers = namespace_of(predictions).to_numpy(predictions)
         low, high = self._rule.between(self._parts[fold], numbers, error)
+        high = np.where(self._told, high, np.nan)
+        low = np.where(self._told, low, np.nan)
         self._upper[:, fold] = np.fmin(self._upper[:, fold], high)
         self._lower[:, fold] = np.fmax(self._lower[:, fold], low)
         reached = _overall(self._lower, self._shares)
@@ -87,7 +90,8 @@ class Contest:
         if reached[best] > self._certain:
             self._certain, self._holder = float(reached[best]), best
         alive, self._dropped = _alive(self.verdict, self._shares, self._certain, self._holder)
-        return alive
+        self._told = self._told & alive
+        return self._told.copy()
 
     @property
     def verdict(self) -> Verdict:
@@ -133,7 +137,7 @@ def _alive(
     verdict: Verdict, shares: np.ndarray, certain: float, holder: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Which alphas of a kernel may still win, and what those that may not were dropped at."""
-    # Scores that are the same up to rounding tie: the first in grid order wins.
+    # Scores that are the same up to rounding are not told apart by bounds: both go on.
     slack = 1e-10 * abs(certain) if np.isfinite(certain) else 0.0
     possible, dropped = _overall(verdict.upper, shares), verdict.dropped
     alive = np.asarray(~(possible < certain - slack))

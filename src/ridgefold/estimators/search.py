@@ -136,11 +136,15 @@ class GridSearch:
         return self._choose(trials)
 
     def _can_race(self) -> bool:
-        """A race needs a bound on the scores, and gives no scores by target or beside the best."""
+        """A race needs a bound on the scores, and gives no scores by target or beside the best.
+
+        Of single rows no method leaves any out on the way: there is nothing to race for.
+        """
         return (
             (self.settings.search == "race" or self.folds.n_rows >= _FEWEST_RACED)
             and self.settings.search != "full"
             and self.scoring.spread is not None
+            and not self.folds.leave_one_out
             and not self.settings.alpha_per_target
             and not self.settings.one_standard_error
         )
@@ -148,7 +152,10 @@ class GridSearch:
     def _race(
         self, candidates: list[Candidate], alphas: np.ndarray, progress: Progress
     ) -> list[list[Trial]]:
-        order = self._by_promise(candidates, alphas)
+        # A kernel that the grid holds twice runs once, so that its scores tie to the last bit.
+        first = [_first_alike(candidates, k) for k in range(len(candidates))]
+        distinct = sorted(set(first))
+        order = [distinct[k] for k in self._by_promise([candidates[k] for k in distinct], alphas)]
 
         def ran(kernels: list[int], beat: float, begin: float) -> dict[int, Found]:
             def part(share: float) -> None:
@@ -168,13 +175,22 @@ class GridSearch:
             beat = promised(self.scoring, self.truth, verdict)
             found.update(ran(order[1:], beat, 1 / len(order)))
         seconds = sum(each.seconds for each in found.values())
-        standings = settle(
-            self.scoring, self.truth, [found[k].ran for k in range(len(order))], exactly
+        standings = dict(
+            zip(
+                distinct,
+                settle(
+                    self.scoring,
+                    self.truth,
+                    [found[k].ran for k in distinct],
+                    lambda place, some: exactly(distinct[place], some),
+                ),
+                strict=True,
+            )
         )
-        computed = len(self.folds) * sum(int(np.sum(s.finished)) for s in standings)
+        computed = len(self.folds) * sum(int(np.sum(s.finished)) for s in standings.values())
         return [
-            self._trials_of(candidate, alphas, standing, seconds / max(computed, 1))
-            for candidate, standing in zip(candidates, standings, strict=True)
+            self._trials_of(candidate, alphas, standings[first[k]], seconds / max(computed, 1))
+            for k, candidate in enumerate(candidates)
         ]
 
     def _by_promise(self, candidates: list[Candidate], alphas: np.ndarray) -> list[int]:
@@ -360,15 +376,24 @@ class GridSearch:
 
     def _predictions_of(self, candidate: Candidate, alphas: np.ndarray) -> np.ndarray:
         leader = self._leader
-        if leader is not None and leader.candidate == candidate:
+        if (
+            leader is not None
+            and leader.candidate == candidate
+            and np.isin(alphas, leader.alphas).all()
+        ):
             known, path = leader.alphas, leader.predictions
-        else:  # another kernel was as good, and stands earlier in the grid
+        else:  # another kernel was as good, or these were computed before it led
             known = np.unique(alphas)
             wanted = Wanted(candidate.kernel, known)
             (found,) = self.paths.run([wanted], _silent)
             path = found.predictions
         where = [int(np.flatnonzero(known == alpha)[0]) for alpha in alphas]
         return np.stack([path[w, :, j] for j, w in enumerate(where)], axis=1)
+
+
+def _first_alike(candidates: list[Candidate], k: int) -> int:
+    """The first candidate with the same kernel."""
+    return next(j for j in range(k + 1) if candidates[j].kernel == candidates[k].kernel)
 
 
 def _largest_within_one_error(
@@ -424,8 +449,8 @@ def results_table(trials: tuple[Trial, ...]) -> dict[str, Any]:
     ):  # scores near the largest number: their spread is infinite
         table["std_test_score"] = by_fold.std(axis=1)
     ranked = np.where(np.isfinite(overall), overall, -np.inf)
-    if np.any(np.isnan(overall)):  # some were dropped
-        bounds = np.asarray([trial.bound for trial in trials])
+    bounds = np.asarray([trial.bound for trial in trials])
+    if np.any(np.isnan(overall) & ~np.isnan(bounds)):  # some were dropped
         table["bound_test_score"] = np.where(np.isnan(overall), bounds, overall)
     table["rank_test_score"] = (1 + np.sum(ranked[None, :] > ranked[:, None], axis=1)).astype(
         np.int32

@@ -18,7 +18,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ridgefold.linalg.namespace import Array, Namespace
-from ridgefold.linalg.symmetric import factorise, factorise_spectrally, rounding_level
+from ridgefold.linalg.symmetric import (
+    SpectralFactor,
+    factorise,
+    factorise_spectrally,
+    rounding_level,
+)
 
 
 @dataclass(frozen=True)
@@ -71,18 +76,30 @@ def leave_one_out(
     if direction is not None:
         right = namespace.xp.concat([targets, direction[:, None]], axis=1)
     solved = factor.solve(right)
+    coefficients, intercept = _without_bias(namespace, solved, direction)
+    if isinstance(factor, SpectralFactor) and (regular := factor.regular(alpha)) is not factor:
+        # Below rounding the solution is that of least norm, but residuals follow from the inverse.
+        factor = regular
+        solved = factor.solve(right)
+    held_out = _without_bias(namespace, solved, direction)[0]
     diagonal = factor.inverse_diagonal_in_place()
-    intercept = namespace.zeros(targets.shape[1], targets)
-    coefficients = solved
     if direction is not None:
         along = solved[:, -1]
-        total = direction @ along
-        intercept = direction @ solved[:, :-1] / total
-        coefficients = solved[:, :-1] - along[:, None] * intercept[None, :]
-        diagonal = diagonal - along * along / total
+        diagonal = diagonal - along * along / (direction @ along)
         if n == 1:  # nothing is left without it, and rounding would say what that predicts
             diagonal = diagonal * float("nan")
-    return LeaveOneOut(coefficients, intercept, _scaled(coefficients / diagonal[:, None], roots))
+    return LeaveOneOut(coefficients, intercept, _scaled(held_out / diagonal[:, None], roots))
+
+
+def _without_bias(
+    namespace: Namespace, solved: Array, direction: Array | None
+) -> tuple[Array, Array]:
+    """ã and b from H[ỹ, s], or from Hỹ where there is no bias."""
+    if direction is None:
+        return solved, namespace.zeros(solved.shape[1], solved)
+    along, part = solved[:, -1], solved[:, :-1]
+    intercept = direction @ part / (direction @ along)
+    return part - along[:, None] * intercept[None, :], intercept
 
 
 def leave_one_out_path(

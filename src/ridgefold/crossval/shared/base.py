@@ -38,7 +38,7 @@ class HeldOut:
     """Bound on the error of the predictions, shape (n_alphas, n_folds, n_targets); None for
     methods that are right to rounding error."""
     kept: np.ndarray | None = None
-    """Which α were computed to the end, if a judge had a say; None if all were."""
+    """Which α were computed to the end; None if all were."""
     open: np.ndarray | None = None
     """Which α may still win, though their certificate is not small enough to call them exact;
     None if there are none. Only where a judge had a say."""
@@ -139,7 +139,7 @@ class CrossValidation(Protocol):
 
 NEEDS_COMPLEMENT = (
     "a fold's training rows are not all the rows it does not test (as in a time-series split), "
-    "which only refitting covers"
+    "which this method does not cover (refit does)"
 )
 
 

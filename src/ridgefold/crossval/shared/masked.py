@@ -19,6 +19,9 @@ from ridgefold.errors import MethodGaveUpError
 from ridgefold.kernels import Gram
 from ridgefold.linalg import Array, Namespace
 
+_MOST_EXCUSED = 1e3
+"""In units of the root of rounding error: what a prediction may be off by as rounding does it."""
+
 
 @dataclass(frozen=True)
 class MaskedFolds:
@@ -32,10 +35,6 @@ class MaskedFolds:
     """√w of every row."""
     mask: Array
     """Shape (n, n_folds): 1 where the fold trains on the row."""
-
-    def multiply(self, columns: Array) -> Array:
-        """K W^½ v for every column; weight the result by √w for K̃ v."""
-        return self.gram.matmat(columns * self.roots[:, None])
 
     def repeated(self, t: int) -> Array:
         """The mask for every fold and target: column k·t + j is fold k, target j."""
@@ -99,12 +98,15 @@ class MaskedFolds:
         """The residual norm, for every α, below which predictions are as good as they need be.
 
         |ŷ(x) − exact(x)| ≤ reach·‖residual‖/(2√α) shall be at most `tolerance` of the largest
-        target, or what rounding does anyway: no residual falls below eps·‖K‖‖x‖.
+        target, or what rounding does anyway: no residual falls below eps·‖K‖‖x‖. Where that is
+        most of the digits, as with a ridge near zero, it is no excuse.
         """
         namespace = self.namespace
         scale = float(namespace.xp.max(namespace.xp.abs(targets))) or 1.0
         conditions, n = (self.trace() + alphas) / alphas, int(targets.shape[0])
-        error = tolerance * scale + rounding_allowance(namespace, targets, conditions, n, scale)
+        rounding = rounding_allowance(namespace, targets, conditions, n, scale)
+        excused = _MOST_EXCUSED * math.sqrt(namespace.eps(targets)) * scale
+        error = tolerance * scale + np.minimum(rounding, excused)
         return np.asarray(error * 2.0 * np.sqrt(alphas) / (self.reach() or 1.0))
 
 
