@@ -64,13 +64,13 @@ def predict(
     predictor = _Predictor(fitted, coverage, probabilities)
     file = open_table(data)
     names = file.names()
-    kept = list(names) if keep_all else list(keep or [])
+    kept = list(names) if keep_all else list(dict.fromkeys(keep or []))
     find_columns(kept, names, "--keep")
     inputs = predictor.input_names(names)
     find_columns(inputs, names, f"the model {model.name} needs the column")
     columns = [*kept, *(name for name in inputs if name not in kept)]
     # What is only copied is copied as text, cell by cell.
-    types = {name: pa.string() for name in kept} | predictor.input_types()
+    types = {name: pa.string() for name in kept} | predictor.input_types(inputs)
     n_rows = n_missing = 0
     with writing(output) as write, _progress(quiet or as_json or output is None) as share:
         for table in file.batches(columns, {n: types[n] for n in columns if n in types}, share):
@@ -154,14 +154,14 @@ class _Predictor:
         """Whether rows with missing values have no prediction."""
         return self._columns is not None and self._columns.missing == "drop"
 
-    def input_types(self) -> dict[str, Any]:
+    def input_types(self, names: list[str]) -> dict[str, Any]:
         """Types that the model's columns must have, so that they need not be guessed."""
         import pyarrow as pa
 
         from ridgefold.records import NumberColumn
 
         if self._columns is None:
-            return {}
+            return {name: pa.float64() for name in names}
         types = {}
         for column in self._columns.columns:
             if not isinstance(column, NumberColumn):

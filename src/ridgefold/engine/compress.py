@@ -42,7 +42,7 @@ def compress(gram: Gram, dual_coef: Array, n_centres: int, tolerance: float = 0.
     residual = namespace.copy(values)  # E a
     while not partial.full:
         lost = xp.sum(residual * dual_coef, axis=0)
-        if partial.pivots and bool(xp.all(lost <= tolerance**2)):
+        if partial.pivots and bool(xp.all(lost <= tolerance * tolerance)):
             break
         safe = xp.where(partial.usable(), partial.remainder, xp.ones_like(partial.remainder))
         new = partial.add(partial.best_pivot(xp.sum(residual * residual, axis=1) / safe))

@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.engine import compress, predict_dual, predict_primal, run_fit
-from ridgefold.errors import InvalidInputError, ModelFileError
+from ridgefold.errors import InvalidInputError, ModelFileError, UnsupportedInputError
 from ridgefold.estimators.describe import TrainingGram, describe
 from ridgefold.estimators.kept_targets import require_targets
 from ridgefold.estimators.running import run_planned
@@ -21,6 +21,7 @@ from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.validation import TrainingData, check_alpha, check_new_rows
 from ridgefold.kernels import (
     PRECOMPUTED,
+    CallableKernel,
     Kernel,
     KernelGram,
     KernelSettings,
@@ -207,13 +208,21 @@ class KernelModel(Storable):
             raise InvalidInputError(
                 'a model with kernel="precomputed" keeps no training rows to choose centres from'
             )
+        if not (self.kernel_.semidefinite or isinstance(self.kernel_, CallableKernel)):
+            raise UnsupportedInputError(
+                "compress needs a positive semi-definite kernel, which "
+                f"{type(self.kernel_).__name__} is not known to be: its bound would not hold"
+            )
         if not isinstance(n_centers, (int, np.integer)) or n_centers < 1:
             raise InvalidInputError(f"n_centers must be a whole number >= 1, got {n_centers!r}")
         if not isinstance(tol, (int, float)) or not 0 <= tol < math.inf:
             raise InvalidInputError(f"tol must be a finite number >= 0, got {tol!r}")
-        small = compress(
-            KernelGram(self.kernel_, self.X_fit_), self._model.dual_coef, int(n_centers), tol
-        )
+        gram = KernelGram(self.kernel_, self.X_fit_)
+        small = compress(gram, self._model.dual_coef, int(n_centers), tol)
+        bound = small.bound
+        if self._model.primal_coef is not None:  # predictions are of w, Φᵀa but for rounding
+            gap = self._model.primal_coef - gram.features().T @ self._model.dual_coef
+            bound = bound + np.linalg.norm(gram.namespace.to_numpy(gap), axis=0)
         model = copy.copy(self)
         if hasattr(model, "intervals_"):
             model.intervals_ = None
@@ -225,9 +234,7 @@ class KernelModel(Storable):
         )
         model._model = type(self._model)(small.dual_coef, self._model.intercept)
         model._set_coefficients(self.dual_coef_.ndim == 1)
-        model.compression_bound_ = (
-            float(small.bound[0]) if self.dual_coef_.ndim == 1 else small.bound
-        )
+        model.compression_bound_ = float(bound[0]) if self.dual_coef_.ndim == 1 else bound
         return model
 
     def _set_coefficients(self, one_target: bool) -> None:

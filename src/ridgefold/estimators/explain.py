@@ -120,6 +120,8 @@ def _plan(
 
 
 def _fit_problem(model: Any, rows: int, columns: int, targets: int, dtype: Any) -> Problem:
+    if np.dtype(dtype) not in (np.float32, np.float64):
+        raise InvalidInputError(f"dtype must be float32 or float64, got {np.dtype(dtype)}")
     kernel = model.kernel[0] if isinstance(model.kernel, (list, tuple)) else model.kernel
     given = isinstance(kernel, str) and kernel == "precomputed"
     resolved = None if given else _kernel(model, kernel, columns)

@@ -233,6 +233,11 @@ time_budget
     @available_if(has_probability)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
         """Probability of every class, calibrated on held-out decision values."""
+        if not hasattr(self, "calibration_"):
+            raise InvalidInputError(
+                "probability=True was set after the fit, which looked for no probabilities: fit "
+                "again"
+            )
         return probabilities_of(self._decision(X), self.calibration_)
 
     def decision_function(self, X: Any) -> Array:
@@ -322,7 +327,7 @@ def label_targets(
         weights = factors if weights is None else weights * factors
         require_usable_weights(namespace.to_numpy(weights))
     data = TrainingData(namespace, data.X, data.y, weights)
-    kept = namespace.xp.asarray(classes) if on_device else classes
+    kept = namespace.placed(classes, data.like) if on_device else classes
     return data, namespace.asarray(columns, data.like), kept
 
 

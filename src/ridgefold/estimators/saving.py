@@ -155,6 +155,12 @@ def unpack_estimator(contents: Any) -> Any:
     unknown = set(contents["parameters"]) - set(cls._get_param_names())
     if unknown:
         raise ModelFileError(f"{cls.__name__} has no argument {sorted(unknown)[0][:60]!r}")
+    elsewhere = set(contents["parameters"]) & set(cls._of_this_machine)
+    if elsewhere:  # a file must not say where to connect to, or which folders to write in
+        raise ModelFileError(
+            f"it sets {sorted(elsewhere)[0]!r}, which says where work is done and is no part of a "
+            "model"
+        )
     model = cls(**contents["parameters"])
     model._restore(contents["state"])
     return model

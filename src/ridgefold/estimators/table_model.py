@@ -104,14 +104,10 @@ class TableModel(Storable):
                 missing=self.missing,
             )
             matrix, rows = encode(frame, columns)
-            if np.shape(y)[:1] != (len(frame),):
-                raise InvalidInputError(
-                    f"y must have one entry a row: X has {len(frame)} rows, y {np.shape(y)}"
-                )
-            y = np.asarray(y)[rows]
+            y = _of_rows("y", y, rows, len(frame))
             weights = sample_weight
             if weights is not None and np.ndim(weights):
-                weights = np.asarray(weights)[rows]
+                weights = _of_rows("sample_weight", weights, rows, len(frame))
             inner = self._model_for(columns)
             self.model_ = inner.fit(self._on_device(matrix), y, weights)
             self.columns_ = columns
@@ -183,11 +179,12 @@ class TableModel(Storable):
 
     def score(self, X: Any, y: Any) -> float:
         """R² of predictions, or the share of rows that are classified rightly."""
-        matrix, rows, _ = self._numbers(X)
+        matrix, rows, n = self._numbers(X)
         _require_rows(rows)
+        y = _of_rows("y", y, rows, n)
         found = self.model_.predict(self._on_device(matrix))
         # Labels as the model has them: the type of y may be too short for some.
-        predictions, y = namespace_of(found).to_numpy(found), np.asarray(y)[rows]
+        predictions = namespace_of(found).to_numpy(found)
         if not hasattr(self.model_, "classes_"):
             return float(r2_score(y, predictions))
         return float(accuracy_score(y, predictions))
@@ -208,6 +205,16 @@ class TableModel(Storable):
         self.device = None  # models load on NumPy arrays
         if len(self.columns_.feature_names) != self.model_.n_features_in_:
             raise ModelFileError("model.state.columns must name the columns of the model")
+
+
+def _of_rows(name: str, values: Any, rows: np.ndarray, n_rows: int) -> np.ndarray:
+    """The entries of an argument that belong to the rows in use."""
+    if np.shape(values)[:1] != (n_rows,):
+        raise InvalidInputError(
+            f"{name} must have one entry a row: X has {n_rows} rows, {name} {np.shape(values)}"
+        )
+    found: np.ndarray = np.asarray(values)[rows]
+    return found
 
 
 def _require_rows(rows: np.ndarray) -> None:

@@ -140,7 +140,7 @@ def check_new_rows(estimator: BaseEstimator, X: Any, training: Array) -> Array:
                 f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
                 f"{estimator.n_features_in_} features as input"
             )
-        return namespace.astype(X, training.dtype)
+        return namespace.astype(namespace.detached(X), training.dtype)
     with as_ridgefold_errors(_WANTED_ROWS), np.errstate(over="ignore", invalid="ignore"):
         X = validate_data(
             estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
@@ -220,10 +220,13 @@ def _check_foreign(
     """The checks above for an array that must stay in its own library, on its own device."""
     namespace = namespace_of(X)
     _require_foreign_matrix(namespace, X)
+    X = namespace.detached(X)
     if not is_foreign_array(y):
         y = np.asarray(y)
         if y.dtype.kind in "fiu":
-            y = namespace.asarray(y, X)
+            whole = y.dtype.kind in "iu"
+            labels = y.astype(np.int64) if whole else y
+            y = namespace.asarray(y, X) if numeric_targets else namespace.placed(labels, X)
         elif numeric_targets:
             raise InvalidInputError(f"{_WANTED_TARGETS}, got an array of {y.dtype}")
     elif namespace_of(y) is not namespace:
@@ -233,8 +236,9 @@ def _check_foreign(
         )
     elif namespace.xp.isdtype(y.dtype, "complex floating"):
         raise InvalidInputError(f"y must be real, got {y.dtype}: pass its real part")
-    elif numeric_targets or namespace.xp.isdtype(y.dtype, "real floating"):
-        y = namespace.astype(y, X.dtype)
+    else:
+        y = namespace.detached(y)
+        y = namespace.astype(y, X.dtype) if numeric_targets else y
     if y.ndim not in (1, 2) or y.shape[0] != X.shape[0]:
         raise InvalidInputError(
             f"y must have one entry a row: X has shape {tuple(X.shape)}, y {tuple(y.shape)}"

@@ -184,7 +184,13 @@ def _results(
     """Results in order, with a bounded number of tasks under way."""
     run = _OneThread(task)
     if not client.scheduler_info(n_workers=-1)["workers"]:
-        client.wait_for_workers(1, timeout=_SECONDS_TO_CONNECT)
+        try:
+            client.wait_for_workers(1, timeout=_SECONDS_TO_CONNECT)
+        except TimeoutError:
+            raise ClusterError(
+                f"the scheduler at {client.scheduler.address} has no workers, and none came within "
+                f"{_SECONDS_TO_CONNECT:g} s: start some (dask worker {client.scheduler.address})"
+            ) from None
     ahead = most or max(_FEWEST_WAITING, _WAITING_A_WORKER * len(client.nthreads()))
     under_way: deque[Any] = deque()
     try:
@@ -201,7 +207,8 @@ def _results(
 
 
 def _result(future: Any) -> Any:
-    from distributed import KilledWorker
+    from distributed import CancelledError, KilledWorker
+    from distributed.comm import CommClosedError
 
     try:
         for _ in range(_RETRIES):
@@ -216,6 +223,11 @@ def _result(future: Any) -> Any:
         raise WorkerLostError(
             f"the workers that ran {future.key!r} died, one after the other ({error}): it may need "
             "more memory than they have, or crash; see the workers' logs"
+        ) from None
+    except (CancelledError, CommClosedError) as error:
+        raise ClusterError(
+            f"the scheduler was lost while {future.key!r} was under way ({error}): see its log; "
+            "with a run_dir, the same call goes on with what is finished"
         ) from None
     except FileNotFoundError as error:
         raise ClusterError(

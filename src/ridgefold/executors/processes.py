@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
+from ridgefold.errors import WorkerLostError
 from ridgefold.executors.base import Executor, Result
 
 
@@ -24,6 +26,13 @@ class Processes(Executor):
         from joblib import Parallel, delayed, parallel_config
 
         with parallel_config("loky", n_jobs=self.n_workers, inner_max_num_threads=1):
-            yield from Parallel(batch_size=1, return_as="generator")(
-                delayed(task)(item) for item in items
-            )
+            try:
+                yield from Parallel(batch_size=1, return_as="generator")(
+                    delayed(task)(item) for item in items
+                )
+            except BrokenProcessPool as error:
+                raise WorkerLostError(
+                    f"a process that worked on a task died ({str(error).splitlines()[0]}): it may "
+                    "have needed more memory than there is; use fewer processes (n_jobs), or a "
+                    "smaller memory_budget"
+                ) from None

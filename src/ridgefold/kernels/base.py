@@ -131,11 +131,14 @@ class Kernel(ABC):
 
 def _as_matrix(namespace: Namespace, X: Any) -> Array:
     if scipy.sparse.issparse(X):
-        return X.tocsr()
+        X = X.tocsr()
+        return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
     if namespace.name == "numpy":
         X = np.asarray(X)
         X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
-    elif not namespace.xp.isdtype(X.dtype, "real floating"):
+    elif namespace.xp.isdtype(X.dtype, "real floating"):
+        X = namespace.detached(X)
+    else:
         raise UnsupportedInputError(
             f"X must be float32 or float64, got {X.dtype}: convert it first"
         )

@@ -180,8 +180,8 @@ class EuclideanKernel(DistanceKernel):
         if not self.rough or scipy.sparse.issparse(a) or 0 in out.shape:
             namespace.minimum_in_place(out, 0.0)
             return
-        largest = max(float(namespace.xp.max(-rows[:, -1])) for rows in (a, b))
-        limit = -ROUNDING * namespace.eps(out) * largest
+        # Every pair by its own norms: a far row must not move others.
+        limit = ROUNDING * namespace.eps(out) * (a[:, -1][:, None] + b[:, -1][None, :])
         out[out > limit] = 0.0
 
     @abstractmethod

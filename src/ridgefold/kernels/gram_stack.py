@@ -114,9 +114,10 @@ def _half_squares(
     if not rough:
         namespace.minimum_in_place(out, 0.0)
         return out
-    largest = xp.maximum(*(xp.max(-rows[:, :, d + 1], axis=1) for rows in (left, right)))
-    limit = -ROUNDING * namespace.eps(out) * largest
-    return xp.where(out > limit[:, None, None], xp.zeros_like(out), out)
+    # Every pair by its own norms, as in `distances`.
+    sums = left[:, :, d + 1][:, :, None] + right[:, :, d + 1][:, None, :]
+    limit = ROUNDING * namespace.eps(out) * sums
+    return xp.where(out > limit, xp.zeros_like(out), out)
 
 
 def _with_norms(namespace: Namespace, z: Array) -> Array:

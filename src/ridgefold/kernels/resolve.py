@@ -96,6 +96,10 @@ def resolve_kernel(kernel: Any, settings: KernelSettings, n_columns: int) -> Ker
     """The kernel object that `kernel` stands for, on rows with `n_columns` columns."""
     if isinstance(kernel, Kernel):
         return kernel
+    if settings.parameters is not None and not isinstance(settings.parameters, Mapping):
+        raise InvalidInputError(
+            f"kernel_params must be a dict of arguments or None, got {settings.parameters!r}"
+        )
     parameters = dict(settings.parameters or {})
     if isinstance(kernel, str) and kernel in NAMED_KERNELS:
         cls, builder = NAMED_KERNELS[kernel]

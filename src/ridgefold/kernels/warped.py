@@ -82,7 +82,7 @@ class Warped(DerivedKernel):
             raise InvalidInputError(
                 f"the kernel transforms {len(self.columns)} columns but X has {X.shape[1]}"
             )
-        self.kernel.check(namespace, X)
+        self.kernel.check(namespace, self.transform(namespace, X))
 
     def transform(self, namespace: Namespace, X: Array) -> Array:
         """The transformed rows."""

@@ -50,6 +50,14 @@ class Namespace(ABC):
             values, dtype=dtype or like.dtype, device=array_api_compat.device(like)
         )
 
+    def placed(self, values: Any, like: Array) -> Array:
+        """`values` on the device of `like`, as they are."""
+        return self.xp.asarray(values, device=array_api_compat.device(like))
+
+    def detached(self, a: Array) -> Array:
+        """`a` without a record of how it came about, where the library keeps one."""
+        return a
+
     def indices(self, rows: np.ndarray, like: Array) -> Array:
         """Integer index array on the device of `like`."""
         return self.xp.asarray(rows, dtype=self.xp.int64, device=array_api_compat.device(like))

@@ -25,6 +25,9 @@ class TorchNamespace(Namespace):
     name = "torch"
     xp = xp
 
+    def detached(self, a: Array) -> Array:
+        return a.detach()
+
     def tile_bytes(self, like: Array) -> int:
         # A GPU has no use for small tiles: each costs a few launches.
         return _GPU_TILE_BYTES if like.device.type == "cuda" else super().tile_bytes(like)

@@ -222,9 +222,14 @@ def texts_of(series: nw.Series[Any]) -> nw.Series[Any]:
     return series if isinstance(series.dtype, nw.String) else series.cast(nw.String)
 
 
+def levels_of(series: nw.Series[Any]) -> list[str]:
+    """The different texts of a column, without those of missing values (NaN has one)."""
+    known = [int(row) for row in np.flatnonzero(~missing_in(series))]
+    return [str(level) for level in texts_of(series)[known].drop_nulls().unique().to_list()]
+
+
 def _learn_category(series: nw.Series[Any], missing: str) -> CategoryColumn:
-    levels = sorted(str(level) for level in texts_of(series).drop_nulls().unique().to_list())
-    return category_of(series.name, levels, missing)
+    return category_of(series.name, sorted(levels_of(series)), missing)
 
 
 def category_of(name: str, levels: list[str], missing: str) -> CategoryColumn:
@@ -248,6 +253,7 @@ def _one_hot(series: nw.Series[Any], column: CategoryColumn) -> np.ndarray:
     texts = texts_of(series)
     for j, level in enumerate(column.levels):
         out[:, j] = (texts == level).fill_null(False).to_numpy()
+    out[lost] = 0.0
     if column.missing_level:
         out[lost, -1] = 1.0
     unknown = (out.sum(axis=1) == 0) & ~lost

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 from ridgefold.errors import ModelFileError
@@ -24,7 +25,12 @@ def loads(data: bytes | bytearray, *, most_values: int) -> Any:
     try:
         text = data.decode("ascii")
         del data
-        return json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_constant)
+        return json.loads(
+            text,
+            object_pairs_hook=_without_repeats,
+            parse_constant=_no_constant,
+            parse_float=_finite,
+        )
     except ModelFileError:
         raise
     except (ValueError, RecursionError) as error:
@@ -38,6 +44,13 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for key in keys if keys.count(key) > 1)
         raise ModelFileError(f"its metadata have the key {twice[:60]!r} twice")
     return found
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ModelFileError(f"its metadata hold the number {text[:60]}, which is too large")
+    return value
 
 
 def _no_constant(name: str) -> None:

@@ -18,7 +18,7 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from ridgefold.errors import InvalidInputError
+from ridgefold.errors import InvalidInputError, TableError
 from ridgefold.records import CategoryColumn, NumberColumn, TableColumns
 from ridgefold.storage.atomic import written_whole
 from ridgefold.storage.frames import (
@@ -26,10 +26,10 @@ from ridgefold.storage.frames import (
     complete_rows,
     encode,
     is_text,
+    levels_of,
     missing_in,
     numbers_of,
     refuse_missing,
-    texts_of,
     usable_scale,
 )
 from ridgefold.storage.tables import TableFile
@@ -113,8 +113,10 @@ class TableStream:
     def _type(self, entry: Any) -> Any:
         if entry.name in self._categorical:
             return pa.string()
-        whole = pa.types.is_integer(entry.type) or pa.types.is_null(entry.type)
-        return pa.float64() if whole and entry.name != self._target else None
+        if pa.types.is_integer(entry.type):
+            return pa.float64()
+        is_input = entry.name != self._target
+        return pa.float64() if is_input and pa.types.is_null(entry.type) else None
 
     def _batches(self) -> Iterator[tuple[nw.DataFrame[Any], np.ndarray]]:
         """Frames, and which of their rows have a target."""
@@ -150,8 +152,7 @@ class TableStream:
                 found.lost += int(missing_in(series).sum())
                 if found.text:
                     if len(found.values) <= _MOST_KNOWN:
-                        levels = texts_of(series).drop_nulls().unique().to_list()
-                        found.values.update(str(level) for level in levels)
+                        found.values.update(levels_of(series))
                 else:
                     numbers = numbers_of(series)
                     found.add_numbers(numbers[~np.isnan(numbers)])
@@ -217,7 +218,10 @@ def bytes_as_numbers(path: Path) -> float:
     if path.suffix.lower() == ".parquet":
         import pyarrow.parquet as pa_parquet
 
-        found = pa_parquet.read_metadata(path)
+        try:
+            found = pa_parquet.read_metadata(path)
+        except (pa.ArrowException, OSError) as error:
+            raise TableError(f"cannot read {str(path)!r}: {str(error).splitlines()[0]}") from None
         return float(8 * found.num_rows * found.num_columns)
     return float(path.stat().st_size) * (
         4.0 if path.suffix.lower() in (".gz", ".bz2", ".zst") else 1

@@ -6,6 +6,8 @@ Every kind gives the same: the names of its columns, the whole table, or batches
 from __future__ import annotations
 
 import contextlib
+import zipfile
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -48,6 +50,13 @@ class TableFile(ABC):
     ) -> Iterator[pa.Table]:
         """Some columns, a block of rows at a time; `types` where they are known."""
 
+    def once(self, names: list[str]) -> list[str]:
+        """Names that stand for one column each."""
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise self.error(f"two columns are called {twice[0]!r}")
+        return names
+
     def error(self, problem: object) -> TableError:
         return TableError(f"{str(self.path)!r} cannot be read as a table: {problem}")
 
@@ -77,10 +86,7 @@ class CsvFile(TableFile):
                 f"its columns seem to be separated by semicolons ({names[0][:60]!r}): write them "
                 "with commas, or with tabs to a file that ends in .tsv"
             )
-        twice = {name for name in names if names.count(name) > 1}
-        if twice:
-            raise self.error(f"two columns are called {sorted(twice)[0]!r}")
-        return names
+        return self.once(names)
 
     def read(self, columns: Sequence[str], texts: Collection[str] = ()) -> pa.Table:
         types = {name: pa.string() for name in texts}
@@ -136,7 +142,7 @@ class ParquetFile(TableFile):
 
     def names(self) -> list[str]:
         with self._open() as file:
-            return list(file.schema_arrow.names)
+            return self.once(list(file.schema_arrow.names))
 
     def read(self, columns: Sequence[str], texts: Collection[str] = ()) -> pa.Table:
         with self._open() as file:
@@ -159,6 +165,8 @@ class NumpyFile(TableFile):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._target: np.ndarray | None = None
+        if path.suffix.lower() == ".npz" and not zipfile.is_zipfile(path):
+            raise self.error("it is no archive of arrays, or was cut off")
         try:
             loaded = np.load(path, mmap_mode="r", allow_pickle=False)
             if isinstance(loaded, np.ndarray):
@@ -173,11 +181,11 @@ class NumpyFile(TableFile):
                     self._matrix = arrays["X"]
                     self._target = arrays["y"] if "y" in arrays.files else None
                     self._names = (
-                        [str(name) for name in arrays["feature_names"]]
+                        [str(name) for name in np.atleast_1d(arrays["feature_names"])]
                         if "feature_names" in arrays.files
                         else None
                     )
-        except (ValueError, OSError, EOFError) as error:
+        except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             if isinstance(error, TableError):
                 raise
             raise self.error(_first_line(error)) from None
@@ -193,7 +201,7 @@ class NumpyFile(TableFile):
         width = self._matrix.shape[1]
         names = self._names if self._names and len(self._names) == width else None
         names = names or [f"x{j}" for j in range(width)]
-        return names if self._target is None else [*names, "y"]
+        return self.once(names if self._target is None else [*names, "y"])
 
     def _rows(self, columns: Sequence[str], rows: slice) -> pa.Table:
         names = self.names()
