@@ -194,6 +194,19 @@ def test_arguments_of_the_wrong_kind_are_named():
         KernelRidge(kernel="rbf", kernel_params=5).fit(X, y)
     with pytest.raises(InvalidInputError, match="dtype must be float32 or float64"):
         ridgefold.explain(n_samples=100, n_features=3, dtype=np.float16)
+    with pytest.raises(InvalidInputError, match="gamma is an empty list"):
+        ridgefold.explain(KernelRidgeCV(kernel="rbf", gamma=[]), n_samples=100, n_features=3)
+
+
+@pytest.mark.parametrize("size", [1e20, 1e-20])
+def test_cells_of_huge_or_tiny_float32_rows_are_those_of_ordinary_ones(size):
+    X, y = rows(120)
+    single = X.astype(np.float32)
+    arguments = {"n_partitions": 2, "alpha": [0.1, 1.0], "clip": False}
+    plain = PartitionedKernelRidge(kernel=[RBF(1.0), RBF(2.0)], **arguments).fit(single, y)
+    scaled = PartitionedKernelRidge(kernel=[RBF(size), RBF(2 * size)], **arguments)
+    found = scaled.fit(single * np.float32(size), y).predict(single * np.float32(size))
+    np.testing.assert_allclose(found, plain.predict(single), rtol=1e-3, atol=1e-3)
 
 
 def _die(item):

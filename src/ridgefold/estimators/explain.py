@@ -122,7 +122,7 @@ def _plan(
 def _fit_problem(model: Any, rows: int, columns: int, targets: int, dtype: Any) -> Problem:
     if np.dtype(dtype) not in (np.float32, np.float64):
         raise InvalidInputError(f"dtype must be float32 or float64, got {np.dtype(dtype)}")
-    kernel = model.kernel[0] if isinstance(model.kernel, (list, tuple)) else model.kernel
+    kernel = _first("kernel", model.kernel)
     given = isinstance(kernel, str) and kernel == "precomputed"
     resolved = None if given else _kernel(model, kernel, columns)
     return Problem(
@@ -138,13 +138,22 @@ def _fit_problem(model: Any, rows: int, columns: int, targets: int, dtype: Any) 
 
 
 def _kernel(model: Any, kernel: Any, columns: int) -> Kernel:
-    def first(value: Any) -> Any:
-        return value[0] if isinstance(value, (list, tuple, np.ndarray)) else value
-
     settings = KernelSettings(
-        first(model.gamma), first(model.degree), first(model.coef0), model.kernel_params
+        _first("gamma", model.gamma),
+        _first("degree", model.degree),
+        _first("coef0", model.coef0),
+        model.kernel_params,
     )
     return resolve_kernel(kernel, settings, columns)
+
+
+def _first(name: str, value: Any) -> Any:
+    """The first of several, which stands for all of them."""
+    if not isinstance(value, (list, tuple, np.ndarray)):
+        return value
+    if len(value) == 0:
+        raise InvalidInputError(f"{name} is an empty list: give at least one value")
+    return value[0]
 
 
 def _search_problem(model: CrossValidatedModel, fit: Problem) -> Problem:

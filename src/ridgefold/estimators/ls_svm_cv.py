@@ -156,13 +156,14 @@ length_scales_, feature_relevance_, metric_
             score_data = data
             data, targets, classes = label_targets(self, data, self.class_weight)
             codes = class_numbers(data.namespace.to_numpy(targets))
-            labels = np.asarray(classes)[codes]
+            names = namespace_of(classes).to_numpy(classes)
+            labels = names[codes]
             folds = folds_of(self.cv, data.X, labels, classifier=True, groups=groups)
             truth = Truth(
                 folds,
                 labels[folds.stacked],
                 self._score_weights(score_data, folds),
-                np.asarray(classes),
+                names,
             )
             self._choose_and_fit(data, targets, folds, truth)
             self.classes_, self.y_fit_ = classes, codes

@@ -14,8 +14,9 @@ from ridgefold.kernels.distances import EuclideanKernel
 from ridgefold.kernels.gram import KernelGram
 from ridgefold.linalg import Array, Namespace, namespace_of
 
-_SMALLEST_WIDTH = 1e-150
-"""Below it, squares of distances lose their digits before they are divided by that of the width."""
+_SMALLEST_WIDTH = {4: 1e-15, 8: 1e-150}
+"""By the bytes of a number: below it, and above its inverse, squares of distances lose their digits
+before they are divided by that of the width."""
 
 
 class WidthTable:
@@ -28,7 +29,7 @@ class WidthTable:
         self._halves: Array | None = None
         """−‖x − x'‖²/2, if all kernels are functions of it."""
         first = self.kernels[0]
-        if len(self.kernels) > 1 and differ_in_width(self.kernels):
+        if len(self.kernels) > 1 and differ_in_width(self.kernels, self.namespace.itemsize(X)):
             assert isinstance(first, EuclideanKernel)
             self._halves = KernelGram(_HalfSquares(), X).full()
 
@@ -45,12 +46,13 @@ class WidthTable:
         self.namespace.set_diagonal_in_place(out, kernel.diagonal(self.namespace, self._X))
 
 
-def differ_in_width(kernels: Sequence[Kernel]) -> bool:
-    first = kernels[0]
+def differ_in_width(kernels: Sequence[Kernel], itemsize: int) -> bool:
+    """Whether one matrix of distances, in numbers of so many bytes, serves all of them."""
+    first, smallest = kernels[0], _SMALLEST_WIDTH[itemsize]
     return all(
         isinstance(kernel, EuclideanKernel)
         and isinstance(kernel.length_scale, float)
-        and _SMALLEST_WIDTH < kernel.length_scale < 1.0 / _SMALLEST_WIDTH
+        and smallest < kernel.length_scale < 1.0 / smallest
         and type(kernel) is type(first)
         and dataclasses.replace(kernel, length_scale=1.0)
         == dataclasses.replace(first, length_scale=1.0)
