@@ -108,9 +108,9 @@ def errors_beside_liquid(name: str, n: int, first: float) -> Figure:
             _, values = run_on(split, path, "liquidsvm", split.widths, ALPHAS)
         ratios.append(mine / split.error(values))
     spread = float(np.std(ratios, ddof=1) / np.sqrt(len(ratios))) if len(ratios) > 1 else 0.0
-    detail = {"standard error": spread}
+    detail = {"splits": float(len(ratios)), "standard error": spread}
     detail |= {f"split {k}": ratio for k, ratio in enumerate(ratios)}
-    what = f"{name}, n = {n}: our test RMSE / liquidSVM's, mean of {len(ratios)} splits"
+    what = f"{name}, n = {n}: our test RMSE / liquidSVM's"
     return Figure(what, float(np.mean(ratios)), "", at_most=1.0, detail=detail)
 
 
