@@ -1,0 +1,69 @@
+"""Files that are damaged, cut off or made to mislead are refused with a typed error."""
+
+from __future__ import annotations
+
+import zipfile
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
+import pytest
+
+from ridgefold import KernelRidgeCV, PartitionedKernelRidge
+from ridgefold.errors import ModelFileError, TableError
+from ridgefold.estimators.saving import pack_estimator, unpack_estimator
+from ridgefold.storage import strict_json
+from ridgefold.storage.table_stream import bytes_as_numbers
+from ridgefold.storage.tables import open_table
+
+
+def rows(n=60, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    return X, np.sin(X[:, 0]) + 0.1 * rng.standard_normal(n)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("executor", "tcp://127.0.0.1:1"), ("run_dir", "somewhere"), ("device", "cuda")],
+)
+def test_a_model_file_cannot_say_where_work_is_done(name, value):
+    contents = pack_estimator(PartitionedKernelRidge(n_partitions=2).fit(*rows()))
+    assert name not in contents["parameters"]
+    contents["parameters"][name] = value
+    with pytest.raises(ModelFileError, match=f"sets '{name}'"):
+        unpack_estimator(contents)
+    search = pack_estimator(KernelRidgeCV(alphas=[0.1, 1.0]).fit(*rows()))
+    search["parameters"]["executor"] = "tcp://127.0.0.1:1"
+    with pytest.raises(ModelFileError, match="sets 'executor'"):
+        unpack_estimator(search)
+
+
+@pytest.mark.parametrize("text", [b'{"a":1e999}', b"[-1e999]"])
+def test_numbers_too_large_for_a_float_are_no_metadata(text):
+    with pytest.raises(ModelFileError, match="too large"):
+        strict_json.loads(text, most_values=10)
+
+
+def test_names_that_stand_for_two_columns_are_refused(tmp_path):
+    X, y = rows(5, 2)
+    np.savez(tmp_path / "t.npz", X=X, y=y, feature_names=["a", "y"])
+    with pytest.raises(TableError, match="two columns are called 'y'"):
+        open_table(tmp_path / "t.npz").names()
+    doubled = pa.table([pa.array([1.0]), pa.array([2.0])], names=["a", "a"])
+    pa_parquet.write_table(doubled, tmp_path / "t.parquet")
+    with pytest.raises(TableError, match="two columns are called 'a'"):
+        open_table(tmp_path / "t.parquet").names()
+
+
+def test_tables_that_were_cut_off_are_named(tmp_path):
+    X, y = rows(50)
+    np.savez_compressed(tmp_path / "whole.npz", X=X, y=y)
+    assert zipfile.is_zipfile(tmp_path / "whole.npz")
+    data = (tmp_path / "whole.npz").read_bytes()
+    (tmp_path / "half.npz").write_bytes(data[: len(data) // 2])
+    with pytest.raises(TableError, match=r"half\.npz"):
+        open_table(tmp_path / "half.npz")
+    (tmp_path / "half.parquet").write_bytes(b"PAR1 and no more")
+    with pytest.raises(TableError, match=r"half\.parquet"):
+        bytes_as_numbers(tmp_path / "half.parquet")
