@@ -97,14 +97,14 @@ MUTANTS = (
     Mutant(
         "certificate of anchored",
         "crossval/anchored.py",
-        "bound=reach * residuals / (2.0 * np.sqrt(alphas)[:, None, None])",
-        "bound=1e-12 * reach * residuals / (2.0 * np.sqrt(alphas)[:, None, None])",
+        "bound=bounds.of(residuals)",
+        "bound=1e-12 * bounds.of(residuals)",
     ),
     Mutant(
         "certificate of preconditioned",
         "crossval/preconditioned.py",
-        "bound=a_residual[:, None, None] * residuals",
-        "bound=1e-12 * a_residual[:, None, None] * residuals",
+        "bound=bounds.of(residuals)",
+        "bound=1e-12 * bounds.of(residuals)",
     ),
     Mutant(
         "projection of spaces",

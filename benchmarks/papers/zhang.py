@@ -156,7 +156,7 @@ def plot(found: Mapping[int, Any], path: Path) -> None:
     right.axvline(THEIR_BEND, color="grey", linestyle=":", label="0.45 (paper)")
     right.set(yscale="log", xlabel="log m / log N", ylabel="error")
     left.legend()
-    right.legend(fontsize=8)
+    right.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     figure.savefig(path, dpi=110)
 
 

@@ -30,10 +30,9 @@ from ridgefold.crossval.shared.base import (
     certified,
     needs_semidefinite,
     no_progress,
-    rounding_allowance,
 )
 from ridgefold.crossval.shared.folds import Folds
-from ridgefold.crossval.shared.masked import MaskedFolds, mask_folds
+from ridgefold.crossval.shared.masked import ErrorBounds, MaskedFolds, mask_folds
 from ridgefold.crossval.shared.spaces import FoldSystem, Found, Space
 from ridgefold.errors import MethodGaveUpError
 from ridgefold.kernels import Gram
@@ -174,20 +173,15 @@ class Anchored:
         targets = namespace.take_rows(targets, state.order)
         matrix = masked.gram.lower()
         namespace.fill_upper_in_place(matrix)
-        reach = masked.reach()
-        largest = masked.trace()
         wanted = masked.wanted_residuals(targets, alphas, tolerance=_TOLERANCE)
-        scale = float(namespace.xp.max(namespace.xp.abs(targets)))
-        conditions = (largest + alphas) / alphas
-        rounding = rounding_allowance(namespace, targets, conditions, folds.n_rows, scale)
-        told = _Told(reach / (2.0 * np.sqrt(alphas))[:, None], rounding[:, None])
+        bounds = masked.bounds(targets, alphas)
         predictions = namespace.empty((a, len(folds.stacked), t), targets)
         residuals = np.empty((a, len(folds), t))
         kept = np.ones(a, dtype=bool)
         for k, run in enumerate(folds.runs):
             # The judge may have left a few ridge values, which fewer anchors serve.
             search = _search(_Fold(state, matrix, targets, k), anchors_for(alphas[kept]))
-            found = search.solve(alphas, wanted, kept, told, judge)
+            found = search.solve(alphas, wanted, kept, bounds, judge)
             del search  # its factors: the next fold's shall not stand beside them
             predictions[:, run, :], residuals[:, k, :] = found.predictions, found.residuals
             progress((k + 1) / len(folds))
@@ -198,21 +192,12 @@ class Anchored:
         return certified(
             namespace,
             predictions,
-            conditions=conditions,
-            bound=told.a_residual[:, None, :] * residuals,
-            scale=scale,
+            conditions=bounds.conditions,
+            bound=bounds.of(residuals),
+            scale=bounds.scale,
             folds=folds,
             kept=kept,
         )
-
-
-@dataclass(frozen=True)
-class _Told:
-    """What predictions may be off by, for every α, shape (a, 1)."""
-
-    a_residual: np.ndarray
-    """For a residual of length 1."""
-    rounding: np.ndarray
 
 
 class _Fold(FoldSystem):
@@ -309,7 +294,7 @@ class _Search:
         alphas: np.ndarray,
         wanted: np.ndarray,
         kept: np.ndarray,
-        told: _Told,
+        bounds: ErrorBounds,
         judge: Judge | None,
     ) -> Found:
         """Solutions for all α that matter; `kept` is narrowed to those as they are found."""
@@ -320,8 +305,8 @@ class _Search:
             found = self._space.found(solutions, residual)
             excess = found.residuals / wanted[:, None]
             if judge is not None:
-                bounds = told.a_residual * found.residuals + told.rounding
-                kept &= judge(self._fold.index, found.predictions, bounds)
+                told = bounds.told(found.residuals)
+                kept &= judge(self._fold.index, found.predictions, told)
             left = float(np.max(excess[kept], initial=0.0))
             stalls += left > _SLOW * before
             if left <= 1.0 or (left <= 10.0 and (exhausted or stalls > 1)):

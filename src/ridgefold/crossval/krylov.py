@@ -31,10 +31,9 @@ from ridgefold.crossval.shared.base import (
     judged,
     needs_semidefinite,
     no_progress,
-    rounding_allowance,
 )
 from ridgefold.crossval.shared.folds import Folds
-from ridgefold.crossval.shared.masked import MaskedFolds, mask_folds
+from ridgefold.crossval.shared.masked import ErrorBounds, MaskedFolds, mask_folds
 from ridgefold.crossval.shared.masked_gradients import (
     BLOCK_BYTES,
     NOMINAL_STEPS,
@@ -243,13 +242,10 @@ class _Spaces:
         z[:used] = vectors @ (filters * (self.norms[column] * vectors[0])[:, None])
         return z, side[used - 1] * np.abs(z[used - 1])
 
-    def judged(
-        self, judge: Judge, solved: list[_Solved], alphas: np.ndarray, rounding: np.ndarray
-    ) -> np.ndarray:
+    def judged(self, judge: Judge, solved: list[_Solved], bounds: ErrorBounds) -> np.ndarray:
         """Which alphas still matter, from all folds as they stand."""
         namespace, xp, t = self.state.namespace, self.state.namespace.xp, self.n_targets
-        alive = np.ones(len(alphas), dtype=bool)
-        reach = self.state.reach() / (2.0 * np.sqrt(alphas))
+        alive = np.ones(len(bounds.conditions), dtype=bool)
         for k, seen in enumerate(self.seen):
             values = xp.stack(seen, axis=1)  # (t, steps, rows)
             z = xp.stack(
@@ -259,7 +255,7 @@ class _Spaces:
             if self.direction is not None:
                 predictions = predictions + self._intercepts(k, z)[:, None, :]
             residuals = np.stack([solved[k * t + j][1] for j in range(t)], axis=1)
-            alive &= judge(k, predictions, reach[:, None] * residuals + rounding[:, None])
+            alive &= judge(k, predictions, bounds.told(residuals))
         return alive
 
     def _intercepts(self, k: int, z: Array) -> Array:
@@ -286,14 +282,11 @@ def _lanczos(
     judge: Judge | None,
 ) -> HeldOut:
     namespace, t = state.namespace, int(targets.shape[1])
-    n = state.folds.n_rows
-    most = min(n, _MOST_STEPS)
+    most = min(state.folds.n_rows, _MOST_STEPS)
     spaces = _Spaces(state, t, _multiplier(state.gram), state.spread(targets), most)
     columns = len(state.folds) * t
     wanted = state.wanted_residuals(targets, alphas, tolerance=_TOLERANCE)
-    scale = float(namespace.xp.max(namespace.xp.abs(targets)))
-    conditions = (state.trace() + alphas) / alphas
-    rounding = rounding_allowance(namespace, targets, conditions, n, scale)
+    bounds = state.bounds(targets, alphas)
     alive = np.ones(len(alphas), dtype=bool)
     excess: list[tuple[int, float]] = []
     while True:
@@ -305,7 +298,7 @@ def _lanczos(
         # A space with nothing left to add has residuals at the level of rounding: these are looked
         # at in the last pass, not estimated.
         if judge is not None and np.all(spaces.couplings[-1] > 0.0):
-            alive &= spaces.judged(judge, solved, alphas, rounding)
+            alive &= spaces.judged(judge, solved, bounds)
         ratio = max(
             float(np.max((residual / wanted)[alive], initial=0.0)) for _, residual in solved
         )
@@ -332,9 +325,9 @@ def _lanczos(
     result = certified(
         namespace,
         predictions,
-        conditions=conditions,
-        bound=state.reach() * residuals / (2.0 * np.sqrt(alphas)[:, None, None]),
-        scale=scale,
+        conditions=bounds.conditions,
+        bound=bounds.of(residuals),
+        scale=bounds.scale,
         folds=state.folds,
     )
     excess_left = np.max(residuals / wanted[:, None, None], axis=(1, 2))

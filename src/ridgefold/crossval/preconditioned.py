@@ -30,7 +30,6 @@ from ridgefold.crossval.shared.base import (
     judged,
     needs_semidefinite,
     no_progress,
-    rounding_allowance,
 )
 from ridgefold.crossval.shared.folds import Folds
 from ridgefold.crossval.shared.masked import MaskedFolds, mask_folds
@@ -180,11 +179,8 @@ class Preconditioned:
         judge: Judge | None = None,
     ) -> HeldOut:
         namespace, folds, t = state.namespace, state.folds, int(targets.shape[1])
-        scale = float(namespace.xp.max(namespace.xp.abs(targets)))
         wanted = state.wanted_residuals(targets, alphas, tolerance=_TOLERANCE)
-        a_residual = state.reach() / (2.0 * np.sqrt(alphas))
-        conditions = (state.trace() + alphas) / alphas
-        rounding = rounding_allowance(namespace, targets, conditions, folds.n_rows, scale)
+        bounds = state.bounds(targets, alphas)
         search = _Search(state, targets, alphas, _pace(judge is not None))
         predictions = namespace.zeros((len(alphas), len(folds.stacked), t), targets)
         residuals = np.full((len(alphas), len(folds), t), math.inf)
@@ -196,9 +192,9 @@ class Preconditioned:
                     predictions[j, folds.runs[k], :] = found.predictions[place, ...]
                 residuals[which, k, :] = found.residuals
             if judge is not None:
-                bounds = a_residual[:, None, None] * residuals + rounding[:, None, None]
+                told = bounds.told(residuals)
                 for k, run in enumerate(folds.runs):
-                    alive &= judge(k, predictions[:, run, :], bounds[:, k, :])
+                    alive &= judge(k, predictions[:, run, :], told[:, k, :])
             excess = np.where(alive, residuals.T / wanted, 0.0).T
             progress(min(0.99, step / _MOST_LIKELY_STEPS))
             left, worst = float(np.sum(np.log(np.maximum(excess, 1.0)))), float(excess.max())
@@ -212,9 +208,9 @@ class Preconditioned:
         result = certified(
             namespace,
             predictions,
-            conditions=conditions,
-            bound=a_residual[:, None, None] * residuals,
-            scale=scale,
+            conditions=bounds.conditions,
+            bound=bounds.of(residuals),
+            scale=bounds.scale,
             folds=folds,
         )
         precise = excess <= _ACCEPTED

@@ -24,6 +24,28 @@ _MOST_EXCUSED = 1e3
 
 
 @dataclass(frozen=True)
+class ErrorBounds:
+    """What predictions may be off by, for every α: ‖residual‖·reach/(2√α), and rounding."""
+
+    a_residual: np.ndarray
+    """For a residual of length 1."""
+    rounding: np.ndarray
+    """What rounding may do to predictions as large as the largest target."""
+    conditions: np.ndarray
+    """The most that the condition number of K̃ + αI can be."""
+    scale: float
+    """The largest target."""
+
+    def of(self, residuals: np.ndarray) -> np.ndarray:
+        """For residual norms of shape (a, …), without rounding, which `certified` adds."""
+        return np.asarray((residuals.T * self.a_residual).T)
+
+    def told(self, residuals: np.ndarray) -> np.ndarray:
+        """For residual norms of shape (a, …), as a judge is told on the way."""
+        return np.asarray((residuals.T * self.a_residual + self.rounding).T)
+
+
+@dataclass(frozen=True)
 class MaskedFolds:
     """The training rows of every fold as columns of zeros and ones."""
 
@@ -92,6 +114,14 @@ class MaskedFolds:
         """The trace of K̃, which bounds its largest eigenvalue."""
         return float(self.namespace.xp.sum(self.gram.diagonal() * self.roots * self.roots))
 
+    def bounds(self, targets: Array, alphas: np.ndarray) -> ErrorBounds:
+        """What residuals say of the predictions of every fold."""
+        namespace, n = self.namespace, self.folds.n_rows
+        scale = float(namespace.xp.max(namespace.xp.abs(targets)))
+        conditions = (self.trace() + alphas) / alphas
+        rounding = rounding_allowance(namespace, targets, conditions, n, scale)
+        return ErrorBounds(self.reach() / (2.0 * np.sqrt(alphas)), rounding, conditions, scale)
+
     def wanted_residuals(
         self, targets: Array, alphas: np.ndarray, *, tolerance: float
     ) -> np.ndarray:
@@ -101,12 +131,10 @@ class MaskedFolds:
         target, or what rounding does anyway: no residual falls below eps·‖K‖‖x‖. Where that is
         most of the digits, as with a ridge near zero, it is no excuse.
         """
-        namespace = self.namespace
-        scale = float(namespace.xp.max(namespace.xp.abs(targets))) or 1.0
-        conditions, n = (self.trace() + alphas) / alphas, int(targets.shape[0])
-        rounding = rounding_allowance(namespace, targets, conditions, n, scale)
-        excused = _MOST_EXCUSED * math.sqrt(namespace.eps(targets)) * scale
-        error = tolerance * scale + np.minimum(rounding, excused)
+        bounds = self.bounds(targets, alphas)
+        scale = bounds.scale or 1.0
+        excused = _MOST_EXCUSED * math.sqrt(self.namespace.eps(targets)) * scale
+        error = tolerance * scale + np.minimum(bounds.rounding, excused)
         return np.asarray(error * 2.0 * np.sqrt(alphas) / (self.reach() or 1.0))
 
 

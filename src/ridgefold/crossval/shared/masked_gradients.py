@@ -79,7 +79,8 @@ def solve_one_alpha(
     x = namespace.zeros(r.shape, r)
     p = project(precondition(r))
     rho = xp.sum(r * p, axis=0)
-    wanted = float(state.wanted_residuals(targets, np.asarray([alpha]), tolerance=tolerance)[0])
+    alphas = np.asarray([alpha])
+    wanted = float(state.wanted_residuals(targets, alphas, tolerance=tolerance)[0])
     for step in range(_MOST_STEPS):
         norms = namespace.to_numpy(xp.sqrt(xp.sum(r * r, axis=0)))
         if float(norms.max()) <= 0.5 * wanted:
@@ -121,13 +122,12 @@ def solve_one_alpha(
         predictions = predictions + namespace.asarray(
             np.repeat(by_fold, state.folds.sizes, axis=0), targets
         )
-    bound = state.reach() * norms / (2.0 * math.sqrt(alpha))
-    largest = state.trace()
+    bounds = state.bounds(targets, alphas)
     return certified(
         namespace,
         predictions[None, ...],
-        conditions=np.asarray([(largest + alpha) / alpha]),
-        bound=bound.reshape(1, len(state.folds), t),
-        scale=float(namespace.xp.max(namespace.xp.abs(targets))),
+        conditions=bounds.conditions,
+        bound=bounds.of(norms.reshape(1, len(state.folds), t)),
+        scale=bounds.scale,
         folds=state.folds,
     )
