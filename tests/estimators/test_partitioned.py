@@ -630,11 +630,44 @@ def test_a_partitioner_object_can_be_given():
     assert np.mean((model.predict(X) - y) ** 2) < 0.1 * np.var(y)
 
 
+def test_weights_of_classes_count_where_pairs_are_chosen():
+    """A rare class of weight 50: an unweighted score would rather never predict it."""
+    draw = np.random.default_rng(0)
+    X = draw.standard_normal((600, 2))
+    y = (X[:, 0] + 0.5 * draw.standard_normal(600) > 1.6).astype(int)
+    settings = {"n_partitions": 2, "class_weight": {0: 1.0, 1: 50.0}}
+    plain, asked = (
+        PartitionedLSSVMClassifier(**settings, weighted_scores=given).fit(X, y)
+        for given in (False, True)
+    )
+    np.testing.assert_array_equal(plain.decision_function(X), asked.decision_function(X))
+
+
+def test_cells_follow_the_directions_in_which_targets_change():
+    """One column of eight counts, which rows alone do not tell."""
+    draw = np.random.default_rng(0)
+    X = draw.standard_normal((3000, 8))
+    y = np.sin(2 * X[:, 0]) + 0.1 * draw.standard_normal(3000)
+    errors = {}
+    for name in ("tree", "principal"):
+        model = PartitionedKernelRidge(name, 16).fit(X[:2000], y[:2000])
+        errors[name] = np.sqrt(np.mean((model.predict(X[2000:]) - y[2000:]) ** 2))
+        assert ("finding slopes" in str(ridgefold.explain(model))) == (name == "tree")
+    assert errors["tree"] < 0.8 * errors["principal"]
+
+
+def test_one_cell_needs_no_slopes():
+    X, y = data(200)
+    for model in (PartitionedKernelRidge(), PartitionedKernelRidge(n_partitions=1)):
+        names = [step.name for step in model.fit(X, y).run_record_.steps]
+        assert "finding slopes" not in names
+
+
 def test_a_fit_explains_its_steps(tmp_path):
     X, y = data(700)
     model = PartitionedKernelRidge(learn_scales=True).fit(X, y)
     names = [step.name for step in model.run_record_.steps]
-    assert names[:2] == ["learning scales", "choosing how many cells"]
+    assert names[:3] == ["learning scales", "finding slopes", "choosing how many cells"]
     text = str(ridgefold.explain(model))
     assert "learning scales: 700 rows, 2 columns, bias, float64" in text
     assert text.count("predicted") == text.count("measured") == len(names)

@@ -87,9 +87,9 @@ def test_stacked_cells_give_the_same_model(name, weights):
 
 
 def test_no_cell_of_an_ordinary_fit_is_fitted_alone(counted):
-    PartitionedKernelRidge(n_partitions=5, device="cpu").fit(X, Y, WEIGHTS)
+    PartitionedKernelRidge("principal", 5, device="cpu").fit(X, Y, WEIGHTS)
     assert counted == []
-    PartitionedKernelRidge(n_partitions=5).fit(X, Y, WEIGHTS)
+    PartitionedKernelRidge("principal", 5).fit(X, Y, WEIGHTS)
     assert len(counted) == 5
 
 
@@ -120,6 +120,7 @@ def test_cells_without_weight_and_of_one_row_are_fitted():
 def test_singular_cells_fall_back_as_they_do_alone(counted):
     """More rows than columns, and no ridge to speak of: the solution of least norm."""
     settings = {"n_partitions": 2, "alpha": 1e-17, "kernel": "linear", "clip": False}
+    settings["partition"] = "principal"
     expected = PartitionedKernelRidge(**settings).fit(X[:60], Y[:60]).predict(X[:60])
     counted.clear()
     stacked = PartitionedKernelRidge(device="cpu", **settings).fit(X[:60], Y[:60])
@@ -150,11 +151,11 @@ def test_stacks_are_bounded_by_the_memory(monkeypatch):
         make(self, cells, settings, device)
 
     monkeypatch.setattr(stacked_fit.CellStack, "__init__", noting)
-    expected = PartitionedKernelRidge(n_partitions=6, device="cpu").fit(X, Y)
+    expected = PartitionedKernelRidge("principal", 6, device="cpu").fit(X, Y)
     together, stacks[:] = max(stacks), []
     monkeypatch.setattr(TorchNamespace, "accelerator", lambda self, like: "Toy")
     monkeypatch.setattr(TorchNamespace, "free_bytes", lambda self, like: 6e6)
-    small = PartitionedKernelRidge(n_partitions=6, device="cpu").fit(X, Y)
+    small = PartitionedKernelRidge("principal", 6, device="cpu").fit(X, Y)
     assert max(stacks) < together
     np.testing.assert_allclose(small.predict(NEW), expected.predict(NEW), rtol=0, atol=1e-9)
 

@@ -14,7 +14,7 @@ from ridgefold.partitioners import PARTITIONERS, KMeansCells
 
 FOLDER = Path(ridgefold.partitioners.__file__).parent
 IN_SPACE = [name for name, partitioner in PARTITIONERS.items() if partitioner.in_space]
-BALANCED = ["tree", "hyperplanes", "random"]
+BALANCED = ["tree", "principal", "hyperplanes", "random"]
 
 
 def rng():
@@ -199,10 +199,10 @@ def test_memory_mapped_rows_give_the_same_tree(tmp_path, X):
 
 
 def test_large_parts_are_cut_without_copying_them(monkeypatch, X):
-    from ridgefold.partitioners import tree
+    from ridgefold.partitioners import principal
 
     whole = PARTITIONERS["tree"].fit(X, 9, 0.2, rng())
-    monkeypatch.setattr(tree, "_GATHERED_BYTES", 2000.0)
+    monkeypatch.setattr(principal, "_GATHERED_BYTES", 2000.0)
     pieces = PARTITIONERS["tree"].fit(X, 9, 0.2, rng())
     assert np.array_equal(whole.rows, pieces.rows)
 

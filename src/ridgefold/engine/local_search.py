@@ -2,7 +2,7 @@
 
 The kernels of a grid stand in the order of their widths. The error as a function of the width
 (with the best ridge for each) falls and then rises, so the search walks downhill from a good
-start, by `Grid.stride` widths at a time, and stops when both neighbours are worse: three or four
+start, by `Grid.stride` widths at a time, and stops when two on either side are worse: five or six
 eigendecompositions instead of one for every width, and widths beyond the ends of an ordinary grid
 can be reached. Widths in between are for searches near a good pair.
 
@@ -78,6 +78,10 @@ def answered_together(
     return [choices[number] for number in range(len(searches))]
 
 
+_FAR = 2
+"""Widths beyond the best that are looked at, in steps: there may be a valley behind a ridge."""
+
+
 def search_kernels(grid: Grid) -> KernelSearch:
     """Walk downhill in width from the grid's start; of kernels without an order, all."""
     known: dict[int, Choice] = {}
@@ -92,13 +96,14 @@ def search_kernels(grid: Grid) -> KernelSearch:
             note(kernel, (yield kernel))
     else:
         best = note(grid.start, (yield grid.start))
+        reach = _FAR * grid.stride
         for step in (grid.stride, -grid.stride):
-            while 0 <= best.kernel + step < len(grid.kernels):
-                kernel = best.kernel + step
+            kernel = best.kernel + step
+            while 0 <= kernel < len(grid.kernels) and abs(kernel - best.kernel) <= reach:
                 following = known[kernel] if kernel in known else note(kernel, (yield kernel))
-                if not following.score < best.score:
-                    break
-                best = following
+                if following.score < best.score:
+                    best = following
+                kernel += step
     # Ties go to the first in the order of the grid.
     winner = min(known.values(), key=lambda choice: (choice.score, choice.kernel))
     if not np.isfinite(winner.score):

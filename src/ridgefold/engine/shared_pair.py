@@ -8,7 +8,7 @@ the cells. So the choice is the same wherever the tasks run.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,7 @@ def choose_pair(
     First on some rows of each of a few cells, by eigendecompositions; then, where cells are
     larger than that, from there on whole cells (or 1,536 of their rows), by inverses; of kernels
     without an order, for the ridge alone. With `good_start` the grid starts where cells of another
-    size ended, and inverses alone look around.
+    size ended, and inverses alone look around, in small steps.
     """
     if not grid.is_choice:
         return Choice(grid.start, grid.start_alpha, float("nan"))
@@ -59,7 +59,8 @@ def choose_pair(
         return _Pool(tuple(some), tuple(pilots), grid.alphas, executor, key_of)
 
     if good_start and (grid.ordered or len(grid.kernels) == 1):
-        return search_near(pool(_ends(numbers), CELL_SEARCH.near_rows).pair, grid)
+        near = pool(_ends(numbers), CELL_SEARCH.near_rows)
+        return search_near(near.pair, replace(grid, stride=1))
     choice = search(pool(numbers, CELL_SEARCH.pilot_rows).kernel, grid)
     sizes = np.diff(cells.offsets)
     large = [c for c in numbers if sizes[c] > 1.25 * CELL_SEARCH.pilot_rows]

@@ -25,6 +25,12 @@ _STRIDE = 2
 """Widths to a step of the ordinary grid: for large cells, its best two may be too far apart."""
 
 
+def rbf_grid(data: TrainingData) -> Grid:
+    """RBF kernels of widths around the median distance within `data`."""
+    names = ("gamma", "length_scale", "degree", "coef0", "kernel_params")
+    return cell_grid("rbf", dict.fromkeys(names), None, data)
+
+
 def cell_grid(kernel: Any, settings: Mapping[str, Any], alpha: Any, data: TrainingData) -> Grid:
     """The grid for cells, with widths around the median distance within `data`, a cell."""
     found = kernel_grid(kernel, settings, data)

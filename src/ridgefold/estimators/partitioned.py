@@ -41,10 +41,12 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
 
     Parameters
     ----------
-    partition : {"tree", "hyperplanes", "kmeans", "random"} or partitioner, default="tree"
-        "tree" cuts recursively across principal directions; "hyperplanes" between parallel
-        planes (PP-KRR, Liu, Song and Liang); "kmeans" around centres (DC-KRR, Tandon et al.);
-        "random" draws rows (Fast-KRR, Zhang, Duchi and Wainwright).
+    partition : {"tree", "principal", "hyperplanes", "kmeans", "random"} or partitioner
+        "tree", the default, cuts recursively across directions in which rows spread and targets
+        change, known from a fit of some rows; "principal" the same without looking at targets;
+        "hyperplanes" between parallel planes (PP-KRR, Liu, Song and Liang); "kmeans" around
+        centres (DC-KRR, Tandon et al.); "random" draws rows (Fast-KRR, Zhang, Duchi and
+        Wainwright).
     n_partitions : "auto" or int, default="auto"
         Cells; "auto" takes as many as lose at most `loss` of accuracy. Never more than rows.
     combine : {"blend", "route", "average"}, default="blend"
@@ -68,7 +70,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         are left out of it.
     scale_groups : sequence of sequences of int, optional
         Columns that share one learned scale, as in :class:`KernelRidgeCV`.
-    overlap : float, default=0.25
+    overlap : float, default=0.35
         Thickness of the band that two cells share, as a share of their own; for "blend".
     clip : bool, default=True
         Let no cell predict far beyond the range of its targets (by a quarter of it, and never
@@ -156,7 +158,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         fit_intercept: bool = True,
         learn_scales: bool = False,
         scale_groups: Any = None,
-        overlap: float = 0.25,
+        overlap: float = 0.35,
         clip: bool = True,
         tuning: str = "auto",
         weighted_scores: bool = False,
@@ -329,7 +331,8 @@ kernel_params, fit_intercept, learn_scales, scale_groups, overlap, clip, tuning,
 weighted_scores, loss, n_jobs, executor, random_state, memory_budget, verbose, run_dir, device
         As in :class:`PartitionedKernelRidge`; errors are those of the labels ±1.
     class_weight : dict, "balanced" or None
-        Weights of the classes in all rows, multiplied with `sample_weight`.
+        Weights of the classes in all rows, multiplied with `sample_weight`. With them rows count by
+        their weights in the scores that choose, too.
     probability : bool, default=False
         Make :meth:`predict_proba` available, calibrated on leave-one-out decision values.
 
@@ -374,7 +377,7 @@ held_out_residuals_, length_scales_, certificate_, n_steps_
         class_weight: Any = None,
         learn_scales: bool = False,
         scale_groups: Any = None,
-        overlap: float = 0.25,
+        overlap: float = 0.35,
         clip: bool = True,
         tuning: str = "auto",
         weighted_scores: bool = False,
@@ -443,6 +446,9 @@ held_out_residuals_, length_scales_, certificate_, n_steps_
         data, targets, classes = label_targets(self, data, self.class_weight)
         self._fit_stream(stream, ArraySource(np.asarray(targets)), data.weights)
         return classes, np.asarray(targets), weights
+
+    def _weighs_scores(self) -> bool:
+        return super()._weighs_scores() or self.class_weight is not None
 
     def _needs_held_out(self) -> bool:
         return bool(self.probability)

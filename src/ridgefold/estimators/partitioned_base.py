@@ -181,7 +181,7 @@ class PartitionedModel(SharesExecutor, Storable):
             X,
             targets,
             data.weights,
-            bool(self.weighted_scores),
+            self._weighs_scores(),
         )
         return replace(
             fitted,
@@ -322,6 +322,10 @@ class PartitionedModel(SharesExecutor, Storable):
         return explain_run(self.run_record_)
 
     # -- prediction ----------------------------------------------------------------------
+
+    def _weighs_scores(self) -> bool:
+        """Whether rows count by their weights in the scores that choose."""
+        return bool(self.weighted_scores)
 
     def _needs_held_out(self) -> bool:
         """Whether leave-one-out residuals are wanted, even if nothing is chosen by them."""

@@ -1,4 +1,4 @@
-"""The steps of a partitioned fit: scales, number of cells, cells, a pair for all, every cell.
+"""The steps of a partitioned fit: scales, slopes, number of cells, cells, a pair, every cell.
 
 Steps are kept in the run directory, if there is one, with the state of the random numbers
 after them: a fit that was interrupted goes on as if it had not been.
@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from ridgefold.combiners import cell_alpha
 from ridgefold.engine import metered
 from ridgefold.engine.average_search import error_of_average, search_average
-from ridgefold.engine.cell_rows import CellRows, Training, number_of, rows_of
+from ridgefold.engine.cell_rows import CellRows, Training, number_of, rows_of, spaced
 from ridgefold.engine.local_fit import FitSettings
 from ridgefold.engine.local_search import starting_at
 from ridgefold.engine.partition_count import (
@@ -31,8 +31,9 @@ from ridgefold.engine.partition_count import (
 from ridgefold.engine.partitioned import in_memory, run_cells
 from ridgefold.engine.scaled_rows import ScaledRows
 from ridgefold.engine.shared_pair import choose_pair
+from ridgefold.engine.slopes import mean_slopes
 from ridgefold.errors import InvalidInputError
-from ridgefold.estimators.cell_grid import cell_grid
+from ridgefold.estimators.cell_grid import cell_grid, rbf_grid
 from ridgefold.estimators.partitioned_options import Options
 from ridgefold.estimators.progress import progress_bar
 from ridgefold.estimators.run_request import SEEDS, folder_of, settings_of
@@ -42,6 +43,7 @@ from ridgefold.kernels import Kernel, KernelGram
 from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.learning import learn_metric
 from ridgefold.linalg.blocks import row_blocks
+from ridgefold.partitioners import Guided
 from ridgefold.planning import CellPlans, available_resources
 from ridgefold.records import (
     CELL_SEARCH,
@@ -51,6 +53,7 @@ from ridgefold.records import (
     LocalModels,
     Plan,
     Problem,
+    Slopes,
     Step,
 )
 from ridgefold.storage import fingerprint
@@ -142,6 +145,7 @@ class CellFitting:
         # Rows in memory are not sent to workers that see nothing but files.
         self._executor: Executor = Serial() if options.executor.remote else options.executor
         self.scales: np.ndarray | None = None
+        self.partitioner = options.partitioner
         self.data, self.targets = data, targets
         self.steps: list[Step] = []
         if model.scale_groups is not None and not model.learn_scales:
@@ -157,7 +161,7 @@ class CellFitting:
             )
             # Cells are cut, and distances measured, in the learned metric.
             self.data = replace(data, X=ScaledRows(data.X, self.scales))
-        self.training = Training(self.data.X, targets, data.weights, bool(model.weighted_scores))
+        self.training = Training(self.data.X, targets, data.weights, model._weighs_scores())
         self.n_rows = int(data.X.shape[0])
         self.shared = (
             self.n_rows > CELL_SEARCH.many_rows if options.shared is None else options.shared
@@ -317,6 +321,15 @@ class CellFitting:
     def _in_space(self) -> _Search:
         trials: tuple[CellTrial, ...] = ()
         m, grid = self.options.n_cells, None
+        most = round(self.n_rows / CELL_SEARCH.smallest_tried) if m is None else m
+        if isinstance(self.partitioner, Guided) and min(most, self.n_rows) > 1:
+            slopes = self._noted(
+                "finding slopes",
+                self._plans().slopes(),
+                lambda: self.run.step("slopes", self._slopes, self.rng),
+            )
+            if slopes:
+                self.partitioner = self.partitioner.guided_by(Slopes(*slopes))
         if m is None:
             found = self._noted(
                 "choosing how many cells",
@@ -336,13 +349,27 @@ class CellFitting:
             grid = self._grid(rows, len(rows))
         return _Search(cells, by_cell, self._with_pair(cells, by_cell, grid), trials)
 
+    def _slopes(self) -> list[Any]:
+        """In which directions targets change, from a sample of the rows; empty if that is unknown.
+
+        In float64, whatever the rows are: cells should not depend on that.
+        """
+        n, weights = self.n_rows, self.data.weights
+        some = np.sort(self.rng.choice(n, min(n, CELL_SEARCH.slope_rows), replace=False))
+        X, y = (np.asarray(a[some], dtype=np.float64) for a in (self.data.X, self.targets))
+        part = X[spaced(len(some), CELL_SEARCH.slope_pair_rows)]
+        grid = rbf_grid(replace(self.data, X=part, weights=None))
+        counted = None if weights is None else np.asarray(weights[some], dtype=np.float64)
+        found = mean_slopes(X, y, counted, grid)
+        return [] if found is None else [found.directions, found.squares, found.trust]
+
     def _count(self) -> dict[str, Any]:
         """How many cells, tried on a few regions."""
         near = _nearest(self.data.X, int(self.rng.integers(self.n_rows)), _SAMPLE_ROWS)
         grid = self._grid(near, len(near))
         count = choose_count(
             self.training,
-            self.options.partitioner,
+            self.partitioner,
             self.options.overlap,
             grid,
             self._executor,
@@ -358,7 +385,7 @@ class CellFitting:
         """Cut the rows into m cells."""
         cells = self.run.step(
             "cells",
-            lambda: self.options.partitioner.fit(self.data.X, m, self.options.overlap, self.rng),
+            lambda: self.partitioner.fit(self.data.X, m, self.options.overlap, self.rng),
             self.rng,
         )
         return cells, self.training

@@ -235,14 +235,14 @@ class _StreamFitting(CellFitting):
                 block_bytes=block_bytes,
                 progress=progress,
             )
-        store = replace(store, weighted_scores=bool(self.model.weighted_scores))
+        store = replace(store, weighted_scores=self.model._weighs_scores())
         return self._cells(store, router), store
 
     def _learn(self, m: int) -> tuple[Any, int]:
         options, X = self.options, self.data.X
         rows = learning_rows(X.shape[0], X.shape[1], m, self.rng)
         some = np.ascontiguousarray(X[:] if rows is None else X[rows])
-        return options.partitioner.learn(some, m, options.overlap, self.rng)
+        return self.partitioner.learn(some, m, options.overlap, self.rng)
 
     def _cells(self, store: StoredRows, router: Any) -> Cells:
         """Which rows each cell has, in files."""

@@ -1,14 +1,16 @@
 """Cut rows into cells. One file a way; a new one is a line here."""
 
-from ridgefold.partitioners.base import Partitioner, Router, learning_rows
+from ridgefold.partitioners.base import Guided, Partitioner, Router, learning_rows
 from ridgefold.partitioners.hyperplanes import Hyperplanes
 from ridgefold.partitioners.kmeans import KMeansCells
+from ridgefold.partitioners.principal import PrincipalTree
 from ridgefold.partitioners.random import RandomSplit
 from ridgefold.partitioners.tree import Tree
 
 PARTITIONERS: dict[str, Partitioner] = {
     "hyperplanes": Hyperplanes(),
     "kmeans": KMeansCells(),
+    "principal": PrincipalTree(),
     "random": RandomSplit(),
     "tree": Tree(),
 }
@@ -16,9 +18,11 @@ PARTITIONERS: dict[str, Partitioner] = {
 
 __all__ = [
     "PARTITIONERS",
+    "Guided",
     "Hyperplanes",
     "KMeansCells",
     "Partitioner",
+    "PrincipalTree",
     "RandomSplit",
     "Router",
     "Tree",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackError, eigsh
 
 from ridgefold.linalg.blocks import row_blocks
-from ridgefold.records import Cells, Membership
+from ridgefold.records import Cells, Membership, Slopes
 
 Router = Mapping[str, np.ndarray]
 
@@ -52,6 +52,14 @@ class Partitioner(Protocol):
 
     def accepts(self, router: Router, n_cells: int, n_columns: int) -> bool:
         """True if the arrays of a router can place rows of n_columns in n_cells cells."""
+
+
+@runtime_checkable
+class Guided(Protocol):
+    """A partitioner that cuts better where it knows in which directions targets change."""
+
+    def guided_by(self, slopes: Slopes) -> Partitioner:
+        """The same with this knowledge."""
 
 
 def finite_floats(router: Router, shapes: Mapping[str, tuple[int, ...]]) -> bool:
@@ -170,6 +178,11 @@ def first_direction(sample: np.ndarray) -> np.ndarray:
     else:
         direction = centred.T @ _last_eigenvector(centred @ centred.T)
         direction /= np.linalg.norm(direction)
+    return of_fixed_sign(direction)
+
+
+def of_fixed_sign(direction: np.ndarray) -> np.ndarray:
+    """The direction with its largest entry positive."""
     largest = direction[np.argmax(np.abs(direction))]
     return np.asarray(direction if largest > 0 else -direction)
 

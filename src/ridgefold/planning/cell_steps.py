@@ -17,12 +17,14 @@ from ridgefold.records import CELL_SEARCH, Cost, Plan, Problem, Resources
 
 CELL_WORK: Mapping[str, str] = {
     "gradient": "of the exact held-out error, on a sample of the rows",
+    "slopes": "of an exact fit of a sample of the rows",
     "sizes": "tried by exact leave-one-out, on regions of the rows",
     "pilots": "exact leave-one-out on a few cells",
     "search": "exact leave-one-out in every cell",
     "inverses": "exact up to rounding in every cell",
     "factors": "exact up to rounding in every cell",
-    "tree": "across principal directions",
+    "tree": "across directions in which targets change",
+    "principal": "across principal directions",
     "hyperplanes": "between parallel planes",
     "kmeans": "around centres",
     "random": "drawn at random",
@@ -30,7 +32,7 @@ CELL_WORK: Mapping[str, str] = {
 """What each kind of step is, in words."""
 _LEARNING = ((500.0, 150), (1000.0, 25), (2000.0, 25))
 """Rows, and evaluations of a gradient, of the stages in which scales are learned."""
-_PILOT_KERNELS = 4
+_PILOT_KERNELS = 6
 _TRIED_SIZES = tuple(CELL_SEARCH.smallest_tried * 2.0**k for k in range(3))
 _REPEATS = 1.5
 _SECONDS_A_CUT = 3e-4
@@ -52,6 +54,14 @@ class CellPlans:
             rest = {"product": 2 * some**2 * d, "inverse": some**3 / 3}
             total += evaluations * (self._matrices(some, inverses=1.0) + self._seconds(rest))
         return self._plan("gradient", total, 4 * 8.0 * min(_LEARNING[-1][0], n) ** 2)
+
+    def slopes(self) -> Plan:
+        """A pair chosen on some rows of a sample, a fit of each half of it, and gradients."""
+        sample = float(min(self.problem.n_rows, CELL_SEARCH.slope_rows))
+        half, some = sample / 2, min(sample, CELL_SEARCH.slope_pair_rows)
+        gradients = {"kernel": half**2, "product": 2.0 * half**2 * self.problem.n_columns}
+        each = self._matrices(half, factors=1.0) + self._seconds(gradients, half)
+        return self._plan("slopes", self._pilot(some) + 2 * each, 3 * 8.0 * half**2)
 
     def count(self) -> Plan:
         """Trying sizes of cells on all rows, or on two regions."""
@@ -89,8 +99,12 @@ class CellPlans:
         return self._plan("pilots", total, 4 * 8.0 * rows**2 * CELL_SEARCH.pilots)
 
     def _pilots(self, rows: float) -> float:
+        return CELL_SEARCH.pilots * self._pilot(rows)
+
+    def _pilot(self, rows: float) -> float:
+        """All ridge values with a few kernels, on some rows."""
         flops = {"kernel": rows**2, "eigendecomposition": 9.0 * rows**3, "calls": 20.0}
-        return CELL_SEARCH.pilots * _PILOT_KERNELS * self._seconds(flops, rows)
+        return _PILOT_KERNELS * self._seconds(flops, rows)
 
     def cells(self, sizes: np.ndarray, *, choose: bool, held_out: bool) -> Plan:
         """All cells; workers share them."""

@@ -13,6 +13,7 @@ from ridgefold.records.partition import (
     Grid,
     LocalModels,
     Membership,
+    Slopes,
 )
 from ridgefold.records.plan import Plan, Rejection
 from ridgefold.records.problem import FoldShape, Problem
@@ -44,6 +45,7 @@ __all__ = [
     "Resources",
     "RunRecord",
     "SignedLog",
+    "Slopes",
     "Standardise",
     "Step",
     "TableColumns",

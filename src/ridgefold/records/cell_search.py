@@ -30,6 +30,10 @@ class CellSearch:
     """Parts of the data on which sizes are compared,"""
     region_rows: int = 4096
     """and rows of each; fewer rows than all of them hold are one part."""
+    slope_rows: int = 4096
+    """Rows of the fits that tell in which directions targets change,"""
+    slope_pair_rows: int = 512
+    """and of those on which their kernel and ridge are chosen."""
     many_rows: int = 300_000
     """Above so many rows cells share a pair, and are no larger than the next number says."""
     largest_of_many: int = 512

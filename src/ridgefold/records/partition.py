@@ -28,6 +28,18 @@ class Cells:
     """The geometry, as named arrays that the partitioner's functions read."""
 
 
+@dataclass(frozen=True, eq=False)
+class Slopes:
+    """How much a function changes in every direction: the mean of ∇f∇fᵀ is V·diag(squares)·Vᵀ."""
+
+    directions: np.ndarray
+    """V, orthonormal columns of shape (n_columns, k): the steepest directions."""
+    squares: np.ndarray
+    """Mean squared slopes along them, where their mean over all directions is 1; shape (k,)."""
+    trust: float
+    """How far they are to be relied on, from 0 to 1."""
+
+
 @dataclass(frozen=True)
 class Grid:
     """Kernels and ridge values that cells choose from, and where to begin."""
