@@ -185,7 +185,7 @@ class EuclideanKernel(DistanceKernel):
         work = out if out.dtype == double else namespace.empty(out.shape, out, double)
         strips = [(strip, slice(0, strip.stop)) for strip in row_blocks(len(rows), 1, _STRIP)]
         for strip, left in strips:
-            work[strip, left] = norms[strip, None] + norms[None, left]
+            namespace.xp.add(norms[strip, None], norms[None, left], out=work[strip, left])
         namespace.add_gram_of_rows_in_place(work, a[:, :d])
         for strip, left in strips:
             part = work[strip, left]
