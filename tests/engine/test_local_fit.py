@@ -47,3 +47,18 @@ def test_a_pair_that_was_scored_is_solved_once(monkeypatch):
     assert solved == [0.5]
     cell.fit(1, 0.5, held_out=True)
     assert solved == [0.5, 0.5]
+
+
+@pytest.mark.parametrize("held_out", [False, True])
+def test_weights_of_one_are_no_weights_and_of_zero_no_rows(held_out):
+    found, expected = (s.fit(0, 0.1, held_out=held_out) for s in (system(np.ones(40)), system()))
+    np.testing.assert_array_equal(found.dual_coef, expected.dual_coef)
+    np.testing.assert_array_equal(found.intercept, expected.intercept)
+    some = np.arange(40) % 4 > 0
+    found = system(some.astype(float)).fit(0, 0.1, held_out=held_out)
+    fewer = CellSystem(CellData(X[some], Y[some], None, None), KERNELS, bias=True)
+    expected = fewer.fit(0, 0.1, held_out=held_out)
+    np.testing.assert_array_equal(found.dual_coef[some], expected.dual_coef)
+    assert not np.any(found.dual_coef[~some])
+    if held_out:
+        np.testing.assert_array_equal(found.residuals[some], expected.residuals)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -9,7 +11,15 @@ import scipy.sparse
 from cases import INDEFINITE, KERNELS, rows
 from namespaces import EVERYWHERE, to_numpy
 from ridgefold.errors import InvalidInputError
-from ridgefold.kernels import KernelGram, PrecomputedGram, WeightedGram
+from ridgefold.kernels import (
+    RBF,
+    Columns,
+    KernelGram,
+    Matern,
+    PrecomputedGram,
+    RationalQuadratic,
+    WeightedGram,
+)
 
 X = rows(600, 3, seed=3, positive=True)  # more than one tile and one panel of 256 rows
 INDICES = {
@@ -69,6 +79,65 @@ def test_lower_triangle_of_chosen_rows():
         for index in (slice(10, 290), np.array([7, 3, 200, 11])):
             expected = np.tril(K[index][:, index])
             np.testing.assert_allclose(np.tril(gram.lower(index)), expected, rtol=1e-12)
+
+
+WIDE = rows(300, 90, seed=5)  # of so many columns, half a block takes less time than all of it
+WIDE_KERNELS = {
+    "rbf": RBF(9.0),
+    "a scale a column": RBF(tuple(np.linspace(5.0, 15.0, 90))),
+    "matern 1/2": Matern(9.0, nu=0.5),
+    "rational quadratic": RationalQuadratic(9.0),
+    "multiple": 2.5 * Matern(9.0, nu=2.5),
+    "some columns": Columns(RBF(8.0), tuple(range(3, 83))),
+    "few columns": Columns(RBF(3.0), (1, 4)),
+    "sum": RBF(9.0) + Matern(9.0),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", WIDE_KERNELS)
+def test_lower_triangle_of_wide_rows_is_that_of_the_blocks(name, dtype):
+    gram = KernelGram(WIDE_KERNELS[name], WIDE.astype(dtype))
+    K = gram.full()
+    within = {"rtol": 1e-12} if dtype == np.float64 else {"rtol": 1e-6}
+    for index in (slice(None), slice(20, 21), slice(4, 4), np.array([7, 3, 299, 11])):
+        expected = np.tril(K[index][:, index])
+        np.testing.assert_allclose(np.tril(gram.lower(index)), expected, **within)
+
+
+@pytest.mark.parametrize("convert", EVERYWHERE.values(), ids=EVERYWHERE)
+def test_lower_triangle_of_wide_rows_in_every_library(convert):
+    found = KernelGram(RBF(9.0), convert(WIDE)).lower()
+    expected = np.tril(RBF(9.0)(WIDE))
+    np.testing.assert_allclose(np.tril(to_numpy(found)), expected, rtol=1e-12)
+
+
+def test_lower_triangle_is_written_into_any_storage():
+    gram, expected = KernelGram(RBF(9.0), WIDE), np.tril(RBF(9.0)(WIDE))
+    beside = np.full((300, 400), 7.0)
+    gram.write_lower(beside[:, 50:350])
+    np.testing.assert_allclose(np.tril(beside[:, 50:350]), expected, rtol=1e-12)
+    assert np.all(beside[:, :50] == 7.0)
+    assert np.all(beside[:, 350:] == 7.0)
+    columns_first = np.empty((300, 300), order="F")
+    gram.write_lower(columns_first)
+    np.testing.assert_allclose(np.tril(columns_first), expected, rtol=1e-12)
+
+
+def test_equal_wide_rows_have_the_kernel_value_one():
+    repeated = np.repeat(WIDE[:40] + 100.0, 3, axis=0)
+    K = KernelGram(Matern(9.0, nu=0.5), repeated).lower()
+    for start in range(0, 120, 3):
+        block = K[start : start + 3, start : start + 3]
+        np.testing.assert_array_equal(np.tril(block), np.tril(np.ones((3, 3))))
+
+
+def test_a_multiple_is_silent_about_what_stands_above_the_triangle():
+    out = np.full((300, 300), 1e308)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        KernelGram(1e3 * RBF(9.0), WIDE).write_lower(out)
+    np.testing.assert_allclose(np.tril(out), 1e3 * np.tril(RBF(9.0)(WIDE)), rtol=1e-12)
 
 
 @pytest.mark.parametrize("limit", [1, 5000.0, 1e5, 1e9])

@@ -123,6 +123,20 @@ def test_products_and_distances(convert, dtype):
     namespace.manhattan_distances(a, b, out)
     close(out, np.abs(left[:, None] - right[None]).sum(axis=2), dtype)
     close(np.tril(to_numpy(namespace.gram_of_rows(a))), np.tril(left @ left.T), dtype)
+    sums = namespace.ones((6, 6), a)
+    namespace.add_gram_of_rows_in_place(sums, a)
+    close(np.tril(to_numpy(sums)), np.tril(left @ left.T + 1.0), dtype)
+    close(namespace.squares_of_rows(a), np.sum(left * left, axis=1), dtype)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_gram_matrix_is_added_in_storage_of_either_order(order):
+    a, out = rows(5, 9)[:, 1:8], np.ones((5, 5), order=order)
+    numpy_namespace().add_gram_of_rows_in_place(out, a)
+    np.testing.assert_allclose(np.tril(out), np.tril(a @ a.T + 1.0), rtol=1e-13)
+    wider = np.ones((5, 5), order=order)
+    numpy_namespace().add_gram_of_rows_in_place(wider, a.astype(np.float32))
+    np.testing.assert_allclose(np.tril(wider), np.tril(a @ a.T + 1.0), rtol=1e-5)
 
 
 def test_sparse_products_are_written_dense():

@@ -11,6 +11,7 @@ import ridgefold.partitioners
 from ridgefold.errors import InvalidInputError
 from ridgefold.kernels import RBF
 from ridgefold.partitioners import PARTITIONERS, KMeansCells
+from ridgefold.partitioners.base import first_direction
 
 FOLDER = Path(ridgefold.partitioners.__file__).parent
 IN_SPACE = [name for name, partitioner in PARTITIONERS.items() if partitioner.in_space]
@@ -164,11 +165,44 @@ def test_the_rule_of_the_last_cell_is_the_corrected_one():
     assert partitioner.route(cells.router, new).tolist() == [0, 0, 1, 1, 2, 2]
 
 
+@pytest.mark.parametrize("learning_numbers", [1 << 22, 300])  # from all rows, and from a sample
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_between_hyperplanes_are_where_they_are_routed(monkeypatch, learning_numbers, dtype):
+    monkeypatch.setattr(ridgefold.partitioners.base, "_LEARNING_NUMBERS", learning_numbers)
+    X = np.random.default_rng(5).standard_normal((500, 3)).astype(dtype)
+    partitioner = PARTITIONERS["hyperplanes"]
+    cells = partitioner.fit(X, 7, 0.0, rng())
+    numbers = np.repeat(np.arange(7), np.diff(cells.offsets))
+    np.testing.assert_array_equal(partitioner.route(cells.router, X[cells.rows]), numbers)
+
+
 def test_hyperplanes_use_the_centred_direction():
     X = np.column_stack([np.full(100, 50.0), np.linspace(-1, 1, 100)])
     X[:, 0] += 0.01 * np.random.default_rng(0).standard_normal(100)
     router = PARTITIONERS["hyperplanes"].fit(X, 2, 0.0, rng()).router
     assert abs(router["direction"][1]) > 0.99
+
+
+@pytest.mark.parametrize("shape", [(700, 5), (700, 220), (700, 300), (300, 700)])
+@pytest.mark.parametrize("decay", [0.0, 0.5])  # without it, the largest variances are close
+@pytest.mark.parametrize("scale", [1e-170, 1.0, 1e170])
+def test_first_direction_is_the_first_singular_vector(shape, decay, scale):
+    X = np.random.default_rng(3).standard_normal(shape) / np.arange(1, shape[1] + 1) ** decay
+    expected = np.linalg.svd(X - X.mean(axis=0))[2][0]
+    found = first_direction(X * scale)
+    assert np.max(found) == np.max(np.abs(found))
+    np.testing.assert_allclose(abs(found @ expected), 1.0, rtol=1e-13)
+    np.testing.assert_allclose(found, expected * np.sign(found @ expected), atol=1e-12)
+
+
+def test_first_direction_of_equal_wide_rows_is_zero():
+    np.testing.assert_array_equal(first_direction(np.ones((300, 400))), np.zeros(400))
+
+
+def test_first_direction_of_rows_on_a_wide_line_is_that_of_the_line():
+    line = np.random.default_rng(4).standard_normal(400)
+    found = first_direction(np.linspace(-1.0, 2.0, 300)[:, None] * line)
+    np.testing.assert_allclose(abs(found @ line), np.linalg.norm(line), rtol=1e-13)
 
 
 def test_random_cells_have_no_place_for_new_rows(X):

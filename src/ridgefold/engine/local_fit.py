@@ -80,7 +80,8 @@ class CellSystem:
             if not positive.all():
                 self.rows = np.flatnonzero(positive)
                 X, y, weights = (self.namespace.take_rows(a, self.rows) for a in (X, y, weights))
-            roots = self.namespace.xp.sqrt(weights)
+            if bool(self.namespace.xp.any(weights != 1.0)):
+                roots = self.namespace.xp.sqrt(weights)
         self._X, self._y, self._roots = X, y, roots
         self.n_rows = int(X.shape[0])
         self._right = y if roots is None else y * roots[:, None]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -53,6 +54,7 @@ from ridgefold.records import (
     LocalModels,
     Plan,
     Problem,
+    Resources,
     Slopes,
     Step,
 )
@@ -208,8 +210,12 @@ class CellFitting:
             else kernel.evaluation,
             columns_left_out=0 if self.scales is None else int(np.isinf(self.scales).sum()),
         )
-        resources = replace(available_resources(model.memory_budget), threads=1)
-        return CellPlans(problem, resources, self.options.executor.n_workers)
+        return CellPlans(problem, self._resources, self.options.executor.n_workers)
+
+    @cached_property
+    def _resources(self) -> Resources:
+        """What one worker may use, asked for once: the system takes its time to say."""
+        return replace(available_resources(self.model.memory_budget), threads=1)
 
     def _noted(self, name: str, plan: Plan, work: Callable[[], Result]) -> Result:
         """Do a step, and note what it took."""

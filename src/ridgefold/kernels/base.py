@@ -79,6 +79,14 @@ class Kernel(ABC):
     def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
         """Write k(left_i, right_j) into `out`, which may be a strided view."""
 
+    def gains_by_halves(self, namespace: Namespace, rows: Rows) -> bool:
+        """True if `write_lower` takes these rows, and takes less time than a whole block."""
+        return False
+
+    def write_lower(self, namespace: Namespace, rows: Rows, out: Array) -> None:
+        """Write the lower triangle of k(rows_i, rows_j) into `out`; the rest is left open."""
+        self.write_block(namespace, rows, rows, out)
+
     @abstractmethod
     def diagonal(self, namespace: Namespace, X: Array) -> Array:
         """k(x_i, x_i) for every row."""

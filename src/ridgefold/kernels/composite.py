@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from ridgefold.errors import InvalidInputError
 from ridgefold.kernels.base import Kernel, Rows
 from ridgefold.kernels.derived import DerivedKernel
@@ -158,6 +160,11 @@ class Scaled(DerivedKernel):
     def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
         super().write_block(namespace, left, right, out)
         out *= self.factor
+
+    def write_lower(self, namespace: Namespace, rows: Rows, out: Array) -> None:
+        super().write_lower(namespace, rows, out)
+        with np.errstate(over="ignore", invalid="ignore"):  # above the triangle stands anything
+            out *= self.factor
 
     def diagonal(self, namespace: Namespace, X: Array) -> Array:
         return super().diagonal(namespace, X) * self.factor

@@ -49,6 +49,12 @@ class DerivedKernel(Kernel):
     def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
         self.kernel.write_block(namespace, left, right, out)
 
+    def gains_by_halves(self, namespace: Namespace, rows: Rows) -> bool:
+        return self.kernel.gains_by_halves(namespace, rows)
+
+    def write_lower(self, namespace: Namespace, rows: Rows, out: Array) -> None:
+        self.kernel.write_lower(namespace, rows, out)
+
     def diagonal(self, namespace: Namespace, X: Array) -> Array:
         return self.kernel.diagonal(namespace, self.transform(namespace, X))
 

@@ -13,11 +13,16 @@ import scipy.sparse
 from ridgefold.errors import InvalidInputError, NumericalError, UnsupportedInputError
 from ridgefold.kernels.base import Kernel, Rows, positive
 from ridgefold.linalg import Array, Namespace
+from ridgefold.linalg.blocks import row_blocks
 
 LengthScale = float | tuple[float, ...]
 
 ROUNDING = 16.0
 """Errors of −‖z − z'‖²/2, in units of eps·max(‖z‖²/2), that count as zero for rough kernels."""
+_STRIP = 64
+"""Rows of a triangle that are worked on at once: beside the diagonal, half of them are too many."""
+_WIDE = 64
+"""Columns from which on half a product saves more than norms cost that are not a part of it."""
 
 
 def as_length_scale(value: Any) -> LengthScale:
@@ -81,10 +86,14 @@ class DistanceKernel(Kernel):
         if scipy.sparse.issparse(X):
             inverse = 1.0 / np.broadcast_to(self.length_scale, X.shape[1]).astype(X.dtype)
             return (X @ scipy.sparse.diags_array(inverse, dtype=X.dtype)).tocsr()
-        shifted = X - origin[None, :] if origin is not None else X
-        if isinstance(self.length_scale, tuple):
-            return shifted / namespace.asarray(self.length_scale, X)[None, :]
-        return shifted / self.length_scale
+        scale: Any = self.length_scale
+        if isinstance(scale, tuple):
+            scale = namespace.asarray(scale, X)[None, :]
+        if origin is None:
+            return X / scale
+        shifted = X - origin[None, :]
+        shifted /= scale
+        return shifted
 
     def diagonal(self, namespace: Namespace, X: Array) -> Array:
         return _ones_for_rows(namespace, X)
@@ -133,18 +142,18 @@ class EuclideanKernel(DistanceKernel):
     accepts_sparse = True
 
     def prepare(self, namespace: Namespace, X: Array, origin: Array | None) -> Rows:
-        z = self.scaled(namespace, X, origin)
-        if scipy.sparse.issparse(z):
-            z = z.astype(np.float64)
+        if scipy.sparse.issparse(X):
+            z = self.scaled(namespace, X, origin).astype(np.float64)
             halves = -0.5 * np.asarray(z.multiply(z).sum(axis=1)).reshape(-1, 1)
             self.require_finite(namespace, halves)
             rows = scipy.sparse.hstack([z, np.ones_like(halves), halves], format="csr")
             return Rows((rows,))
-        n, d = z.shape
-        rows = namespace.empty((n, d + 2), z, namespace.double())
-        rows[:, :d] = z
+        n, d = X.shape
+        rows = namespace.empty((n, d + 2), X, namespace.double())
         rows[:, d] = 1.0
-        rows[:, d + 1] = -0.5 * namespace.xp.sum(rows[:, :d] * rows[:, :d], axis=1)
+        for some in row_blocks(n, 8.0 * d, namespace.tile_bytes(X) // 4):
+            rows[some, :d] = self.scaled(namespace, X[some, :], origin)
+            rows[some, d + 1] = -0.5 * namespace.squares_of_rows(rows[some, :d])
         self.require_finite(namespace, rows[:, d + 1])
         return Rows((rows,))
 
@@ -164,24 +173,52 @@ class EuclideanKernel(DistanceKernel):
         if work is not out:
             out[...] = namespace.astype(work, out.dtype)
 
+    def gains_by_halves(self, namespace: Namespace, rows: Rows) -> bool:
+        a = rows.arrays[0]
+        wide = a.shape[1] - 2 >= _WIDE
+        return wide and namespace.gains_by_halves and not scipy.sparse.issparse(a)
+
+    def write_lower(self, namespace: Namespace, rows: Rows, out: Array) -> None:
+        a = rows.arrays[0]
+        norms, d = a[:, -1], a.shape[1] - 2
+        double = namespace.double()
+        work = out if out.dtype == double else namespace.empty(out.shape, out, double)
+        strips = [(strip, slice(0, strip.stop)) for strip in row_blocks(len(rows), 1, _STRIP)]
+        for strip, left in strips:
+            namespace.xp.add(norms[strip, None], norms[None, left], out=work[strip, left])
+        namespace.add_gram_of_rows_in_place(work, a[:, :d])
+        for strip, left in strips:
+            part = work[strip, left]
+            self._clear_rounding(namespace, norms[strip], norms[left], part)
+            self.of_exponent(namespace, part)
+            if work is not out:
+                out[strip, left] = namespace.astype(part, out.dtype)
+
     @property
     def rough(self) -> bool:
         """True if the kernel depends on the root of small distances, and on their rounding."""
         return False
 
     def _write_exponents(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
-        """Write −‖z − z'‖²/2; for rough kernels exactly zero where it is within rounding of it.
-
-        The root of a rounding error is 1e-8: without this, equal rows would differ, and by how
-        much would depend on the block that they stand in.
-        """
+        """Write −‖z − z'‖²/2, cleared of rounding."""
         a, b = left.arrays[0], right.arrays[0]
         namespace.multiply_transposed(a, _exchange_last_two(namespace, b), out)
-        if not self.rough or scipy.sparse.issparse(a) or 0 in out.shape:
+        if scipy.sparse.issparse(a):
+            namespace.minimum_in_place(out, 0.0)
+        else:
+            self._clear_rounding(namespace, a[:, -1], b[:, -1], out)
+
+    def _clear_rounding(self, namespace: Namespace, left: Array, right: Array, out: Array) -> None:
+        """No −‖z − z'‖²/2 above zero; for rough kernels zero where it is within rounding of it.
+
+        The root of a rounding error is 1e-8: without this, equal rows would differ, and by how
+        much would depend on the block that they stand in. `left` and `right` hold −‖z‖²/2.
+        """
+        if not self.rough or 0 in out.shape:
             namespace.minimum_in_place(out, 0.0)
             return
         # Every pair by its own norms: a far row must not move others.
-        limit = ROUNDING * namespace.eps(out) * (a[:, -1][:, None] + b[:, -1][None, :])
+        limit = ROUNDING * namespace.eps(out) * (left[:, None] + right[None, :])
         out[out > limit] = 0.0
 
     @abstractmethod

@@ -53,6 +53,13 @@ class Gram(ABC):
     def _write_tile(self, rows: Index, columns: Index, out: Array) -> None:
         """Write one tile; `out` may be a strided view."""
 
+    _gains_by_halves: bool = False
+    """True if `_write_lower_tile` takes less time than a whole tile."""
+
+    def _write_lower_tile(self, rows: Index, out: Array) -> None:
+        """Write one tile on the diagonal, of which only the lower triangle need be filled."""
+        self._write_tile(rows, rows, out)
+
     @abstractmethod
     def diagonal(self) -> Array:
         """k(x_i, x_i) for a symmetric Gram matrix."""
@@ -100,8 +107,11 @@ class Gram(ABC):
         n = out.shape[0]
         tall = 256 * max(1, self.namespace.tile_bytes(self.like) // (32 * CACHE_BYTES))
         for down in row_blocks(n, 1, tall):
-            left = slice(0, down.stop)
-            self.write_block(_part(rows, down), _part(rows, left), out[down, left])
+            left = slice(0, down.start if self._gains_by_halves else down.stop)
+            if left.stop:
+                self.write_block(_part(rows, down), _part(rows, left), out[down, left])
+            if left.stop < down.stop:
+                self._write_lower_tile(_part(rows, down), out[down, down])
 
     def lower(self, rows: Index = ALL) -> Array:
         """The symmetric K[rows, rows] as a new array with only its lower triangle filled."""
@@ -179,6 +189,7 @@ class KernelGram(Gram):
             kernel.check(self.namespace, Y)
             self._left = kernel.prepare(self.namespace, X, origin)
         self._symmetric = Y is None
+        self._gains_by_halves = kernel.gains_by_halves(self.namespace, self._left)
         self.shape = (X.shape[0], right.shape[0])
         self.dtype = X.dtype
         self.like = X.data if scipy.sparse.issparse(X) else X
@@ -197,6 +208,9 @@ class KernelGram(Gram):
         left = self._left.take(namespace, rows)
         right = self._right.take(namespace, columns)
         self.kernel.write_block(namespace, left, right, out)
+
+    def _write_lower_tile(self, rows: Index, out: Array) -> None:
+        self.kernel.write_lower(self.namespace, self._left.take(self.namespace, rows), out)
 
     def diagonal(self) -> Array:
         return self.kernel.diagonal(self.namespace, self._X)

@@ -109,6 +109,12 @@ class BlasPointers:
         assert lower.shape == (n, n)
         self._call("syrk", "U", "T", n, k, -1.0, *self._rows(rows), 1.0, *self._rows(lower))
 
+    def add_gram_of_rows(self, lower: np.ndarray, rows: np.ndarray) -> None:
+        """A += r rᵀ, lower triangle of A; A and r in C order."""
+        n, k = rows.shape
+        assert lower.shape == (n, n)
+        self._call("syrk", "U", "T", n, k, 1.0, *self._rows(rows), 1.0, *self._rows(lower))
+
     def cholesky(self, lower: np.ndarray) -> bool:
         """A = L Lᵀ in the lower triangle of A (C order); False if A is not positive definite."""
         info = np.zeros(1, dtype=np.intc)

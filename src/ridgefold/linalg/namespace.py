@@ -32,6 +32,8 @@ class Namespace(ABC):
     name: str
     xp: Any
     """The standard array namespace (array-api-compat) behind this object."""
+    gains_by_halves: bool = False
+    """True if the lower triangle of a symmetric block takes less time than all of it."""
 
     # -- creation and conversion ---------------------------------------------------------
 
@@ -119,6 +121,10 @@ class Namespace(ABC):
         scaled = a / largest
         return largest * math.sqrt(float(self.xp.sum(scaled * scaled)))
 
+    def squares_of_rows(self, a: Array) -> Array:
+        """Σ_j a_ij² of every row."""
+        return self.xp.sum(a * a, axis=1)
+
     def diagonal(self, a: Array) -> Array:
         """The diagonal of a square matrix, as a copy."""
         return self.copy(self.xp.linalg.diagonal(a))
@@ -173,6 +179,10 @@ class Namespace(ABC):
             for k in range(a.shape[1])
         ]
         return self.xp.stack(sums)
+
+    def add_gram_of_rows_in_place(self, lower: Array, a: Array) -> None:
+        """A += a aᵀ, of which only the lower triangle need be right; A may be a strided view."""
+        lower += a @ a.T
 
     @abstractmethod
     def gram_of_rows(self, a: Array) -> Array:

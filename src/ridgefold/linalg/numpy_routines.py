@@ -41,6 +41,11 @@ def _triangle_pointers(factor: np.ndarray) -> BlasPointers | None:
     return pointers_for(factor.dtype) if factor.flags.c_contiguous else None
 
 
+def _in_rows(a: np.ndarray) -> bool:
+    """Whether every row is contiguous and ends before the next one."""
+    return a.strides[1] == a.itemsize and a.strides[0] >= a.itemsize * a.shape[1]
+
+
 def _from_the_right(factor: np.ndarray, b: np.ndarray) -> bool:
     """Whether a triangular solve is done on `b` transposed."""
     return b.shape[1] >= _WIDE and bool(np.all(np.diagonal(factor) != 0.0))
@@ -49,9 +54,13 @@ def _from_the_right(factor: np.ndarray, b: np.ndarray) -> bool:
 class NumpyNamespace(Namespace):
     name = "numpy"
     xp = xp
+    gains_by_halves = True
 
     def to_numpy(self, a: Array) -> np.ndarray:
         return np.asarray(a)
+
+    def squares_of_rows(self, a: Array) -> Array:
+        return np.einsum("ij,ij->i", a, a)
 
     def diagonal(self, a: Array) -> Array:
         return np.diagonal(a).copy()
@@ -112,6 +121,13 @@ class NumpyNamespace(Namespace):
                 np.maximum(left[rows, None], right[None, :], out=larger)
                 out[k] += 2.0 * np.vdot(block, larger)
         return out
+
+    def add_gram_of_rows_in_place(self, lower: Array, a: Array) -> None:
+        pointers = pointers_for(a.dtype) if lower.dtype == a.dtype else None
+        if pointers is None or not (_in_rows(lower) and _in_rows(a)):
+            super().add_gram_of_rows_in_place(lower, a)
+        else:
+            pointers.add_gram_of_rows(lower, a)
 
     def gram_of_rows(self, a: Array) -> Array:
         # syrk reads a C-contiguous `a` as its transpose without a copy, and fills the

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.sparse.linalg import ArpackError, eigsh
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from ridgefold.linalg.blocks import row_blocks
 from ridgefold.records import Cells, Membership, Slopes
@@ -173,11 +172,9 @@ def first_direction(sample: np.ndarray) -> np.ndarray:
     if not 0.0 < scale < np.inf:
         return np.zeros(sample.shape[1])
     centred /= scale
-    if centred.shape[1] <= centred.shape[0]:
-        direction = _last_eigenvector(centred.T @ centred)
-    else:
-        direction = centred.T @ _last_eigenvector(centred @ centred.T)
-        direction /= np.linalg.norm(direction)
+    direction = _by_steps(centred)
+    if direction is None:
+        direction = _by_products(centred)
     return of_fixed_sign(direction)
 
 
@@ -189,22 +186,50 @@ def of_fixed_sign(direction: np.ndarray) -> np.ndarray:
 
 _WIDE = 192
 """Columns from which on Lanczos steps are faster than a reduction to tridiagonal form."""
-_MOST_RESTARTS = 10
+_WIDER = 256
+"""Columns from which on Lanczos steps with the rows are faster than a matrix of their products."""
+_QUICK, _PATIENT = (16, 2), (20, 10)
+"""Lanczos vectors that are kept, and how often they are restarted at most."""
+
+
+def _by_steps(centred: np.ndarray) -> np.ndarray | None:
+    """The direction without a matrix of products; None if that would take many steps, or gain
+    nothing as there are few rows or columns."""
+    if min(centred.shape) < _WIDER:
+        return None
+    d = centred.shape[1]
+    products = LinearOperator((d, d), lambda v: (centred @ v.ravel()) @ centred, dtype=np.float64)
+    return _by_lanczos(products, *_QUICK)
+
+
+def _by_products(centred: np.ndarray) -> np.ndarray:
+    """The direction from the products of all columns, or of all rows if they are fewer."""
+    if centred.shape[1] <= centred.shape[0]:
+        return _last_eigenvector(centred.T @ centred)
+    direction = centred.T @ _last_eigenvector(centred @ centred.T)
+    return np.asarray(direction / np.linalg.norm(direction))
 
 
 def _last_eigenvector(matrix: np.ndarray) -> np.ndarray:
     """The eigenvector of the largest eigenvalue, without the others: a third of the time.
 
-    In wide matrices it is looked for by Lanczos steps from a fixed start, to full precision; where
-    the two largest are too close for these, by a reduction as in the others.
+    In wide matrices it is looked for by Lanczos steps; where the two largest are too close for
+    these, by a reduction as in the others.
     """
     last = matrix.shape[0] - 1
-    if last >= _WIDE:
-        start = np.random.default_rng(0).standard_normal(last + 1)
-        with contextlib.suppress(ArpackError):
-            found = eigsh(matrix, k=1, which="LA", v0=start, maxiter=_MOST_RESTARTS)
-            return np.asarray(found[1][:, 0])
-    found = eigh(matrix, subset_by_index=[last, last], check_finite=False, driver="evr")
+    found = _by_lanczos(matrix, *_PATIENT) if last >= _WIDE else None
+    if found is None:
+        found = eigh(matrix, subset_by_index=[last, last], check_finite=False, driver="evr")[1]
+    return np.asarray(found).ravel()
+
+
+def _by_lanczos(matrix: np.ndarray | LinearOperator, kept: int, restarts: int) -> np.ndarray | None:
+    """The last eigenvector to full precision, from a fixed start; None if it is not found soon."""
+    start = np.random.default_rng(0).standard_normal(matrix.shape[0])
+    try:
+        found = eigsh(matrix, k=1, which="LA", v0=start, ncv=kept, maxiter=restarts)
+    except ArpackError:
+        return None
     return np.asarray(found[1][:, 0])
 
 

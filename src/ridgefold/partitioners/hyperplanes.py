@@ -14,9 +14,11 @@ import numpy as np
 
 from ridgefold.partitioners.base import (
     Router,
+    cells_of,
     cut,
     finite_floats,
     first_direction,
+    learning_rows,
     membership_in_blocks,
     ramp,
     route_in_blocks,
@@ -32,14 +34,27 @@ class Hyperplanes:
     in_space = True
 
     def fit(self, X: np.ndarray, n_cells: int, overlap: float, rng: np.random.Generator) -> Cells:
-        return cut(self, X, n_cells, overlap, rng)
+        if overlap > 0:
+            return cut(self, X, n_cells, overlap, rng)
+        rows = learning_rows(X.shape[0], X.shape[1], n_cells, rng)
+        router, m, places = self._learn(X if rows is None else X[rows], n_cells, overlap, rng)
+        if rows is not None:
+            places = route_in_blocks(X, lambda part: _project(part, router["direction"]))
+        return cells_of(np.searchsorted(router["cuts"], places, side="left"), m, router)
 
     def learn(
         self, X: np.ndarray, n_cells: int, overlap: float, rng: np.random.Generator
     ) -> tuple[Router, int]:
+        return self._learn(X, n_cells, overlap, rng)[:2]
+
+    def _learn(
+        self, X: np.ndarray, n_cells: int, overlap: float, rng: np.random.Generator
+    ) -> tuple[Router, int, np.ndarray]:
+        """The geometry, how many cells, and the place of every row along the direction."""
         n = X.shape[0]
         direction = first_direction(sample_of(X, None, rng)).astype(X.dtype)
-        position = np.sort(route_in_blocks(X, lambda rows: _project(rows, direction)))
+        places = route_in_blocks(X, lambda rows: _project(rows, direction))
+        position = np.sort(places)
         ends = np.unique(np.round(np.arange(1, min(n_cells, n)) * (n / min(n_cells, n))))
         ends = ends[(ends > 0) & (ends < n)].astype(np.intp)
         below, above = position[ends - 1], position[ends]
@@ -54,7 +69,7 @@ class Hyperplanes:
         # A band reaches `overlap`/2 of the narrower neighbour to each side: bands never meet.
         half = 0.5 * overlap * np.minimum(np.diff(edges)[:-1], np.diff(edges)[1:])
         router: Router = {"direction": direction, "cuts": cuts, "half_widths": half}
-        return router, len(cuts) + 1
+        return router, len(cuts) + 1, places
 
     def route(self, router: Router, X: np.ndarray) -> np.ndarray:
         direction, cuts = router["direction"], router["cuts"]
