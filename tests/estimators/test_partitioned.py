@@ -17,7 +17,7 @@ from ridgefold.combiners import COMBINERS, cell_alpha
 from ridgefold.engine import shared_pair
 from ridgefold.engine.partitioned import limits_of
 from ridgefold.engine.scaled_rows import ScaledRows
-from ridgefold.errors import InvalidInputError, UnsupportedInputError
+from ridgefold.errors import InvalidInputError, NumericalError, UnsupportedInputError
 from ridgefold.kernels import RBF
 from ridgefold.partitioners import PARTITIONERS, KMeansCells
 
@@ -654,6 +654,17 @@ def test_cells_follow_the_directions_in_which_targets_change():
         errors[name] = np.sqrt(np.mean((model.predict(X[2000:]) - y[2000:]) ** 2))
         assert ("finding slopes" in str(ridgefold.explain(model))) == (name == "tree")
     assert errors["tree"] < 0.8 * errors["principal"]
+
+
+def test_a_fit_does_without_slopes_that_cannot_be_computed(monkeypatch):
+    def fails(*_):
+        raise NumericalError("no")
+
+    X, y = data(200)
+    monkeypatch.setattr("ridgefold.estimators.partitioned_fit.mean_slopes", fails)
+    settings = {"n_partitions": 4, "alpha": 0.1, "length_scale": 1.0}
+    ours, plain = (PartitionedKernelRidge(name, **settings) for name in ("tree", "principal"))
+    assert np.array_equal(ours.fit(X, y).predict(X), plain.fit(X, y).predict(X))
 
 
 def test_one_cell_needs_no_slopes():

@@ -20,7 +20,6 @@ from scipy.linalg import eigh
 from ridgefold.engine.cell_rows import spaced
 from ridgefold.engine.local_fit import CellData, CellSystem
 from ridgefold.engine.local_search import FEWEST_ROWS, Choice, search
-from ridgefold.errors import NumericalError
 from ridgefold.records import CELL_SEARCH, Grid, Slopes
 
 _GRADIENTS = 1024
@@ -36,7 +35,7 @@ def mean_slopes(
 ) -> Slopes | None:
     """The mean slopes of fits of these rows, by a kernel of the grid (RBF of one width each).
 
-    None if there is nothing to tell: too few rows, targets that do not change, or no usable fit.
+    None if there is nothing to tell: too few rows, or targets that do not change.
     """
     data = CellData(X - X.mean(axis=0), _alike(targets), weights, None)
     if len(X) < 2 * FEWEST_ROWS or data.targets.shape[1] == 0:
@@ -79,12 +78,12 @@ def _choice(data: CellData, grid: Grid) -> Choice:
 
 
 def _gradients(data: CellData, points: np.ndarray, grid: Grid, choice: Choice) -> np.ndarray | None:
-    """ℓ²∇f at some points, one target after the other; None if there is no fit."""
+    """ℓ²∇f at some points, one target after the other; None if no row has a weight."""
     kernel, alpha = grid.kernels[choice.kernel], float(grid.alphas[choice.alpha])
-    try:
-        fit = CellSystem(data, (kernel,), bias=True).fit(0, alpha, held_out=False)
-    except NumericalError:
+    system = CellSystem(data, (kernel,), bias=True)
+    if system.n_rows == 0:
         return None
+    fit = system.fit(0, alpha, held_out=False)
     near, found = kernel(points, data.X), []
     for a in fit.dual_coef.T:
         pulls = near * a

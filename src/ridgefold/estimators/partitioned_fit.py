@@ -33,7 +33,7 @@ from ridgefold.engine.partitioned import in_memory, run_cells
 from ridgefold.engine.scaled_rows import ScaledRows
 from ridgefold.engine.shared_pair import choose_pair
 from ridgefold.engine.slopes import mean_slopes
-from ridgefold.errors import InvalidInputError
+from ridgefold.errors import InvalidInputError, NumericalError
 from ridgefold.estimators.cell_grid import cell_grid, rbf_grid
 from ridgefold.estimators.partitioned_options import Options
 from ridgefold.estimators.progress import progress_bar
@@ -364,9 +364,12 @@ class CellFitting:
         some = np.sort(self.rng.choice(n, min(n, CELL_SEARCH.slope_rows), replace=False))
         X, y = (np.asarray(a[some], dtype=np.float64) for a in (self.data.X, self.targets))
         part = X[spaced(len(some), CELL_SEARCH.slope_pair_rows)]
-        grid = rbf_grid(replace(self.data, X=part, weights=None))
         counted = None if weights is None else np.asarray(weights[some], dtype=np.float64)
-        found = mean_slopes(X, y, counted, grid)
+        try:
+            grid = rbf_grid(replace(self.data, X=part, weights=None))
+            found = mean_slopes(X, y, counted, grid)
+        except NumericalError:  # the cells can do without
+            return []
         return [] if found is None else [found.directions, found.squares, found.trust]
 
     def _count(self) -> dict[str, Any]:

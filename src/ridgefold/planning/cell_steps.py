@@ -33,7 +33,8 @@ CELL_WORK: Mapping[str, str] = {
 _LEARNING = ((500.0, 150), (1000.0, 25), (2000.0, 25))
 """Rows, and evaluations of a gradient, of the stages in which scales are learned."""
 _PILOT_KERNELS = 6
-_TRIED_SIZES = tuple(CELL_SEARCH.smallest_tried * 2.0**k for k in range(3))
+_TRIED_SIZES = tuple(CELL_SEARCH.smallest_tried * 2.0**k for k in range(2))
+"""Rows of the cells that are likely to be tried: most often the second size gains little."""
 _REPEATS = 1.5
 _SECONDS_A_CUT = 3e-4
 _ROWS_A_BATCH = 4096

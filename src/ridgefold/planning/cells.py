@@ -12,12 +12,13 @@ import math
 from typing import Any
 
 from ridgefold.planning.calibration import known_rates
+from ridgefold.planning.cell_steps import CellPlans
 from ridgefold.planning.explain import Explanation
 from ridgefold.planning.rates import seconds
 from ridgefold.planning.words import in_bytes, in_seconds
 from ridgefold.records import CELL_SEARCH, Cost, Problem, Resources
 
-CELL_ROWS_OF_FEW = 1024
+CELL_ROWS_OF_FEW = 512
 """Rows of cells that are likely to be chosen, where there are not many."""
 REPEATS = 2.0
 """Cells hold the rows so many times at most, those that they share counted in each."""
@@ -62,6 +63,7 @@ def explain_cells(problem: Problem, workers: int, resources: Resources) -> Expla
     busy_trying = min(workers, _CELLS_ASKED)
     busy_placing, busy_fitting = min(workers, blocks), min(workers, tasks)
     cell = _cell_seconds(problem, entries / m)
+    slopes = CellPlans(problem, resources, 1).slopes()
 
     steps = [
         _step(
@@ -70,6 +72,13 @@ def explain_cells(problem: Problem, workers: int, resources: Resources) -> Expla
             n * row / DISK_BYTES,
             2 * _SMALLEST_BLOCK,
             f"{in_bytes(n * row)} read from the shared files",
+        ),
+        _step(
+            f"finding slopes from {min(n, CELL_SEARCH.slope_rows):,} rows",
+            "this process",
+            slopes.seconds,
+            slopes.cost.peak_bytes,
+            f"{in_bytes(min(n, CELL_SEARCH.slope_rows) * row)} read",
         ),
         _step(
             "finding two regions in which cells are tried",
@@ -117,10 +126,10 @@ def explain_cells(problem: Problem, workers: int, resources: Resources) -> Expla
             f"{in_bytes(model)} read and written",
         ),
     ]
-    looking, finding, trying, learning, placing, fitting, gathering = (
+    looking, sloping, finding, trying, learning, placing, fitting, gathering = (
         step["predicted_seconds"] for step in steps
     )
-    serial = looking + finding + learning
+    serial = looking + sloping + finding + learning
     total = serial + trying + placing + max(fitting, gathering)
     described = _described(problem, m)
     for step in steps:
