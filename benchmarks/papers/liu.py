@@ -31,6 +31,7 @@ ALGORITHMS = {
     "DC-KRR": ("kmeans", "route"),
     "tree": ("tree", "route"),
     "tree, blended": ("tree", "blend"),
+    "principal, blended": ("principal", "blend"),
 }
 GLOBAL = "PP-KRR, global ridge"
 COUNTS = tuple(2**r for r in range(1, 7))
@@ -218,7 +219,7 @@ def table_by_count(found: Mapping[str, Any], labels: tuple[str, ...]) -> list[st
 
 def page(found: Mapping[str, Any]) -> str:
     heads = ["whole", "PP-KRR", "random-KRR", "DC-KRR"]
-    labels = ["tree", "tree, blended"]
+    labels = ["tree", "tree, blended", "principal, blended"]
     lines = ["## Table 2: test error, ours (theirs)", ""]
     lines.append("| data | m | " + " | ".join(heads + labels) + " |")
     lines.append("|---|---|" + "---|" * (len(heads) + len(labels)))

@@ -17,7 +17,7 @@ NOISE = 0.05 * rng.standard_normal(400)
 
 def grid(*widths, alphas=(1e-3, 1e-2, 1e-1, 1.0)):
     kernels = tuple(RBF(width) for width in widths or (1.0, 2.0, 4.0, 8.0, 16.0))
-    return Grid(kernels, np.array(alphas), len(kernels) // 2, 1, True)
+    return Grid(kernels, np.array(alphas), len(kernels) // 2, min(1, len(alphas) - 1), True)
 
 
 def slopes_of(targets, rows=X, weights=None, choices=None):

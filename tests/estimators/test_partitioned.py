@@ -17,6 +17,7 @@ from ridgefold.combiners import COMBINERS, cell_alpha
 from ridgefold.engine import shared_pair
 from ridgefold.engine.partitioned import limits_of
 from ridgefold.engine.scaled_rows import ScaledRows
+from ridgefold.engine.slopes import mean_slopes
 from ridgefold.errors import InvalidInputError, NumericalError, UnsupportedInputError
 from ridgefold.kernels import RBF
 from ridgefold.partitioners import PARTITIONERS, KMeansCells
@@ -665,6 +666,35 @@ def test_a_fit_does_without_slopes_that_cannot_be_computed(monkeypatch):
     settings = {"n_partitions": 4, "alpha": 0.1, "length_scale": 1.0}
     ours, plain = (PartitionedKernelRidge(name, **settings) for name in ("tree", "principal"))
     assert np.array_equal(ours.fit(X, y).predict(X), plain.fit(X, y).predict(X))
+
+
+@pytest.mark.parametrize(
+    ("settings", "given"),
+    [
+        ({"alpha": 0.1, "length_scale": 0.5}, True),
+        ({"alpha": 0.1, "kernel": RBF(0.5)}, True),
+        ({"alpha": 0.1, "kernel": RBF((0.5, 1.0))}, False),
+        ({"alpha": 0.1, "kernel": "laplacian", "length_scale": 0.5}, False),
+        ({"length_scale": 0.5}, False),
+        ({"alpha": [0.1, 1.0], "length_scale": 0.5}, False),
+    ],
+    ids=str,
+)
+def test_slopes_are_those_of_the_given_pair_if_there_is_one(settings, given, monkeypatch):
+    grids = []
+
+    def watched(X, y, weights, grid):
+        grids.append(grid)
+        return mean_slopes(X, y, weights, grid)
+
+    X, y = data(200)
+    monkeypatch.setattr("ridgefold.estimators.partitioned_fit.mean_slopes", watched)
+    PartitionedKernelRidge(n_partitions=4, **settings).fit(X, y)
+    (grid,) = grids
+    assert all(isinstance(kernel, RBF) for kernel in grid.kernels)
+    assert grid.is_choice != given
+    if given:
+        assert (grid.kernels[0], grid.alphas.tolist()) == (RBF(0.5), [0.1])
 
 
 def test_one_cell_needs_no_slopes():

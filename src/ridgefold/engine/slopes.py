@@ -72,7 +72,7 @@ def _part(data: CellData, rows: np.ndarray) -> CellData:
 def _choice(data: CellData, grid: Grid) -> Choice:
     """Kernel and ridge by leave-one-out."""
     system = CellSystem(data, grid.kernels, bias=True)
-    if system.n_rows < FEWEST_ROWS:
+    if not grid.is_choice or system.n_rows < FEWEST_ROWS:
         return Choice(grid.start, grid.start_alpha, np.nan)
     return search(lambda kernel: system.scores(kernel, grid.alphas), grid)
 

@@ -40,7 +40,7 @@ from ridgefold.estimators.progress import progress_bar
 from ridgefold.estimators.run_request import SEEDS, folder_of, settings_of
 from ridgefold.estimators.validation import TrainingData, as_ridgefold_errors
 from ridgefold.executors import Executor, Serial
-from ridgefold.kernels import Kernel, KernelGram
+from ridgefold.kernels import RBF, Kernel, KernelGram
 from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.learning import learn_metric
 from ridgefold.linalg.blocks import row_blocks
@@ -363,14 +363,22 @@ class CellFitting:
         n, weights = self.n_rows, self.data.weights
         some = np.sort(self.rng.choice(n, min(n, CELL_SEARCH.slope_rows), replace=False))
         X, y = (np.asarray(a[some], dtype=np.float64) for a in (self.data.X, self.targets))
-        part = X[spaced(len(some), CELL_SEARCH.slope_pair_rows)]
+        part = replace(self.data, X=X[spaced(len(X), CELL_SEARCH.slope_pair_rows)], weights=None)
         counted = None if weights is None else np.asarray(weights[some], dtype=np.float64)
         try:
-            grid = rbf_grid(replace(self.data, X=part, weights=None))
-            found = mean_slopes(X, y, counted, grid)
+            found = mean_slopes(X, y, counted, self._given_pair(some) or rbf_grid(part))
         except NumericalError:  # the cells can do without
             return []
         return [] if found is None else [found.directions, found.squares, found.trust]
+
+    def _given_pair(self, rows: np.ndarray) -> Grid | None:
+        """The kernel and ridge of all cells, if they are given, the kernel RBF of one width."""
+        if self.model.alpha is None:
+            return None
+        grid = self._grid(rows, len(rows))
+        kernel = grid.kernels[0]
+        one_width = isinstance(kernel, RBF) and not isinstance(kernel.length_scale, tuple)
+        return grid if one_width and not grid.is_choice else None
 
     def _count(self) -> dict[str, Any]:
         """How many cells, tried on a few regions."""
