@@ -35,6 +35,19 @@ def test_a_first_look_goes_in_wide_steps():
     assert all(kernel % 2 == 0 for kernel in asked)
 
 
+@pytest.mark.parametrize("behind", [2, 10])
+def test_a_first_look_sees_a_valley_behind_a_ridge(behind):
+    values = np.full(13, 2.0)
+    values[[6, 8 if behind > 6 else 4, behind]] = 1.0, 1.5, 0.5
+    assert search(lambda k: np.full(7, values[k]), grid()).kernel == behind
+
+
+def test_small_gains_to_the_wide_end_do_not_hide_the_narrow_side():
+    values = 1.0 - 1e-6 * np.arange(13)
+    values[[2, 4]] = 0.2, 0.6
+    assert search(lambda k: np.full(7, values[k]), grid()).kernel == 2
+
+
 @pytest.mark.parametrize("best", [5, 7])
 def test_a_near_search_ends_between_wide_steps(best):
     choice = search_near(valley(best, 3), grid(), most=20)

@@ -192,3 +192,19 @@ def test_new_rows_with_other_columns_are_refused():
         KernelGram(KERNELS["rbf"], X).against(X[:, :2])
     with pytest.raises(InvalidInputError, match="each of the 5 training rows, got 4"):
         PrecomputedGram(np.eye(5)).against(np.ones((2, 4)))
+
+
+class _Squared(RBF):
+    """A kernel that says how to write a block, and nothing about halves of it."""
+
+    def write_block(self, namespace, left, right, out):
+        super().write_block(namespace, left, right, out)
+        out *= out
+
+
+@pytest.mark.parametrize("kernel", [_Squared(9.0), 2.0 * _Squared(9.0)], ids=["alone", "scaled"])
+def test_a_kernel_with_a_block_of_its_own_is_asked_for_blocks(kernel):
+    lower = np.tril(KernelGram(kernel, WIDE).lower())
+    np.testing.assert_allclose(lower, np.tril(kernel(WIDE)), rtol=1e-12)
+    factor = 1.0 if isinstance(kernel, RBF) else 2.0
+    np.testing.assert_allclose(lower, np.tril(factor * RBF(9.0)(WIDE) ** 2), rtol=1e-12)

@@ -39,6 +39,11 @@ def test_without_preferred_directions_cuts_are_principal(known):
     np.testing.assert_array_equal(ours.rows, theirs.rows)
 
 
+def test_trees_that_know_something_else_are_not_the_same():
+    assert Tree(slopes(1.0, 2.0, 3.0)) != Tree()
+    assert Tree(slopes(1.0, 2.0, 3.0)) != Tree(slopes(3.0, 2.0, 1.0))
+
+
 def test_the_first_cut_goes_where_targets_change():
     directions = Tree().guided_by(slopes(0.0, 1.0, 0.0)).fit(X, 2, 0.2, rng()).router["directions"]
     assert abs(directions[0, 1]) > 0.95

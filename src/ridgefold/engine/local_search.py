@@ -1,10 +1,10 @@
 """Choose kernel and ridge in cells by leave-one-out, with few of the grid's kernels.
 
 The kernels of a grid stand in the order of their widths. The error as a function of the width
-(with the best ridge for each) falls and then rises, so the search walks downhill from a good
-start, by `Grid.stride` widths at a time, and stops when two on either side are worse: five or six
-eigendecompositions instead of one for every width, and widths beyond the ends of an ordinary grid
-can be reached. Widths in between are for searches near a good pair.
+(with the best ridge for each) mostly falls and then rises, so the search walks downhill from a good
+start to both sides, by `Grid.stride` widths at a time, and stops when two in a row are worse: five
+to eight eigendecompositions instead of one for every width, and widths beyond the ends of an
+ordinary grid can be reached. Widths in between are for searches near a good pair.
 
 Searches are generators: they yield what they want scored, are sent the scores and return the
 choice. So one search can be answered by one cell, and those of many cells together.
@@ -95,12 +95,12 @@ def search_kernels(grid: Grid) -> KernelSearch:
         for kernel in range(len(grid.kernels)):
             note(kernel, (yield kernel))
     else:
-        best = note(grid.start, (yield grid.start))
-        reach = _FAR * grid.stride
+        first = note(grid.start, (yield grid.start))
         for step in (grid.stride, -grid.stride):
-            kernel = best.kernel + step
-            while 0 <= kernel < len(grid.kernels) and abs(kernel - best.kernel) <= reach:
-                following = known[kernel] if kernel in known else note(kernel, (yield kernel))
+            # Either side from the start: ever smaller gains towards one end may hide the other.
+            best, kernel = first, grid.start + step
+            while 0 <= kernel < len(grid.kernels) and abs(kernel - best.kernel) <= _FAR * abs(step):
+                following = note(kernel, (yield kernel))
                 if following.score < best.score:
                     best = following
                 kernel += step

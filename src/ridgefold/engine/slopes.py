@@ -6,10 +6,11 @@ With f a ridge fit with the RBF kernel, k(x, x') = exp(−‖x − x'‖²/2ℓ�
 
 the outer product of gradients of Samarov (JASA 88, 1993) and Xia, Tong, Li and Zhu (JRSS B 64,
 2002), here scaled to trace d, its number of columns. A rough fit tells it well: it is a mean over a
-thousand rows. But noise has slopes, too. So two halves of a sample are fitted, and their mean is
-trusted as far as they agree: by the cosine between G₁ − I and G₂ − I, the directions that each
-half prefers. Targets count alike, whatever their units; of many, principal components stand for
-all.
+thousand rows. Half of the mean gradient is taken off first: a linear part, which counts a quarter
+then, tells which columns matter but makes no cell harder. Noise has slopes, too. So two halves of a
+sample are fitted, and their mean is trusted as far as they agree: by the cosine between G₁ − I and
+G₂ − I, the directions that each half prefers. Targets count alike, whatever their units; of many,
+principal components stand for all.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from ridgefold.records import CELL_SEARCH, Grid, Slopes
 
 _GRADIENTS = 1024
 """Gradients that are averaged, of all targets together."""
+_LINEAR_PART = 0.5
+"""What is left of the mean gradient."""
 _MOST_TARGETS = 8
 _MOST_DIRECTIONS = 32
 """Further ones count as flat."""
@@ -37,16 +40,21 @@ def mean_slopes(
 
     None if there is nothing to tell: too few rows, or targets that do not change.
     """
+    if weights is not None:
+        counted = np.flatnonzero(weights > 0)
+        X, targets, weights = X[counted], targets[counted], weights[counted]
+    if len(X) < 2 * FEWEST_ROWS:
+        return None
     data = CellData(X - X.mean(axis=0), _alike(targets), weights, None)
-    if len(X) < 2 * FEWEST_ROWS or data.targets.shape[1] == 0:
+    if data.targets.shape[1] == 0:
         return None
     choice = _choice(_part(data, spaced(len(X), CELL_SEARCH.slope_pair_rows)), grid)
     points = data.X[spaced(len(X), _GRADIENTS // data.targets.shape[1])]
     halves = []
     for first in (0, 1):
         found = _gradients(_part(data, np.arange(first, len(X), 2)), points, grid, choice)
-        size = 0.0 if found is None else float(np.linalg.norm(found))
-        if found is None or not 0.0 < size < np.inf:
+        size = float(np.linalg.norm(found))
+        if not 0.0 < size < np.inf:
             return None
         halves.append(found * (np.sqrt(X.shape[1]) / size))
     return _principal(np.concatenate(halves) / np.sqrt(2.0), _agreement(*halves))
@@ -56,12 +64,16 @@ def _alike(targets: np.ndarray) -> np.ndarray:
     """Targets of mean 0 and spread 1, without constant ones; of many, principal components."""
     y = targets - targets.mean(axis=0)
     spread = y.std(axis=0)
-    told = spread > np.sqrt(np.finfo(y.dtype).eps) * np.abs(targets).max(axis=0, initial=0.0)
-    y = y[:, told] / spread[told]
-    if y.shape[1] <= _MOST_TARGETS:
+    rounding = len(y) * np.finfo(y.dtype).eps * np.abs(targets).max(axis=0, initial=0.0)
+    y = y[:, spread > rounding] / spread[spread > rounding]
+    n, t = y.shape
+    if t <= _MOST_TARGETS:
         return np.asarray(y)
-    _, vectors = eigh(y.T @ y, check_finite=False)
-    return np.asarray(y @ vectors[:, -_MOST_TARGETS:])
+    if t > n:
+        values, vectors = eigh(y @ y.T, subset_by_index=[max(0, n - _MOST_TARGETS), n - 1])
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+    _, vectors = eigh(y.T @ y, subset_by_index=[t - _MOST_TARGETS, t - 1])
+    return np.asarray(y @ vectors)
 
 
 def _part(data: CellData, rows: np.ndarray) -> CellData:
@@ -77,17 +89,15 @@ def _choice(data: CellData, grid: Grid) -> Choice:
     return search(lambda kernel: system.scores(kernel, grid.alphas), grid)
 
 
-def _gradients(data: CellData, points: np.ndarray, grid: Grid, choice: Choice) -> np.ndarray | None:
-    """ℓ²∇f at some points, one target after the other; None if no row has a weight."""
+def _gradients(data: CellData, points: np.ndarray, grid: Grid, choice: Choice) -> np.ndarray:
+    """ℓ²∇f at some points, less a part of its mean, one target after the other."""
     kernel, alpha = grid.kernels[choice.kernel], float(grid.alphas[choice.alpha])
-    system = CellSystem(data, (kernel,), bias=True)
-    if system.n_rows == 0:
-        return None
-    fit = system.fit(0, alpha, held_out=False)
+    fit = CellSystem(data, (kernel,), bias=True).fit(0, alpha, held_out=False)
     near, found = kernel(points, data.X), []
     for a in fit.dual_coef.T:
         pulls = near * a
-        found.append(pulls @ data.X - pulls.sum(axis=1)[:, None] * points)
+        gradients = pulls @ data.X - pulls.sum(axis=1)[:, None] * points
+        found.append(gradients - (1.0 - _LINEAR_PART) * gradients.mean(axis=0))
     return np.concatenate(found)
 
 

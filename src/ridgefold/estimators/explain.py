@@ -85,7 +85,8 @@ def explain(
     fit = _fit_problem(model, rows, columns, _count("n_targets", n_targets), dtype)
     if isinstance(model, PartitionedModel):
         workers = 1 if n_workers is None else _count("n_workers", n_workers)
-        return explain_cells(fit, workers, resources)
+        slopes = model.partition == "tree" and model.combine != "average"
+        return explain_cells(fit, workers, resources, slopes=slopes and model.n_partitions != 1)
     plans: list[tuple[str, Plan | Exception]] = []
     where = {}
     if isinstance(model, CrossValidatedModel):

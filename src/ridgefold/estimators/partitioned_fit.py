@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -57,6 +57,7 @@ from ridgefold.records import (
     Resources,
     Slopes,
     Step,
+    slope_rows,
 )
 from ridgefold.storage import fingerprint
 from ridgefold.storage.model_file import library_versions
@@ -223,8 +224,12 @@ class CellFitting:
         self.steps.append(Step(name, plan, plan.method, reading.seconds, reading.peak_bytes))
         return result
 
+    def _wants_slopes(self) -> bool:
+        return isinstance(self.partitioner, Guided) and self.partitioner.slopes is None
+
     def _partition_name(self) -> str:
-        partition = self.model.partition
+        """The way in which cells are cut; without slopes the tree is that of rows alone."""
+        partition = "principal" if self._wants_slopes() else self.model.partition
         return partition if isinstance(partition, str) else type(partition).__name__
 
     def _run(self, search: _Search) -> tuple[LocalModels, np.ndarray | None]:
@@ -328,14 +333,14 @@ class CellFitting:
         trials: tuple[CellTrial, ...] = ()
         m, grid = self.options.n_cells, None
         most = round(self.n_rows / CELL_SEARCH.smallest_tried) if m is None else m
-        if isinstance(self.partitioner, Guided) and min(most, self.n_rows) > 1:
+        if self._wants_slopes() and min(most, self.n_rows) > 1:
             slopes = self._noted(
                 "finding slopes",
                 self._plans().slopes(),
                 lambda: self.run.step("slopes", self._slopes, self.rng),
             )
             if slopes:
-                self.partitioner = self.partitioner.guided_by(Slopes(*slopes))
+                self.partitioner = cast(Guided, self.partitioner).guided_by(Slopes(*slopes))
         if m is None:
             found = self._noted(
                 "choosing how many cells",
@@ -361,7 +366,8 @@ class CellFitting:
         In float64, whatever the rows are: cells should not depend on that.
         """
         n, weights = self.n_rows, self.data.weights
-        some = np.sort(self.rng.choice(n, min(n, CELL_SEARCH.slope_rows), replace=False))
+        count = slope_rows(n, int(self.data.X.shape[1]))
+        some = np.sort(self.rng.choice(n, count, replace=False))
         X, y = (np.asarray(a[some], dtype=np.float64) for a in (self.data.X, self.targets))
         part = replace(self.data, X=X[spaced(len(X), CELL_SEARCH.slope_pair_rows)], weights=None)
         counted = None if weights is None else np.asarray(weights[some], dtype=np.float64)

@@ -83,6 +83,12 @@ class Kernel(ABC):
         """True if `write_lower` takes these rows, and takes less time than a whole block."""
         return False
 
+    def takes_halves(self, namespace: Namespace, rows: Rows) -> bool:
+        """Whether to ask `write_lower`: not if a subclass has a `write_block` of its own alone."""
+        return _as_late(type(self), "write_lower", "write_block") and self.gains_by_halves(
+            namespace, rows
+        )
+
     def write_lower(self, namespace: Namespace, rows: Rows, out: Array) -> None:
         """Write the lower triangle of k(rows_i, rows_j) into `out`; the rest is left open."""
         self.write_block(namespace, rows, rows, out)
@@ -135,6 +141,15 @@ class Kernel(ABC):
         X = _as_matrix(namespace, X)
         Y = None if Y is None else _as_matrix(namespace, Y)
         return KernelGram(self, X, Y).full()
+
+
+def _as_late(kind: type, method: str, other: str) -> bool:
+    """Whether a class that defines `method` comes no later in the order of bases than `other`'s."""
+    places = [
+        next(place for place, base in enumerate(kind.__mro__) if name in vars(base))
+        for name in (method, other)
+    ]
+    return places[0] <= places[1]
 
 
 def _as_matrix(namespace: Namespace, X: Any) -> Array:

@@ -50,7 +50,7 @@ class DerivedKernel(Kernel):
         self.kernel.write_block(namespace, left, right, out)
 
     def gains_by_halves(self, namespace: Namespace, rows: Rows) -> bool:
-        return self.kernel.gains_by_halves(namespace, rows)
+        return self.kernel.takes_halves(namespace, rows)
 
     def write_lower(self, namespace: Namespace, rows: Rows, out: Array) -> None:
         self.kernel.write_lower(namespace, rows, out)

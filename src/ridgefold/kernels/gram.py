@@ -189,7 +189,7 @@ class KernelGram(Gram):
             kernel.check(self.namespace, Y)
             self._left = kernel.prepare(self.namespace, X, origin)
         self._symmetric = Y is None
-        self._gains_by_halves = kernel.gains_by_halves(self.namespace, self._left)
+        self._gains_by_halves = kernel.takes_halves(self.namespace, self._left)
         self.shape = (X.shape[0], right.shape[0])
         self.dtype = X.dtype
         self.like = X.data if scipy.sparse.issparse(X) else X

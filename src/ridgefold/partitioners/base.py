@@ -57,6 +57,9 @@ class Partitioner(Protocol):
 class Guided(Protocol):
     """A partitioner that cuts better where it knows in which directions targets change."""
 
+    slopes: Slopes | None
+    """What it knows."""
+
     def guided_by(self, slopes: Slopes) -> Partitioner:
         """The same with this knowledge."""
 

@@ -69,7 +69,7 @@ DirectionOf = Callable[[np.ndarray], np.ndarray]
 """The direction across which a part is cut, from some of its rows."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PrincipalTree:
     """Balanced cells by recursive cuts across principal directions."""
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ridgefold.planning.calibration import known_rates
 from ridgefold.planning.rates import seconds
-from ridgefold.records import CELL_SEARCH, Cost, Plan, Problem, Resources
+from ridgefold.records import CELL_SEARCH, Cost, Plan, Problem, Resources, slope_rows
 
 CELL_WORK: Mapping[str, str] = {
     "gradient": "of the exact held-out error, on a sample of the rows",
@@ -32,7 +32,7 @@ CELL_WORK: Mapping[str, str] = {
 """What each kind of step is, in words."""
 _LEARNING = ((500.0, 150), (1000.0, 25), (2000.0, 25))
 """Rows, and evaluations of a gradient, of the stages in which scales are learned."""
-_PILOT_KERNELS = 6
+_PILOT_KERNELS = 7
 _TRIED_SIZES = tuple(CELL_SEARCH.smallest_tried * 2.0**k for k in range(2))
 """Rows of the cells that are likely to be tried: most often the second size gains little."""
 _REPEATS = 1.5
@@ -58,11 +58,12 @@ class CellPlans:
 
     def slopes(self) -> Plan:
         """A pair chosen on some rows of a sample, a fit of each half of it, and gradients."""
-        sample = float(min(self.problem.n_rows, CELL_SEARCH.slope_rows))
+        sample = float(slope_rows(self.problem.n_rows, self.problem.n_columns))
         half, some = sample / 2, min(sample, CELL_SEARCH.slope_pair_rows)
         gradients = {"kernel": half**2, "product": 2.0 * half**2 * self.problem.n_columns}
         each = self._matrices(half, factors=1.0) + self._seconds(gradients, half)
-        return self._plan("slopes", self._pilot(some) + 2 * each, 3 * 8.0 * half**2)
+        peak = 3 * 8.0 * half**2 + 5 * 8.0 * sample * self.problem.n_columns
+        return self._plan("slopes", self._pilot(some) + 2 * each, peak)
 
     def count(self) -> Plan:
         """Trying sizes of cells on all rows, or on two regions."""

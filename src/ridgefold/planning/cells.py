@@ -16,7 +16,7 @@ from ridgefold.planning.cell_steps import CellPlans
 from ridgefold.planning.explain import Explanation
 from ridgefold.planning.rates import seconds
 from ridgefold.planning.words import in_bytes, in_seconds
-from ridgefold.records import CELL_SEARCH, Cost, Problem, Resources
+from ridgefold.records import CELL_SEARCH, Cost, Problem, Resources, slope_rows
 
 CELL_ROWS_OF_FEW = 512
 """Rows of cells that are likely to be chosen, where there are not many."""
@@ -43,10 +43,13 @@ def _cell_rows(n_rows: int) -> int:
     return CELL_SEARCH.largest_of_many if n_rows > CELL_SEARCH.many_rows else CELL_ROWS_OF_FEW
 
 
-def explain_cells(problem: Problem, workers: int, resources: Resources) -> Explanation:
+def explain_cells(
+    problem: Problem, workers: int, resources: Resources, *, slopes: bool = True
+) -> Explanation:
     """The steps of a partitioned fit on `workers` processes of one BLAS thread each.
 
-    `resources` are those of one worker, and of the process that drives them.
+    `resources` are those of one worker, and of the process that drives them; `slopes` says whether
+    cells are cut across directions in which targets change.
     """
     n, d, size = problem.n_rows, problem.n_columns, problem.itemsize
     memory = resources.memory_bytes
@@ -63,7 +66,6 @@ def explain_cells(problem: Problem, workers: int, resources: Resources) -> Expla
     busy_trying = min(workers, _CELLS_ASKED)
     busy_placing, busy_fitting = min(workers, blocks), min(workers, tasks)
     cell = _cell_seconds(problem, entries / m)
-    slopes = CellPlans(problem, resources, 1).slopes()
 
     steps = [
         _step(
@@ -72,13 +74,6 @@ def explain_cells(problem: Problem, workers: int, resources: Resources) -> Expla
             n * row / DISK_BYTES,
             2 * _SMALLEST_BLOCK,
             f"{in_bytes(n * row)} read from the shared files",
-        ),
-        _step(
-            f"finding slopes from {min(n, CELL_SEARCH.slope_rows):,} rows",
-            "this process",
-            slopes.seconds,
-            slopes.cost.peak_bytes,
-            f"{in_bytes(min(n, CELL_SEARCH.slope_rows) * row)} read",
         ),
         _step(
             "finding two regions in which cells are tried",
@@ -126,10 +121,23 @@ def explain_cells(problem: Problem, workers: int, resources: Resources) -> Expla
             f"{in_bytes(model)} read and written",
         ),
     ]
-    looking, sloping, finding, trying, learning, placing, fitting, gathering = (
+    looking, finding, trying, learning, placing, fitting, gathering = (
         step["predicted_seconds"] for step in steps
     )
-    serial = looking + sloping + finding + learning
+    serial = looking + finding + learning
+    if slopes and m > 1:
+        plan, some = CellPlans(problem, resources, 1).slopes(), slope_rows(n, d)
+        serial += plan.seconds
+        steps.insert(
+            1,
+            _step(
+                f"finding slopes from {some:,} rows",
+                "this process",
+                plan.seconds,
+                plan.cost.peak_bytes,
+                f"{in_bytes(some * row)} read",
+            ),
+        )
     total = serial + trying + placing + max(fitting, gathering)
     described = _described(problem, m)
     for step in steps:

@@ -31,7 +31,9 @@ class CellSearch:
     region_rows: int = 4096
     """and rows of each; fewer rows than all of them hold are one part."""
     slope_rows: int = 4096
-    """Rows of the fits that tell in which directions targets change,"""
+    """Rows of the fits that tell in which directions targets change, at most,"""
+    slope_numbers: int = 1 << 22
+    """numbers in them, but for a few hundred rows,"""
     slope_pair_rows: int = 512
     """and of those on which their kernel and ridge are chosen."""
     many_rows: int = 300_000
@@ -40,3 +42,9 @@ class CellSearch:
 
 
 CELL_SEARCH = CellSearch()
+
+
+def slope_rows(n_rows: int, n_columns: int) -> int:
+    """Rows of the sample from which slopes are found."""
+    most = max(CELL_SEARCH.slope_pair_rows, CELL_SEARCH.slope_numbers // max(1, n_columns))
+    return min(n_rows, CELL_SEARCH.slope_rows, most)

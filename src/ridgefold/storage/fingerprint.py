@@ -8,6 +8,7 @@ words.
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -53,14 +54,15 @@ def of_settings(settings: Mapping[str, Any]) -> dict[str, str]:
         try:
             document = packer.pack(value, name)
         except UnsupportedInputError:
-            # Our own objects without state of their own, such as partitioners, say all.
+            # Our own objects, such as partitioners, say all.
             if not type(value).__module__.startswith("ridgefold."):
                 raise UnsupportedInputError(
                     f"run_dir cannot be used with {name}={_short(repr(value))}: whether two runs "
                     "do the same cannot be known from it; use one of ridgefold's own objects or "
                     "names"
                 ) from None
-            document = repr(value)
+            with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
+                document = repr(value)
         arrays = {key: of_rows(np.atleast_1d(array)) for key, array in packer.arrays.items()}
         text = strict_json.dumps(document).decode()
         found[name] = text + (strict_json.dumps(arrays).decode() if arrays else "")
