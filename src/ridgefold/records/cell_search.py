@@ -15,7 +15,7 @@ class CellSearch:
     """Rows of each of them, evenly spaced."""
     near_pilots: int = 2
     """Cells that are asked, one inverse a pair, where the start is a good one."""
-    near_rows: int = 1024
+    near_rows: int = 768
     """Rows of each of these."""
     pairs: int = 8
     """The most pairs that are scored near a start."""
