@@ -57,7 +57,6 @@ from ridgefold.records import (
     Resources,
     Slopes,
     Step,
-    slope_rows,
 )
 from ridgefold.storage import fingerprint
 from ridgefold.storage.model_file import library_versions
@@ -366,7 +365,7 @@ class CellFitting:
         In float64, whatever the rows are: cells should not depend on that.
         """
         n, weights = self.n_rows, self.data.weights
-        count = slope_rows(n, int(self.data.X.shape[1]))
+        count = CELL_SEARCH.rows_for_slopes(n, int(self.data.X.shape[1]))
         some = np.sort(self.rng.choice(n, count, replace=False))
         X, y = (np.asarray(a[some], dtype=np.float64) for a in (self.data.X, self.targets))
         part = replace(self.data, X=X[spaced(len(X), CELL_SEARCH.slope_pair_rows)], weights=None)

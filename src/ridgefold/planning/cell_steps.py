@@ -13,7 +13,7 @@ import numpy as np
 
 from ridgefold.planning.calibration import known_rates
 from ridgefold.planning.rates import seconds
-from ridgefold.records import CELL_SEARCH, Cost, Plan, Problem, Resources, slope_rows
+from ridgefold.records import CELL_SEARCH, Cost, Plan, Problem, Resources
 
 CELL_WORK: Mapping[str, str] = {
     "gradient": "of the exact held-out error, on a sample of the rows",
@@ -58,7 +58,7 @@ class CellPlans:
 
     def slopes(self) -> Plan:
         """A pair chosen on some rows of a sample, a fit of each half of it, and gradients."""
-        sample = float(slope_rows(self.problem.n_rows, self.problem.n_columns))
+        sample = float(CELL_SEARCH.rows_for_slopes(self.problem.n_rows, self.problem.n_columns))
         half, some = sample / 2, min(sample, CELL_SEARCH.slope_pair_rows)
         gradients = {"kernel": half**2, "product": 2.0 * half**2 * self.problem.n_columns}
         each = self._matrices(half, factors=1.0) + self._seconds(gradients, half)

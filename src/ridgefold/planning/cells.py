@@ -16,7 +16,7 @@ from ridgefold.planning.cell_steps import CellPlans
 from ridgefold.planning.explain import Explanation
 from ridgefold.planning.rates import seconds
 from ridgefold.planning.words import in_bytes, in_seconds
-from ridgefold.records import CELL_SEARCH, Cost, Problem, Resources, slope_rows
+from ridgefold.records import CELL_SEARCH, Cost, Problem, Resources
 
 CELL_ROWS_OF_FEW = 512
 """Rows of cells that are likely to be chosen, where there are not many."""
@@ -126,7 +126,7 @@ def explain_cells(
     )
     serial = looking + finding + learning
     if slopes and m > 1:
-        plan, some = CellPlans(problem, resources, 1).slopes(), slope_rows(n, d)
+        plan, some = CellPlans(problem, resources, 1).slopes(), CELL_SEARCH.rows_for_slopes(n, d)
         serial += plan.seconds
         steps.insert(
             1,

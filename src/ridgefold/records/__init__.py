@@ -1,6 +1,6 @@
 """What the parts hand to each other: frozen dataclasses without behaviour."""
 
-from ridgefold.records.cell_search import CELL_SEARCH, CellSearch, slope_rows
+from ridgefold.records.cell_search import CELL_SEARCH, CellSearch
 from ridgefold.records.columns import CategoryColumn, NumberColumn, TableColumns
 from ridgefold.records.cost import Cost
 from ridgefold.records.intervals import Intervals
@@ -50,5 +50,4 @@ __all__ = [
     "Step",
     "TableColumns",
     "Warp",
-    "slope_rows",
 ]

@@ -40,11 +40,10 @@ class CellSearch:
     """Above so many rows cells share a pair, and are no larger than the next number says."""
     largest_of_many: int = 512
 
+    def rows_for_slopes(self, n_rows: int, n_columns: int) -> int:
+        """Rows of the sample from which slopes are found."""
+        most = max(self.slope_pair_rows, self.slope_numbers // max(1, n_columns))
+        return min(n_rows, self.slope_rows, most)
+
 
 CELL_SEARCH = CellSearch()
-
-
-def slope_rows(n_rows: int, n_columns: int) -> int:
-    """Rows of the sample from which slopes are found."""
-    most = max(CELL_SEARCH.slope_pair_rows, CELL_SEARCH.slope_numbers // max(1, n_columns))
-    return min(n_rows, CELL_SEARCH.slope_rows, most)
