@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ridgefold.engine.cell_rows import Batch, CellRows, number_of
+from ridgefold.engine.cell_rows import Batch, CellRows, number_of, spaced
 from ridgefold.engine.local_fit import CellSystem
 from ridgefold.engine.local_search import (
     FEWEST_ROWS,
@@ -59,19 +59,20 @@ def choose_pair(
         return _Pool(tuple(some), tuple(pilots), grid.alphas, executor, key_of)
 
     if good_start and (grid.ordered or len(grid.kernels) == 1):
-        near = pool(_ends(numbers), CELL_SEARCH.near_rows)
+        near = pool(_spread(numbers), CELL_SEARCH.near_rows)
         return search_near(near.pair, replace(grid, stride=1))
     choice = search(pool(numbers, CELL_SEARCH.pilot_rows).kernel, grid)
     sizes = np.diff(cells.offsets)
     large = [c for c in numbers if sizes[c] > 1.25 * CELL_SEARCH.pilot_rows]
     if large:
-        near = pool(_ends(large), CELL_SEARCH.largest_searched)
+        near = pool(_spread(large), CELL_SEARCH.largest_searched)
         choice = search_near(near.pair, starting_at(grid, choice))
     return choice
 
 
-def _ends(numbers: list[int]) -> list[int]:
-    return numbers if len(numbers) <= CELL_SEARCH.near_pilots else [numbers[0], numbers[-1]]
+def _spread(numbers: list[int]) -> list[int]:
+    """A few of these cells, evenly spaced."""
+    return [numbers[place] for place in spaced(len(numbers), CELL_SEARCH.near_pilots)]
 
 
 class _Pilot:

@@ -13,9 +13,9 @@ class CellSearch:
     """Cells on which a shared pair is chosen by eigendecompositions."""
     pilot_rows: int = 640
     """Rows of each of them, evenly spaced."""
-    near_pilots: int = 2
+    near_pilots: int = 3
     """Cells that are asked, one inverse a pair, where the start is a good one."""
-    near_rows: int = 768
+    near_rows: int = 640
     """Rows of each of these."""
     pairs: int = 8
     """The most pairs that are scored near a start."""
