@@ -291,11 +291,19 @@ def recorded() -> dict[str, Any]:
     return json.loads(path.read_text(encoding="utf-8"))["runs"] if path.exists() else {}
 
 
+def has_all(runs: Mapping[str, Any]) -> bool:
+    """Whether every algorithm of this script was run."""
+    return all(f"{label}, m = {m}" in runs for label in (*ALGORITHMS, GLOBAL) for m in COUNTS)
+
+
 def main(quick: bool) -> bool:
     """RIDGEFOLD_SETS names the sets to run, if not all; the rest is kept."""
     named = os.environ.get("RIDGEFOLD_SETS")
     wanted = named.split(",") if named else list(SETS)
     found = recorded() if named and not quick else {}
+    kept = {name: runs for name, runs in found.items() if name not in wanted}
+    if short := [name for name, runs in kept.items() if not has_all(runs)]:
+        raise SystemExit(f"{', '.join(short)}: recorded without an algorithm; run all sets")
     with one_thread():
         warm_up()
         for name in wanted:

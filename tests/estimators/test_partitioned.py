@@ -17,8 +17,7 @@ from ridgefold.combiners import COMBINERS, cell_alpha
 from ridgefold.engine import shared_pair
 from ridgefold.engine.partitioned import limits_of
 from ridgefold.engine.scaled_rows import ScaledRows
-from ridgefold.engine.slopes import mean_slopes
-from ridgefold.errors import InvalidInputError, NumericalError, UnsupportedInputError
+from ridgefold.errors import InvalidInputError, UnsupportedInputError
 from ridgefold.kernels import RBF
 from ridgefold.partitioners import PARTITIONERS, KMeansCells
 
@@ -642,66 +641,6 @@ def test_weights_of_classes_count_where_pairs_are_chosen():
         for given in (False, True)
     )
     np.testing.assert_array_equal(plain.decision_function(X), asked.decision_function(X))
-
-
-def test_cells_follow_the_directions_in_which_targets_change():
-    """One column of eight counts, which rows alone do not tell."""
-    draw = np.random.default_rng(0)
-    X = draw.standard_normal((3000, 8))
-    y = np.sin(2 * X[:, 0]) + 0.1 * draw.standard_normal(3000)
-    errors = {}
-    for name in ("tree", "principal"):
-        model = PartitionedKernelRidge(name, 16).fit(X[:2000], y[:2000])
-        errors[name] = np.sqrt(np.mean((model.predict(X[2000:]) - y[2000:]) ** 2))
-        assert ("finding slopes" in str(ridgefold.explain(model))) == (name == "tree")
-    assert errors["tree"] < 0.8 * errors["principal"]
-
-
-def test_a_fit_does_without_slopes_that_cannot_be_computed(monkeypatch):
-    def fails(*_):
-        raise NumericalError("no")
-
-    X, y = data(200)
-    monkeypatch.setattr("ridgefold.estimators.partitioned_fit.mean_slopes", fails)
-    settings = {"n_partitions": 4, "alpha": 0.1, "length_scale": 1.0}
-    ours, plain = (PartitionedKernelRidge(name, **settings) for name in ("tree", "principal"))
-    assert np.array_equal(ours.fit(X, y).predict(X), plain.fit(X, y).predict(X))
-
-
-@pytest.mark.parametrize(
-    ("settings", "given"),
-    [
-        ({"alpha": 0.1, "length_scale": 0.5}, True),
-        ({"alpha": 0.1, "kernel": RBF(0.5)}, True),
-        ({"alpha": 0.1, "kernel": RBF((0.5, 1.0))}, False),
-        ({"alpha": 0.1, "kernel": "laplacian", "length_scale": 0.5}, False),
-        ({"length_scale": 0.5}, False),
-        ({"alpha": [0.1, 1.0], "length_scale": 0.5}, False),
-    ],
-    ids=str,
-)
-def test_slopes_are_those_of_the_given_pair_if_there_is_one(settings, given, monkeypatch):
-    grids = []
-
-    def watched(X, y, weights, grid):
-        grids.append(grid)
-        return mean_slopes(X, y, weights, grid)
-
-    X, y = data(200)
-    monkeypatch.setattr("ridgefold.estimators.partitioned_fit.mean_slopes", watched)
-    PartitionedKernelRidge(n_partitions=4, **settings).fit(X, y)
-    (grid,) = grids
-    assert all(isinstance(kernel, RBF) for kernel in grid.kernels)
-    assert grid.is_choice != given
-    if given:
-        assert (grid.kernels[0], grid.alphas.tolist()) == (RBF(0.5), [0.1])
-
-
-def test_one_cell_needs_no_slopes():
-    X, y = data(200)
-    for model in (PartitionedKernelRidge(), PartitionedKernelRidge(n_partitions=1)):
-        names = [step.name for step in model.fit(X, y).run_record_.steps]
-        assert "finding slopes" not in names
 
 
 def test_a_fit_explains_its_steps(tmp_path):

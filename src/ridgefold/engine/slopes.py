@@ -82,10 +82,10 @@ def _part(data: CellData, rows: np.ndarray) -> CellData:
 
 
 def _choice(data: CellData, grid: Grid) -> Choice:
-    """Kernel and ridge by leave-one-out."""
-    system = CellSystem(data, grid.kernels, bias=True)
-    if not grid.is_choice or system.n_rows < FEWEST_ROWS:
+    """Kernel and ridge by leave-one-out, unless they are given."""
+    if not grid.is_choice:
         return Choice(grid.start, grid.start_alpha, np.nan)
+    system = CellSystem(data, grid.kernels, bias=True)
     return search(lambda kernel: system.scores(kernel, grid.alphas), grid)
 
 

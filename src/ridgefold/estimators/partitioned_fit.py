@@ -331,15 +331,7 @@ class CellFitting:
     def _in_space(self) -> _Search:
         trials: tuple[CellTrial, ...] = ()
         m, grid = self.options.n_cells, None
-        most = round(self.n_rows / CELL_SEARCH.smallest_tried) if m is None else m
-        if self._wants_slopes() and min(most, self.n_rows) > 1:
-            slopes = self._noted(
-                "finding slopes",
-                self._plans().slopes(),
-                lambda: self.run.step("slopes", self._slopes, self.rng),
-            )
-            if slopes:
-                self.partitioner = cast(Guided, self.partitioner).guided_by(Slopes(*slopes))
+        self._guide(round(self.n_rows / CELL_SEARCH.smallest_tried) if m is None else m)
         if m is None:
             found = self._noted(
                 "choosing how many cells",
@@ -358,6 +350,18 @@ class CellFitting:
             rows = rows_of(cells, number_of(cells) // 2)
             grid = self._grid(rows, len(rows))
         return _Search(cells, by_cell, self._with_pair(cells, by_cell, grid), trials)
+
+    def _guide(self, most: int) -> None:
+        """Tell the partitioner about slopes, if it wants to know and there is anything to cut."""
+        if not self._wants_slopes() or min(most, self.n_rows) <= 1:
+            return
+        slopes = self._noted(
+            "finding slopes",
+            self._plans().slopes(),
+            lambda: self.run.step("slopes", self._slopes, self.rng),
+        )
+        if slopes:
+            self.partitioner = cast(Guided, self.partitioner).guided_by(Slopes(*slopes))
 
     def _slopes(self) -> list[Any]:
         """In which directions targets change, from a sample of the rows; empty if that is unknown.
