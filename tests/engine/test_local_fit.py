@@ -1,4 +1,4 @@
-"""One cell: what was scored is not solved again."""
+"""One cell: what was scored is not solved again, and what its core is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import pytest
 from cases import rows
 from ridgefold.engine import local_fit
 from ridgefold.engine.local_fit import CellData, CellSystem
+from ridgefold.engine.local_search import search_cell
 from ridgefold.kernels import RBF
+from ridgefold.linalg import namespace_of
+from ridgefold.records import CELL_SEARCH, Grid
 
 X = rows(40, 3, seed=1)
 Y = rows(40, 2, seed=2)
@@ -62,3 +65,70 @@ def test_weights_of_one_are_no_weights_and_of_zero_no_rows(held_out):
     assert not np.any(found.dual_coef[~some])
     if held_out:
         np.testing.assert_array_equal(found.residuals[some], expected.residuals)
+
+
+N_LARGE = 400
+CORE, FEWEST = CELL_SEARCH.core_rows(N_LARGE), CELL_SEARCH.fewest_core_rows
+
+
+def large(shares, weights=None, *, weighted_scores=False):
+    X, targets = rows(N_LARGE, 3, seed=3), rows(N_LARGE, 1, seed=4)
+    return CellData(X, targets, weights, shares, weighted_scores)
+
+
+def shares_of_core(core):
+    """1 for these rows, less for all others."""
+    return np.where(np.isin(np.arange(N_LARGE), core), 1.0, 0.25)
+
+
+def test_the_core_are_the_rows_with_the_largest_shares_in_their_order():
+    wanted = np.sort(np.random.default_rng(0).permutation(N_LARGE)[:CORE])
+    data = large(shares_of_core(wanted), np.arange(1.0, N_LARGE + 1), weighted_scores=True)
+    core = data.core()
+    assert FEWEST < CORE < N_LARGE
+    np.testing.assert_array_equal(core.X, data.X[wanted])
+    np.testing.assert_array_equal(core.targets, data.targets[wanted])
+    np.testing.assert_array_equal(core.weights, data.weights[wanted])
+    np.testing.assert_array_equal(core.shares, np.ones(CORE))
+    np.testing.assert_array_equal(core.counts(), wanted + 1.0)
+
+
+def test_rows_of_weight_zero_come_last_into_the_core():
+    weights = (np.arange(N_LARGE) % 4 > 0).astype(float)
+    core = large(np.where(weights > 0, 0.5, 1.0), weights).core()
+    assert np.all(core.weights > 0)
+    few = (np.arange(N_LARGE) < 20).astype(float)
+    assert np.sum(large(np.full(N_LARGE, 0.5), few).core().weights) == 20
+
+
+@pytest.mark.parametrize(("n", "shares"), [(N_LARGE, None), (FEWEST, np.full(FEWEST, 0.5))])
+def test_cells_that_do_not_overlap_or_are_small_are_all_core(n, shares):
+    data = CellData(rows(n, 3, seed=3), rows(n, 1, seed=4), None, shares)
+    assert data.core() is data
+    whole = CellSystem(data, KERNELS, bias=True)
+    assert whole.core() is whole
+
+
+def test_the_core_of_a_cell_is_that_of_its_rows_elsewhere():
+    torch = pytest.importorskip("torch")
+    data = large(shares_of_core(np.arange(CORE)))
+    there = CellData(torch.as_tensor(data.X), torch.as_tensor(data.targets), None, data.shares)
+    core = there.core()
+    np.testing.assert_array_equal(namespace_of(core.X).to_numpy(core.X), data.core().X)
+
+
+def test_a_cell_chooses_by_its_core_and_is_fitted_on_all_rows():
+    """Rows outside of it have no say in the pair, but in the model."""
+    wanted, rng = np.arange(CORE), np.random.default_rng(0)
+    X = rng.standard_normal((N_LARGE, 2))
+    y = np.sin(X[:, :1]) + 0.1 * rng.standard_normal((N_LARGE, 1))
+    y[CORE:] = rng.standard_normal((N_LARGE - CORE, 1))
+    kernels = tuple(RBF(width) for width in (0.25, 0.5, 1.0, 2.0, 4.0))
+    grid = Grid(kernels, np.array([1e-3, 1e-2, 1e-1, 1.0, 10.0]), 2, 2, ordered=True)
+    data = CellData(X, y, None, shares_of_core(wanted))
+    cell = CellSystem(data, kernels, bias=True)
+    alone = CellSystem(CellData(X[wanted], y[wanted], None, None), kernels, bias=True)
+    choice = search_cell(cell, grid)
+    assert choice == search_cell(alone, grid)
+    fit = cell.fit(choice.kernel, float(grid.alphas[choice.alpha]), held_out=True)
+    assert np.all(fit.dual_coef != 0.0)

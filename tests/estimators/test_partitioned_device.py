@@ -58,6 +58,7 @@ def counted(monkeypatch):
 
 CASES = {
     "own pairs": {},
+    "own pairs by the cores of large cells": {"n_partitions": 2},
     "a shared pair": {"tuning": "shared"},
     "no bias": {"fit_intercept": False, "partition": "kmeans", "combine": "route"},
     "a mean": {"partition": "random", "combine": "average"},

@@ -32,9 +32,6 @@ class CellRows(Protocol):
     def batch(self, cells: Cells, some: slice) -> Batch:
         """A run of cells."""
 
-    def pilot(self, cells: Cells, numbers: list[int], most: int | None) -> Batch:
-        """Some cells; of each at most so many rows, evenly spaced."""
-
 
 @dataclass(frozen=True)
 class Training:
@@ -64,21 +61,12 @@ class Training:
 
     def cell(self, rows: np.ndarray, shares: np.ndarray | None) -> CellData:
         weights = None if self.weights is None else self.weights[rows]
-        return cell_data(
-            self.X[rows], self.targets[rows], weights, shares, weighted=self.weighted_scores
-        )
+        X = np.ascontiguousarray(self.X[rows])
+        return CellData(X, self.targets[rows], weights, shares, self.weighted_scores)
 
     def batch(self, cells: Cells, some: slice) -> Batch:
         numbers = range(some.start, some.stop)
         return _RowsOfCells(self, tuple((rows_of(cells, c), shares_of(cells, c)) for c in numbers))
-
-    def pilot(self, cells: Cells, numbers: list[int], most: int | None) -> Batch:
-        parts = []
-        for cell in numbers:
-            rows, shares = rows_of(cells, cell), shares_of(cells, cell)
-            some = spaced(len(rows), most)
-            parts.append((rows[some], None if shares is None else shares[some]))
-        return _RowsOfCells(self, tuple(parts))
 
 
 @dataclass(frozen=True)
@@ -94,23 +82,9 @@ class _RowsOfCells:
         return self.training.cell(*self.cells[position])
 
 
-def cell_data(
-    X: np.ndarray,
-    targets: np.ndarray,
-    weights: np.ndarray | None,
-    shares: np.ndarray | None,
-    *,
-    weighted: bool,
-) -> CellData:
-    """The rows of one cell; with `weighted`, rows count in scores by their weights too."""
-    if weighted and weights is not None and np.any(weights > 0):
-        shares = weights if shares is None else shares * weights
-    return CellData(np.ascontiguousarray(X), targets, weights, shares)
-
-
-def spaced(n: int, most: int | None) -> np.ndarray:
-    """At most so many of n places, evenly spaced; all if `most` is None."""
-    return np.linspace(0, n - 1, n if most is None else min(n, most)).astype(np.intp)
+def spaced(n: int, most: int) -> np.ndarray:
+    """At most so many of n places, evenly spaced."""
+    return np.linspace(0, n - 1, min(n, most)).astype(np.intp)
 
 
 def rows_of(cells: Cells, cell: int) -> np.ndarray:

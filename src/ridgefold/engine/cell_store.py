@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ridgefold.crossval import Progress, no_progress
-from ridgefold.engine.cell_rows import Batch, cell_data, spaced
+from ridgefold.engine.cell_rows import Batch
 from ridgefold.engine.local_fit import CellData
 from ridgefold.errors import ModelFileError
 from ridgefold.executors import Executor
@@ -200,14 +200,11 @@ class StoredRows:
         return [{name: np.concatenate(part[name]) for name in names} for part in parts]
 
     def batch(self, cells: Cells, some: slice) -> Batch:
-        return _StoredBatch(self, tuple(range(some.start, some.stop)), None)
-
-    def pilot(self, cells: Cells, numbers: list[int], most: int | None) -> Batch:
-        return _StoredBatch(self, tuple(numbers), most)
+        return _StoredBatch(self, tuple(range(some.start, some.stop)))
 
     def rows_of_cells(self, numbers: tuple[int, ...]) -> Iterator[np.ndarray]:
         """X of some cells, in ascending order."""
-        batch = _StoredBatch(self, numbers, None)
+        batch = _StoredBatch(self, numbers)
         for position in range(len(numbers)):
             yield batch.part(position, ("X",))["X"]
 
@@ -215,12 +212,12 @@ class StoredRows:
 class _StoredBatch:
     """Cells by their numbers; their rows are read where they are worked on."""
 
-    def __init__(self, store: StoredRows, numbers: tuple[int, ...], most: int | None) -> None:
-        self.store, self.numbers, self.most = store, numbers, most
+    def __init__(self, store: StoredRows, numbers: tuple[int, ...]) -> None:
+        self.store, self.numbers = store, numbers
         self._read: dict[int, dict[str, np.ndarray]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _StoredBatch, (self.store, self.numbers, self.most)
+        return _StoredBatch, (self.store, self.numbers)
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -237,12 +234,10 @@ class _StoredBatch:
 
     def data(self, position: int) -> CellData:
         part = self.part(position, ("X", "targets", "weights", "shares"))
-        some = spaced(len(part["X"]), self.most)
-        taken = {name: values[some] for name, values in part.items()}
-        return cell_data(
-            taken["X"],
-            taken["targets"],
-            taken.get("weights"),
-            taken.get("shares"),
-            weighted=self.store.weighted_scores,
+        return CellData(
+            part["X"],
+            part["targets"],
+            part.get("weights"),
+            part.get("shares"),
+            self.store.weighted_scores,
         )

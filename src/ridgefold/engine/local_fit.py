@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ridgefold.kernels import Kernel, KernelGram, WidthTable
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.linalg.leave_one_out import LeaveOneOut, leave_one_out, leave_one_out_path
 from ridgefold.linalg.symmetric import factorise
-from ridgefold.records import Grid
+from ridgefold.records import CELL_SEARCH, Grid
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,44 @@ class CellData:
     """Shape (n, t)."""
     weights: Array | None
     shares: np.ndarray | None
-    """What each row counts in scores: its part in the combined prediction, perhaps times its
-    weight; None if all count alike."""
+    """The cell's part in the combined prediction of each row; None if it is all of it."""
+    weighted_scores: bool = False
+    """True if rows count in scores by their weights, too."""
+
+    def counts(self) -> np.ndarray | None:
+        """What each row counts in scores; None if all count alike."""
+        if not self.weighted_scores or self.weights is None:
+            return self.shares
+        weights = namespace_of(self.weights).to_numpy(self.weights)
+        if not np.any(weights > 0):
+            return self.shares
+        return weights if self.shares is None else self.shares * weights
+
+    def taken(self, rows: np.ndarray) -> CellData:
+        """Some of the rows."""
+        namespace = namespace_of(self.X)
+        weights = None if self.weights is None else namespace.take_rows(self.weights, rows)
+        return replace(
+            self,
+            X=namespace.take_rows(self.X, rows),
+            targets=namespace.take_rows(self.targets, rows),
+            weights=weights,
+            shares=None if self.shares is None else self.shares[rows],
+        )
+
+    def core(self) -> CellData:
+        """The rows that the cell has the largest parts in, on which pairs are compared.
+
+        A third of the work: rows that overlap with other cells are near its edge, and tell less
+        about it. As dense as all of them, unlike a sample.
+        """
+        count = CELL_SEARCH.core_rows(len(self.X))
+        if self.shares is None or count == len(self.X):
+            return self
+        parts = self.shares
+        if self.weights is not None:
+            parts = np.where(namespace_of(self.weights).to_numpy(self.weights) > 0, parts, 0.0)
+        return self.taken(np.sort(np.argsort(-parts, kind="stable")[:count]))
 
 
 @dataclass(frozen=True)
@@ -91,6 +127,11 @@ class CellSystem:
         self._table = WidthTable(kernels, X) if self.n_rows else None
         self._solved: dict[tuple[int, float], LeaveOneOut] = {}
 
+    def core(self) -> CellSystem:
+        """The system of the rows that count most."""
+        part = self.data.core()
+        return self if part is self.data else CellSystem(part, self.kernels, bias=self.bias)
+
     def _write(self, kernel: int, out: Array) -> None:
         assert self._table is not None
         self._table.write_lower(kernel, out)
@@ -99,15 +140,15 @@ class CellSystem:
             out *= self._roots[None, :]
 
     def mean_squares(self, residuals: Array) -> np.ndarray:
-        """Mean square over rows (by their shares) and targets; infinite if not finite.
+        """Mean square over rows (by what they count) and targets; infinite if not finite.
 
         `residuals` is of shape (…, n, t) over the rows of positive weight.
         """
         squares = self.namespace.to_numpy(residuals).astype(np.float64) ** 2
-        shares = self.data.shares
-        if shares is not None and self.rows is not None:
-            shares = shares[self.rows]
-        means = np.average(squares.mean(axis=-1), axis=-1, weights=shares)
+        counts = self.data.counts()
+        if counts is not None and self.rows is not None:
+            counts = counts[self.rows]
+        means = np.average(squares.mean(axis=-1), axis=-1, weights=counts)
         return np.where(np.isfinite(means), means, np.inf)
 
     def scores(self, kernel: int, alphas: np.ndarray) -> np.ndarray:

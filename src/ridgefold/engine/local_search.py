@@ -117,12 +117,15 @@ def has_own_choice(grid: Grid, n_rows: int) -> bool:
 
 
 def search_cell(system: CellSystem, grid: Grid) -> Choice:
-    """The best pair for one cell: of all, or near the start if kernels are in order."""
+    """The best pair for one cell's core: of all, or near the start if kernels are in order."""
     if not has_own_choice(grid, system.n_rows):
         return Choice(grid.start, grid.start_alpha, np.nan)
+    core = system.core()
     if grid.ordered:
-        return search_near(lambda k, j: system.score(k, float(grid.alphas[j])), grid)
-    return search(lambda kernel: system.scores(kernel, grid.alphas), grid)
+        return search_near(
+            lambda k, j: core.score(k, float(grid.alphas[j])), grid, CELL_SEARCH.own_pairs
+        )
+    return search(lambda kernel: core.scores(kernel, grid.alphas), grid)
 
 
 _MOVES = ((0, 1), (0, -1), (1, -1), (-1, 1), (1, 0), (-1, 0))

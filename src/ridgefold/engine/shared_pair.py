@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ridgefold.engine.cell_rows import Batch, CellRows, number_of, spaced
+from ridgefold.engine.cell_rows import Batch, CellRows, number_of, rows_of, spaced
 from ridgefold.engine.local_fit import CellSystem
 from ridgefold.engine.local_search import (
     FEWEST_ROWS,
@@ -42,8 +42,8 @@ def choose_pair(
 ) -> Choice:
     """One pair for all cells, by the leave-one-out error pooled over some of them.
 
-    First on some rows of each of a few cells, by eigendecompositions; then, where cells are
-    larger than that, from there on whole cells (or 1,536 of their rows), by inverses; of kernels
+    First on some rows of the cores of a few cells, by eigendecompositions; then, where cores are
+    larger than that, from there on all of their rows (or 1,536), by inverses; of kernels
     without an order, for the ridge alone. With `good_start` the grid starts where cells of another
     size ended, and inverses alone look around, in small steps.
     """
@@ -52,9 +52,10 @@ def choose_pair(
     m = number_of(cells)
     numbers = np.unique(np.linspace(0, m - 1, min(m, CELL_SEARCH.pilots)).astype(np.intp)).tolist()
 
-    def pool(some: list[int], most: int | None) -> _Pool:
+    def pool(some: list[int], most: int) -> _Pool:
         pilots = [
-            _Pilot(training.pilot(cells, [c], most), grid.kernels, bias, device) for c in some
+            _Pilot(training.batch(cells, slice(c, c + 1)), most, grid.kernels, bias, device)
+            for c in some
         ]
         return _Pool(tuple(some), tuple(pilots), grid.alphas, executor, key_of)
 
@@ -62,12 +63,17 @@ def choose_pair(
         near = pool(_spread(numbers), CELL_SEARCH.near_rows)
         return search_near(near.pair, replace(grid, stride=1))
     choice = search(pool(numbers, CELL_SEARCH.pilot_rows).kernel, grid)
-    sizes = np.diff(cells.offsets)
-    large = [c for c in numbers if sizes[c] > 1.25 * CELL_SEARCH.pilot_rows]
+    large = [c for c in numbers if _compared(cells, c) > 1.25 * CELL_SEARCH.pilot_rows]
     if large:
         near = pool(_spread(large), CELL_SEARCH.largest_searched)
         choice = search_near(near.pair, starting_at(grid, choice))
     return choice
+
+
+def _compared(cells: Cells, cell: int) -> int:
+    """How many rows of a cell tell about its pair."""
+    n = len(rows_of(cells, cell))
+    return n if cells.weights is None else CELL_SEARCH.core_rows(n)
 
 
 def _spread(numbers: list[int]) -> list[int]:
@@ -76,12 +82,17 @@ def _spread(numbers: list[int]) -> list[int]:
 
 
 class _Pilot:
-    """One cell that answers; its rows are read where it does."""
+    """One cell that answers, with at most so many rows of its core; they are read where it does."""
 
     def __init__(
-        self, rows: Batch, kernels: tuple[Kernel, ...], bias: bool, device: str | None
+        self,
+        cell: Batch,
+        most: int,
+        kernels: tuple[Kernel, ...],
+        bias: bool,
+        device: str | None,
     ) -> None:
-        self._given = (rows, kernels, bias, device)
+        self._given = (cell, most, kernels, bias, device)
         self._system: CellSystem | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -94,8 +105,10 @@ class _Pilot:
         A task that is sent to another process takes none along: it makes its own.
         """
         if self._system is None:
-            rows, kernels, bias, device = self._given
-            data = rows.data(0)
+            cell, most, kernels, bias, device = self._given
+            data = cell.data(0).core()
+            if len(data.X) > most:
+                data = data.taken(spaced(len(data.X), most))
             if device is not None:
                 data = cell_on(data, device)
             self._system = CellSystem(data, kernels, bias=bias)

@@ -48,11 +48,11 @@ def mean_slopes(
     data = CellData(X - X.mean(axis=0), _alike(targets), weights, None)
     if data.targets.shape[1] == 0:
         return None
-    choice = _choice(_part(data, spaced(len(X), CELL_SEARCH.slope_pair_rows)), grid)
+    choice = _choice(data.taken(spaced(len(X), CELL_SEARCH.slope_pair_rows)), grid)
     points = data.X[spaced(len(X), _GRADIENTS // data.targets.shape[1])]
     halves = []
     for first in (0, 1):
-        found = _gradients(_part(data, np.arange(first, len(X), 2)), points, grid, choice)
+        found = _gradients(data.taken(np.arange(first, len(X), 2)), points, grid, choice)
         size = float(np.linalg.norm(found))
         if not 0.0 < size < np.inf:
             return None
@@ -74,11 +74,6 @@ def _alike(targets: np.ndarray) -> np.ndarray:
         return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
     _, vectors = eigh(y.T @ y, subset_by_index=[t - _MOST_TARGETS, t - 1])
     return np.asarray(y @ vectors)
-
-
-def _part(data: CellData, rows: np.ndarray) -> CellData:
-    weights = None if data.weights is None else data.weights[rows]
-    return CellData(np.ascontiguousarray(data.X[rows]), data.targets[rows], weights, None)
 
 
 def _choice(data: CellData, grid: Grid) -> Choice:

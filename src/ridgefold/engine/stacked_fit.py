@@ -32,6 +32,7 @@ from ridgefold.linalg.stacked import (
     pad_diagonals,
     solve_stack,
 )
+from ridgefold.records import CELL_SEARCH
 
 _FILLED = 0.85
 """Cells of a stack have at least this share of its rows: padding costs two thirds more work at
@@ -70,10 +71,10 @@ def padded(arrays: Sequence[np.ndarray], size: int) -> np.ndarray:
 
 
 def cell_on(data: CellData, device: str) -> CellData:
-    """The rows of a cell on a device; shares stay, as scores are averaged here."""
+    """The rows of a cell on a device; shares stay here, where scores are averaged."""
     X, targets = on_device(np.array(data.X), device), on_device(np.array(data.targets), device)
     weights = None if data.weights is None else on_device(np.array(data.weights), device)
-    return CellData(X, targets, weights, data.shares)
+    return replace(data, X=X, targets=targets, weights=weights)
 
 
 def here(fit: CellFit) -> CellFit:
@@ -101,8 +102,8 @@ class CellStack:
         self.namespace = namespace_of(X)
         self._grams = GramStack(self.kernels, X, counts)
         self._rows = self._systems(X, counts, m)
-        self._shares = self._upload(
-            padded([_shares(cell) for cell in cells], m), self.namespace.double()
+        self._counts = self._upload(
+            padded([_counts(cell) for cell in cells], m), self.namespace.double()
         )
         self._alone: dict[int, CellSystem] = {}
 
@@ -167,19 +168,19 @@ class CellStack:
     # -- scores --------------------------------------------------------------------------
 
     def _mean_squares(self, residuals: Array, some: np.ndarray) -> np.ndarray:
-        """Means over rows (by their shares, shape (b, m)) and targets; infinite if not finite.
+        """Means over rows (by what they count) and targets; infinite if not finite.
 
         `residuals` is of shape (b, …, m, t).
         """
         xp = self.namespace.xp
         squares = xp.mean(self.namespace.astype(residuals, self.namespace.double()) ** 2, axis=-1)
-        shares = self.namespace.take_rows(self._shares, some)
-        total = xp.sum(shares, axis=1)
+        counts = self.namespace.take_rows(self._counts, some)
+        total = xp.sum(counts, axis=1)
         if squares.ndim == 3:
-            shares, total = shares[:, None, :], total[:, None]
+            counts, total = counts[:, None, :], total[:, None]
         # Residuals of rows that pad may be anything.
-        squares = xp.where(shares > 0, squares, xp.zeros_like(squares))
-        means = self.namespace.to_numpy(xp.sum(shares * squares, axis=-1) / total)
+        squares = xp.where(counts > 0, squares, xp.zeros_like(squares))
+        means = self.namespace.to_numpy(xp.sum(counts * squares, axis=-1) / total)
         return np.where(np.isfinite(means), means, np.inf)
 
     def scores_of_pairs(self, pairs: Mapping[int, tuple[int, int]]) -> dict[int, float]:
@@ -217,29 +218,17 @@ class CellStack:
 
     # -- choice and fit ------------------------------------------------------------------
 
-    def choices(self) -> list[Choice]:
-        """The pair of every cell, its own where it may choose."""
-        grid, settings = self.settings.grid, self.settings
-        shared = Choice(grid.start, grid.start_alpha, np.nan)
-        choosing = [
-            cell
-            for cell, n in enumerate(self._rows.counts.tolist())
-            if settings.choose and has_own_choice(grid, n)
-        ]
-        answers = self.scores_of_pairs if grid.ordered else self.scores_of_kernels
-        searches = [search_pairs(grid) if grid.ordered else search_kernels(grid) for _ in choosing]
+    def best(self) -> list[Choice]:
+        """The best pair of every cell."""
+        grid = self.settings.grid
+        if grid.ordered:
+            near = [search_pairs(grid, CELL_SEARCH.own_pairs) for _ in self.cells]
+            return answered_together(near, self.scores_of_pairs)
+        return answered_together([search_kernels(grid) for _ in self.cells], self.scores_of_kernels)
 
-        def of_cells(questions: dict[int, Any]) -> dict[int, Any]:
-            scores = answers({choosing[number]: asked for number, asked in questions.items()})
-            return {number: scores[choosing[number]] for number in questions}
-
-        found = dict(zip(choosing, answered_together(searches, of_cells), strict=True))
-        return [found.get(cell, shared) for cell in range(len(self.cells))]
-
-    def fits(self, factors: np.ndarray) -> list[CellFit | None]:
+    def fits(self, choices: Sequence[Choice], factors: np.ndarray) -> list[CellFit | None]:
         """The models of all cells, ridges times `factors`; None where a cell must be seen alone."""
         grid, settings = self.settings.grid, self.settings
-        choices = self.choices()
         ridges = np.array([float(grid.alphas[choice.alpha]) for choice in choices])
         if not settings.choose:  # kernels and ridges are searched for without factors
             ridges = ridges * factors
@@ -279,8 +268,9 @@ class CellStack:
                 yield dual[k, :n], intercept[k], None if residuals is None else residuals[k, :n]
 
 
-def _shares(cell: CellData) -> np.ndarray:
-    return np.ones(len(cell.X)) if cell.shares is None else np.asarray(cell.shares, dtype=float)
+def _counts(cell: CellData) -> np.ndarray:
+    counts = cell.counts()
+    return np.ones(len(cell.X)) if counts is None else np.asarray(counts, dtype=float)
 
 
 def _by_kernel(kernels: Mapping[int, int]) -> Iterator[tuple[int, np.ndarray]]:
@@ -306,7 +296,25 @@ def fit_together(
     matrix_bytes = _MATRICES * cells[usable[0]].targets.dtype.itemsize
     for stack in stacks_of(sizes, lambda n: matrix_bytes * n**2, settings.memory_bytes):
         some = [usable[position] for position in stack.tolist()]
-        together = CellStack([cells[position] for position in some], settings, settings.device)
-        for position, fit in zip(some, together.fits(factors[some]), strict=True):
+        together = [cells[position] for position in some]
+        choices = _choices(together, settings, settings.device)
+        fits = CellStack(together, settings, settings.device).fits(choices, factors[some])
+        for position, fit in zip(some, fits, strict=True):
             found[position] = fit
+    return found
+
+
+def _choices(cells: Sequence[CellData], settings: FitSettings, device: str) -> list[Choice]:
+    """The pair of every cell, its own where it may choose."""
+    grid = settings.grid
+    found = [Choice(grid.start, grid.start_alpha, np.nan)] * len(cells)
+    choosing = [
+        number
+        for number, cell in enumerate(cells)
+        if settings.choose and has_own_choice(grid, len(cell.X))
+    ]
+    if choosing:
+        cores = CellStack([cells[number].core() for number in choosing], settings, device)
+        for number, choice in zip(choosing, cores.best(), strict=True):
+            found[number] = choice
     return found

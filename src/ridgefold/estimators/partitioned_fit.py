@@ -210,7 +210,12 @@ class CellFitting:
             else kernel.evaluation,
             columns_left_out=0 if self.scales is None else int(np.isinf(self.scales).sum()),
         )
-        return CellPlans(problem, self._resources, self.options.executor.n_workers)
+        return CellPlans(
+            problem,
+            self._resources,
+            self.options.executor.n_workers,
+            overlap=self.options.overlap > 0,
+        )
 
     @cached_property
     def _resources(self) -> Resources:

@@ -35,7 +35,8 @@ _LEARNING = ((500.0, 150), (1000.0, 25), (2000.0, 25))
 _PILOT_KERNELS = 7
 _TRIED_SIZES = tuple(CELL_SEARCH.smallest_tried * 2.0**k for k in range(2))
 """Rows of the cells that are likely to be tried: most often the second size gains little."""
-_REPEATS = 1.5
+_REPEATS = 1.7
+"""Cells that hold a row, on average, where they overlap."""
 _SECONDS_A_CUT = 3e-4
 _ROWS_A_BATCH = 4096
 
@@ -43,8 +44,11 @@ _ROWS_A_BATCH = 4096
 class CellPlans:
     """Plans of one fit."""
 
-    def __init__(self, problem: Problem, resources: Resources, workers: int) -> None:
+    def __init__(
+        self, problem: Problem, resources: Resources, workers: int, *, overlap: bool
+    ) -> None:
         self.problem, self.resources, self.workers = problem, resources, max(1, workers)
+        self.overlap, self._repeats = overlap, _REPEATS if overlap else 1.0
 
     def scales(self) -> Plan:
         """Learning a metric: stages on more and more rows."""
@@ -72,15 +76,20 @@ class CellPlans:
         largest = CELL_SEARCH.largest_of_many if n > CELL_SEARCH.many_rows else math.inf
         likely = [size for size in _TRIED_SIZES if size < 2 * tried and size <= largest]
         sizes = [min(size, tried) for size in likely] or [float(tried)]
-        total = regions * self._pilots(_REPEATS * sizes[0])
+        total = regions * self._pilots(self._core(self._repeats * sizes[0]))
         for size in sizes[1:]:
-            near = self._matrices(min(_REPEATS * size, CELL_SEARCH.near_rows), inverses=1.0)
+            rows = min(self._core(self._repeats * size), CELL_SEARCH.near_rows)
+            near = self._matrices(rows, inverses=1.0)
             total += regions * CELL_SEARCH.near_pilots * CELL_SEARCH.pairs * near
         total += sum(
-            tried / size * self._cell(_REPEATS * size, choose=False, held_out=True)
+            tried / size * self._cell(self._repeats * size, choose=False, held_out=True)
             for size in sizes
         )
-        return self._plan("sizes", total, 4 * 8.0 * (_REPEATS * _TRIED_SIZES[-1]) ** 2)
+        return self._plan("sizes", total, 4 * 8.0 * (self._repeats * _TRIED_SIZES[-1]) ** 2)
+
+    def _core(self, rows: float) -> float:
+        """Rows of a cell on which pairs are compared."""
+        return float(CELL_SEARCH.core_rows(math.ceil(rows))) if self.overlap else rows
 
     def cut(self, partition: str, n_cells: int) -> Plan:
         """Cutting: every level of the tree passes over all rows."""
@@ -92,10 +101,11 @@ class CellPlans:
     def pair(self, cell_rows: float) -> Plan:
         """One kernel and ridge for all cells, by eigendecompositions of a few; in large ones, by
         inverses from there on."""
-        rows = min(cell_rows, CELL_SEARCH.pilot_rows)
+        compared = self._core(cell_rows)
+        rows = min(compared, CELL_SEARCH.pilot_rows)
         total = self._pilots(rows)
-        if cell_rows > rows:
-            rows = min(cell_rows, CELL_SEARCH.largest_searched)
+        if compared > 1.25 * rows:
+            rows = min(compared, CELL_SEARCH.largest_searched)
             asked = CELL_SEARCH.near_pilots * CELL_SEARCH.pairs
             total += asked * self._matrices(rows, inverses=1.0)
         return self._plan("pilots", total, 4 * 8.0 * rows**2 * CELL_SEARCH.pilots)
@@ -134,9 +144,10 @@ class CellPlans:
         return self._plan("conjugate_gradient", self._seconds(flops, n), peak)
 
     def _cell(self, rows: float, *, choose: bool, held_out: bool) -> float:
-        choose &= rows <= CELL_SEARCH.largest_searched
-        inverses = float(CELL_SEARCH.pairs) if choose else 1.0 if held_out else 0.0
-        return self._matrices(rows, inverses=inverses, factors=0.0 if inverses else 1.0)
+        fit = self._matrices(rows, inverses=float(held_out), factors=float(not held_out))
+        if not choose or rows > CELL_SEARCH.largest_searched:
+            return fit
+        return fit + self._matrices(self._core(rows), inverses=float(CELL_SEARCH.own_pairs))
 
     def _matrices(self, rows: float, *, inverses: float = 0.0, factors: float = 0.0) -> float:
         """Matrices of one size, each made, factorised and perhaps its factor inverted."""

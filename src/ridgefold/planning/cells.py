@@ -126,7 +126,8 @@ def explain_cells(
     )
     serial = looking + finding + learning
     if slopes and m > 1:
-        plan, some = CellPlans(problem, resources, 1).slopes(), CELL_SEARCH.rows_for_slopes(n, d)
+        plan = CellPlans(problem, resources, 1, overlap=True).slopes()
+        some = CELL_SEARCH.rows_for_slopes(n, d)
         serial += plan.seconds
         steps.insert(
             1,

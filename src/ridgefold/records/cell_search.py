@@ -19,6 +19,12 @@ class CellSearch:
     """Rows of each of these."""
     pairs: int = 8
     """The most pairs that are scored near a start."""
+    own_pairs: int = 10
+    """The most that a cell scores to find its own."""
+    core: float = 0.7
+    """The part of a cell's rows on which pairs are compared, those at its edge left out,"""
+    fewest_core_rows: int = 160
+    """and how many these are at least."""
     largest_searched: int = 1536
     """Rows above which a cell takes the shared pair: pairs of its own gain little there, and every
     one that is scored takes as long as the fit."""
@@ -39,6 +45,10 @@ class CellSearch:
     many_rows: int = 300_000
     """Above so many rows cells share a pair, and are no larger than the next number says."""
     largest_of_many: int = 512
+
+    def core_rows(self, n_rows: int) -> int:
+        """Rows of a cell on which pairs are compared, if it overlaps with others."""
+        return min(n_rows, max(self.fewest_core_rows, round(self.core * n_rows)))
 
     def rows_for_slopes(self, n_rows: int, n_columns: int) -> int:
         """Rows of the sample from which slopes are found."""
