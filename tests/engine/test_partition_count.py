@@ -79,6 +79,24 @@ def test_one_cell_of_all_rows_is_tried_once(n):
     assert sorted(counts, reverse=True) == counts
 
 
+@pytest.mark.parametrize(
+    ("errors", "enough"),
+    [
+        ([1.0], False),
+        ([1.0, 0.98], False),
+        ([1.0, 0.995], True),
+        ([1.0, 1.005], True),
+        ([1.0, 1.05], False),  # what ails it may be gone at the next size
+        ([1.0, 1.05, 1.02], True),
+        ([1.0, 1.05, 0.9], False),
+        ([1.0, 1.05, 0.9, 0.95], True),
+        ([1.0, 0.9, 0.95], True),
+    ],
+)
+def test_sizes_are_doubled_while_that_gains_or_if_the_first_time_it_is_much_worse(errors, enough):
+    assert partition_count._enough(errors, loss=0.02) is enough
+
+
 def test_gains_of_larger_cells_are_extrapolated_a_little_smaller_each():
     trials = [CellTrial(256 * 2**k, 0.97**k, measured=True) for k in range(4)]
     further = partition_count._extrapolated(trials, 6000, loss=0.02)

@@ -4,7 +4,9 @@ Larger cells are more accurate and cost more, n·(n/m)² operations for all of t
 256 rows are tried first, then twice as many, and so on, and every size is scored by the
 leave-one-out error of the combined model, which the cells give exactly (residuals of a row in
 its cells, weighted by its shares, which sum to 1). When doubling gains less than half the
-stated loss it stops, and the smallest size within the stated loss of the best is taken. Where
+stated loss it stops, and the smallest size within the stated loss of the best is taken. If the
+first doubling is worse by as much, one more is tried: more rows should do no harm, so the pair
+suits neither size, and some functions give way only to cells of a thousand rows. Where
 it still gains at the largest size that is tried, the gains are extrapolated: each doubling gains
 a constant share of the one before.
 
@@ -167,7 +169,7 @@ def choose_count(
         tried.append(measured[-1].fitted)
         trials.append(CellTrial(size, error, measured=True))
         starts.append([m.grid for m in measured])
-        if error == 0.0 or (len(trials) > 1 and error > trials[-2].error * (1.0 - loss / 2)):
+        if error == 0.0 or _enough([trial.error for trial in trials], loss):
             break
         size *= 2
     else:
@@ -184,6 +186,16 @@ def choose_count(
         None if known is None else known.cells,
         None if settings.choose else known,
     )
+
+
+def _enough(errors: list[float], loss: float) -> bool:
+    """Whether larger cells are not worth a look, by the errors of sizes that were doubled."""
+    if len(errors) == 1:
+        return False
+    last, best = errors[-1], min(errors[:-1])
+    if len(errors) == 2 and last > best * (1.0 + loss / 2):
+        return False
+    return last > best * (1.0 - loss / 2)
 
 
 def _count(n_rows: int, cell_rows: int) -> int:
