@@ -5,13 +5,13 @@ Larger cells are more accurate and cost more, n·(n/m)² operations for all of t
 leave-one-out error of the combined model, which the cells give exactly (residuals of a row in
 its cells, weighted by its shares, which sum to 1). When doubling gains less than half the
 stated loss it stops, and the smallest size within the stated loss of the best is taken. If the
-first doubling is worse by as much, one more is tried: more rows should do no harm, so the pair
-suits neither size, and some functions give way only to cells of a thousand rows. Where
+first doubling is worse by more than that loss, one more is tried: more rows should do no harm, so
+the pair does not suit them, and some functions give way only to cells of a thousand rows. Where
 it still gains at the largest size that is tried, the gains are extrapolated: each doubling gains
 a constant share of the one before.
 
 All cells of a size share one pair of kernel and ridge while sizes are compared, even if each will
-choose its own: that takes one inverse a cell instead of eight or more, and what own pairs gain is
+choose its own: that takes one inverse a cell instead of eleven, and what own pairs gain is
 gained at every size.
 
 On large data this happens in a few regions, the rows nearest to a random row: sizes are
@@ -193,9 +193,8 @@ def _enough(errors: list[float], loss: float) -> bool:
     if len(errors) == 1:
         return False
     last, best = errors[-1], min(errors[:-1])
-    if len(errors) == 2 and last > best * (1.0 + loss / 2):
-        return False
-    return last > best * (1.0 - loss / 2)
+    suspect = len(errors) == 2 and last > best * (1.0 + loss)
+    return not suspect and last > best * (1.0 - loss / 2)
 
 
 def _count(n_rows: int, cell_rows: int) -> int:
