@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,13 +21,19 @@ from ridgefold.records import Cells, LocalModels
 from ridgefold.storage.mapped import release
 
 _BLOCK_BYTES = 16 * CACHE_BYTES
+_MOST_BATCHES = 128
+"""Cells take a third of a millisecond each; it takes as long to hand out a batch as to predict with
+twenty of them."""
 
 
 class CellsOfRows(Protocol):
     """Training rows, by cell."""
 
-    def rows_of_cells(self, numbers: tuple[int, ...]) -> Iterator[np.ndarray]:
-        """X of some cells, in ascending order, one after the other."""
+    def rows_of_cells(self, numbers: tuple[int, ...]) -> Iterable[np.ndarray]:
+        """X of some cells, in ascending order, one after the other.
+
+        What comes back can be sent to a worker: rows are read where they are gone through.
+        """
 
 
 @dataclass(frozen=True)
@@ -36,39 +43,18 @@ class IndexedRows:
     X: np.ndarray
     cells: Cells
 
-    def rows_of_cells(self, numbers: tuple[int, ...]) -> Iterator[np.ndarray]:
-        for cell in numbers:
-            yield np.ascontiguousarray(self.X[rows_of(self.cells, cell)])
+    def rows_of_cells(self, numbers: tuple[int, ...]) -> Iterable[np.ndarray]:
+        return _TakenRows(self.X, tuple(rows_of(self.cells, cell) for cell in numbers))
 
 
 @dataclass(frozen=True)
-class _Predictions:
-    training: CellsOfRows
-    new: np.ndarray
-    models: LocalModels
-    cells: Cells
-    numbers: tuple[int, ...]
-    """Which cells."""
-    rows: tuple[np.ndarray | slice, ...]
-    """The new rows that each of them predicts."""
-    weights: tuple[np.ndarray | float, ...]
-    device: str | None = None
-    """Where it is computed, many cells at once; None for the processor."""
-    memory_bytes: float = math.inf
-    """What may be taken there."""
+class _TakenRows:
+    X: np.ndarray
+    rows: tuple[np.ndarray, ...]
 
-
-def _predict_batch(task: _Predictions) -> list[np.ndarray]:
-    """Weighted predictions of some cells."""
-    if task.device is not None:
-        return _predict_together(task, task.device)
-    out = []
-    training, models = task.training.rows_of_cells(task.numbers), task.models
-    for cell, X, rows, weights in zip(task.numbers, training, task.rows, task.weights, strict=True):
-        some = slice(task.cells.offsets[cell], task.cells.offsets[cell + 1])
-        model = CellModel.of(models, cell)
-        out.append(model.predict(X, models.dual_coef[some], task.new[rows], weights))
-    return out
+    def __iter__(self) -> Iterator[np.ndarray]:
+        for some in self.rows:
+            yield np.ascontiguousarray(self.X[some])
 
 
 @dataclass(frozen=True)
@@ -107,25 +93,72 @@ class CellModel:
         )
 
 
+@dataclass(frozen=True)
+class _Predictions:
+    """Some cells, and the new rows that they predict."""
+
+    training: Iterable[np.ndarray]
+    """X of every cell."""
+    models: tuple[CellModel, ...]
+    dual_coef: tuple[np.ndarray, ...]
+    new: np.ndarray
+    rows: tuple[np.ndarray | slice, ...]
+    """The new rows that each of them predicts."""
+    weights: tuple[np.ndarray | float, ...]
+    device: str | None = None
+    """Where it is computed, many cells at once; None for the processor."""
+    memory_bytes: float = math.inf
+    """What may be taken there."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What is sent to another process: of the new rows, those of these cells."""
+        new, rows = self.new, self.rows
+        taken = [each for each in rows if not isinstance(each, slice)]
+        if len(taken) == len(rows):
+            ends = np.cumsum([0, *(len(each) for each in taken)]).tolist()
+            new = new[np.concatenate(taken)]
+            rows = tuple(slice(start, stop) for start, stop in itertools.pairwise(ends))
+        return _Predictions, (
+            self.training,
+            self.models,
+            self.dual_coef,
+            new,
+            rows,
+            self.weights,
+            self.device,
+            self.memory_bytes,
+        )
+
+
+def _predict_batch(task: _Predictions) -> list[np.ndarray]:
+    """Weighted predictions of some cells."""
+    if task.device is not None:
+        return _predict_together(task, task.device)
+    return [
+        model.predict(X, dual, task.new[rows], weights)
+        for X, model, dual, rows, weights in zip(
+            task.training, task.models, task.dual_coef, task.rows, task.weights, strict=True
+        )
+    ]
+
+
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def _predict_together(task: _Predictions, device: str) -> list[np.ndarray]:
     """The same on a device, many cells at once."""
-    cells, offsets = [], task.cells.offsets
-    training = task.training.rows_of_cells(task.numbers)
-    for cell, X, rows in zip(task.numbers, training, task.rows, strict=True):
-        model = CellModel.of(task.models, cell)
-        dual = task.models.dual_coef[offsets[cell] : offsets[cell + 1]]
-        cells.append(
-            StackedCell(
-                X=X,
-                dual_coef=dual,
-                intercept=model.intercept,
-                kernel=model.kernel,
-                lowest=model.lowest,
-                highest=model.highest,
-                new=np.asarray(task.new[rows]),
-            )
+    cells = [
+        StackedCell(
+            X=X,
+            dual_coef=dual,
+            intercept=model.intercept,
+            kernel=model.kernel,
+            lowest=model.lowest,
+            highest=model.highest,
+            new=np.asarray(task.new[rows]),
         )
+        for X, model, dual, rows in zip(
+            task.training, task.models, task.dual_coef, task.rows, strict=True
+        )
+    ]
     values = predict_together(cells, device, task.memory_bytes)
     return [
         each * (weights[:, None] if isinstance(weights, np.ndarray) else weights)
@@ -146,16 +179,24 @@ def predict_cells(
 ) -> np.ndarray:
     """The combined prediction of every new row, shape (rows, t)."""
     out = np.zeros((new.shape[0], models.intercept.shape[1]), dtype=models.dual_coef.dtype)
-    tasks = []
+    tasks, at = [], cells.offsets
     for numbers in busy_batches(cells, assignment, stacked=device is not None):
-        pairs = [assignment.of_cell(c) for c in numbers]
-        rows, weights = zip(*pairs, strict=True)
+        rows, weights = zip(*(assignment.of_cell(c) for c in numbers), strict=True)
         tasks.append(
-            _Predictions(training, new, models, cells, numbers, rows, weights, device, memory_bytes)
+            _Predictions(
+                training.rows_of_cells(numbers),
+                tuple(CellModel.of(models, c) for c in numbers),
+                tuple(models.dual_coef[at[c] : at[c + 1]] for c in numbers),
+                new,
+                rows,
+                weights,
+                device,
+                memory_bytes,
+            )
         )
     for task, results in zip(tasks, executor.map(_predict_batch, tasks), strict=True):
-        for rows, values in zip(task.rows, results, strict=True):
-            out[rows] += values
+        for some, values in zip(task.rows, results, strict=True):
+            out[some] += values
         release(models.dual_coef)
     require_finite(out)
     return out
@@ -169,7 +210,8 @@ def busy_batches(
     if assignment.membership is not None:
         busy = np.flatnonzero(np.diff(assignment.offsets))
     sizes = np.diff(cells.offsets)[busy].tolist()
-    return [tuple(busy[some].tolist()) for some in batches_of(sizes, stacked=stacked)]
+    runs = batches_of(sizes, stacked=stacked, most_batches=_MOST_BATCHES)
+    return [tuple(busy[some].tolist()) for some in runs]
 
 
 def require_finite(out: np.ndarray) -> None:

@@ -107,10 +107,14 @@ _ROWS_A_STACKED_BATCH = 1 << 17
 """To a device, which takes many cells at once."""
 
 
-def batches_of(sizes: list[int], *, stacked: bool = False) -> list[slice]:
-    """Runs of cells of about so many rows together."""
+def batches_of(
+    sizes: list[int], *, stacked: bool = False, most_batches: int | None = None
+) -> list[slice]:
+    """Runs of cells of about so many rows together, of more if there would be too many runs."""
     found, start, held = [], 0, 0
     most = _ROWS_A_STACKED_BATCH if stacked else _ROWS_A_BATCH
+    if most_batches is not None:
+        most = max(most, sum(sizes) // most_batches)
     for cell, size in enumerate(sizes):
         held += size
         if held >= most:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -202,10 +202,19 @@ class StoredRows:
     def batch(self, cells: Cells, some: slice) -> Batch:
         return _StoredBatch(self, tuple(range(some.start, some.stop)))
 
-    def rows_of_cells(self, numbers: tuple[int, ...]) -> Iterator[np.ndarray]:
-        """X of some cells, in ascending order."""
-        batch = _StoredBatch(self, numbers)
-        for position in range(len(numbers)):
+    def rows_of_cells(self, numbers: tuple[int, ...]) -> Iterable[np.ndarray]:
+        """X of some cells, in ascending order; read while they are gone through."""
+        return _StoredX(self, numbers)
+
+
+@dataclass(frozen=True)
+class _StoredX:
+    store: StoredRows
+    numbers: tuple[int, ...]
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        batch = _StoredBatch(self.store, self.numbers)
+        for position in range(len(self.numbers)):
             yield batch.part(position, ("X",))["X"]
 
 

@@ -8,7 +8,7 @@ predictions are the same bit for bit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -42,7 +42,7 @@ def kernel_values(cells: Cells, assignment: Assignment) -> float:
 class _NamedTraining(Protocol):
     """Training rows by the files that they are in."""
 
-    def of(self, numbers: tuple[int, ...], spans: np.ndarray) -> Iterator[np.ndarray]:
+    def of(self, numbers: tuple[int, ...], spans: np.ndarray) -> Iterable[np.ndarray]:
         """X of some cells, by their numbers or by where their entries stand."""
 
 
@@ -52,7 +52,7 @@ class _Stored:
 
     rows: StoredRows
 
-    def of(self, numbers: tuple[int, ...], spans: np.ndarray) -> Iterator[np.ndarray]:
+    def of(self, numbers: tuple[int, ...], spans: np.ndarray) -> Iterable[np.ndarray]:
         return self.rows.rows_of_cells(numbers)
 
 
