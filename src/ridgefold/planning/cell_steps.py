@@ -95,7 +95,7 @@ class CellPlans:
         """Cutting: every level of the tree passes over all rows."""
         n, row = self.problem.n_rows, self.problem.itemsize * self.problem.n_columns
         levels = max(1, n_cells.bit_length())
-        moved = {"memory": 6.0 * n * row * levels, "calls": 2.0 * levels}
+        moved = {"memory": 30.0 * n * row * levels, "calls": 2.0 * levels}
         return self._plan(partition, n_cells * _SECONDS_A_CUT + self._seconds(moved), 4.0 * n * row)
 
     def pair(self, cell_rows: float) -> Plan:
