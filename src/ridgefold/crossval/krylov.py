@@ -56,6 +56,8 @@ _HELD_BYTES = 4e9
 _SMALL_PRODUCT = 9e5
 """Multiplications up to which BLAS libraries multiply without copying the factors first."""
 _LEAST_TILE = 128
+_FEW_COLUMNS = 5
+"""With so many, a product takes as long as moving K through memory."""
 _NOMINAL_STEPS = 200
 
 
@@ -106,12 +108,13 @@ class Krylov:
             )
         held = n**2 * problem.itemsize <= _HELD_BYTES
         steps = _likely_steps(problem)
+        beyond = max(0, columns - _FEW_COLUMNS) if held else columns
         return Cost(
             flops={
                 "kernel": (0.5 if held else steps) * n**2,
-                # A product of K with few columns moves K through memory once.
+                # A product of K with few columns moves K through memory once, and is done with it.
                 "memory": steps * n**2 * problem.itemsize if held else 0.0,
-                "product": steps * (2 * n**2 * columns + 4 * n * columns * steps),
+                "product": steps * (2 * n**2 * beyond + 4 * n * columns * steps),
                 "calls": steps * (3.0 + 0.4 * columns),
             },
             size=n,
