@@ -34,7 +34,7 @@ from ridgefold.crossval.shared.base import (
 from ridgefold.crossval.shared.folds import Folds
 from ridgefold.crossval.shared.masked import MaskedFolds, mask_folds
 from ridgefold.crossval.shared.spaces import FoldSystem, Found, Space
-from ridgefold.crossval.shared.spectrum import traces_beyond
+from ridgefold.crossval.shared.spectrum import lost_in_rounding, traces_beyond
 from ridgefold.errors import MethodGaveUpError
 from ridgefold.kernels import Gram
 from ridgefold.linalg import Array
@@ -141,6 +141,11 @@ class Preconditioned:
                 f"the spectrum falls so slowly that about {steps:.0f} steps would be needed with "
                 f"alpha={problem.smallest_alpha:g}"
             )
+        if lost_in_rounding(problem, _TOLERANCE):
+            return (
+                "the kernel matrix is of low rank, and its rounding errors are too large for "
+                f"alpha={problem.smallest_alpha:g}"
+            )
         return needs_semidefinite(problem)
 
     def cost(self, problem: Problem) -> Cost:
@@ -152,8 +157,10 @@ class Preconditioned:
             flops={
                 "kernel": 0.5 * n**2,
                 **sizes.work(rank, trace),
-                # Every new vector is made orthogonal to those before, three times.
-                "memory": problem.itemsize * n * vectors * steps * (1.5 * steps + 10.0),
+                # K is written, read and mirrored. Every new vector is made orthogonal to those
+                # before, three times.
+                "memory": problem.itemsize
+                * (3.0 * n**2 + n * vectors * steps * (1.5 * steps + 10.0)),
             },
             size=float(rank),
             peak_bytes=WORKSPACE_BYTES
