@@ -9,10 +9,14 @@ import pytest
 from ridgefold.crossval import METHODS, anchored, make_folds, preconditioned
 from ridgefold.crossval.shared import masked_gradients
 from ridgefold.crossval.shared.masked import mask_folds
-from ridgefold.crossval.shared.spectrum import preconditioned_steps, traces_beyond
+from ridgefold.crossval.shared.spectrum import (
+    lanczos_steps,
+    preconditioned_steps,
+    traces_beyond,
+)
 from ridgefold.engine.probe import probe_remainders, probe_spectrum
 from ridgefold.errors import MethodGaveUpError
-from ridgefold.kernels import RBF, KernelGram
+from ridgefold.kernels import RBF, KernelGram, Polynomial
 from ridgefold.kernels.gram import ALL
 from ridgefold.linalg.partial_cholesky import PartialCholesky
 from ridgefold.records import FoldShape, Problem
@@ -187,3 +191,40 @@ def test_a_factor_that_leaves_too_much_is_given_up():
     assert "falls so slowly" in method.can_run(problem)
     with pytest.raises(MethodGaveUpError, match="of the trace of the kernel matrix"):
         method.held_out(method.prepare(gram, folds, None, False), y, alphas)
+
+
+@pytest.mark.parametrize(("alpha", "solved"), [(0.01, False), (0.1, True), (1.0, True)])
+def test_what_is_lost_in_rounding_is_foreseen(alpha, solved):
+    """A polynomial kernel's matrix is of low rank; over a small alpha, rounding errors are not."""
+    rng = np.random.default_rng(0)
+    gram = KernelGram(Polynomial(degree=3), rng.standard_normal((600, 5)))
+    y = rng.standard_normal((600, 1))
+    halves = np.array_split(np.arange(600), 2)
+    folds = make_folds([halves, halves[::-1]], 600)
+    method = METHODS["preconditioned"]
+    problem = replace(
+        described(gram, 5),
+        smallest_alpha=alpha,
+        remainders=probe_remainders(gram, probe_spectrum(gram)),
+        feature_dimension=56,
+    )
+    refusal = method.can_run(problem)
+    state = method.prepare(gram, folds, None, False)
+    if solved:
+        assert refusal is None
+        method.held_out(state, y, np.array([alpha]))
+    else:
+        assert "rounding errors are too large for alpha=0.01" in refusal
+        with pytest.raises(MethodGaveUpError):
+            method.held_out(state, y, np.array([alpha]))
+    assert method.can_run(replace(problem, judged=True)) is None
+
+
+@pytest.mark.parametrize(("d", "actual"), [(8, 94), (40, 94), (500, 50)])
+def test_steps_of_flat_spectra_are_foreseen_within_a_factor_of_two(d, actual):
+    """Measured steps for 600 rows, α = 0.01: the more columns, the flatter the spectrum."""
+    gram, _, _ = data(600, d, 1.0)
+    spectrum = probe_spectrum(gram)
+    problem = replace(described(gram, d), remainders=probe_remainders(gram, spectrum))
+    steps = lanczos_steps(problem, 0.01, 1e-8)
+    assert 0.8 * actual <= steps <= 2.0 * actual
