@@ -47,16 +47,16 @@ MUTANTS = (
         "0.5 * (float(u @ product) - shift)",
     ),
     Mutant(
-        "weight of a leave-one-out residual",
+        "weight of a held-out residual",
         "crossval/shared/shortcut.py",
-        "d = d / layout.roots[:, None]",
-        "d = d * layout.roots[:, None]",
+        "return values / self.namespace.take_rows(self.roots, position)[:, None]",
+        "return values * self.namespace.take_rows(self.roots, position)[:, None]",
     ),
     Mutant(
-        "residual of a fold of weighted rows",
+        "targets of weighted rows",
         "crossval/shared/shortcut.py",
-        "residual = d / namespace.take_rows(layout.roots, position)[:, None]",
-        "residual = d",
+        "return y if self.roots is None else y * self.roots[:, None]",
+        "return y",
     ),
     Mutant(
         "bias of rows without weight",
@@ -67,14 +67,14 @@ MUTANTS = (
     Mutant(
         "diagonal of the bordered inverse",
         "linalg/leave_one_out.py",
-        "diagonal = diagonal - along * along / total\n",
-        "diagonal = diagonal + along * along / total\n",
+        "diagonal = diagonal - along * along / (direction @ along)",
+        "diagonal = diagonal + along * along / (direction @ along)",
     ),
     Mutant(
         "intercept left in the solution",
         "linalg/leave_one_out.py",
-        "coefficients = solved[:, :-1] - along[:, None] * intercept[None, :]",
-        "coefficients = solved[:, :-1]",
+        "return part - along[:, None] * intercept[None, :], intercept",
+        "return part, intercept",
     ),
     Mutant(
         "mask of training rows",
