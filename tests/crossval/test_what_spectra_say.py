@@ -11,6 +11,7 @@ from ridgefold.crossval.shared import masked_gradients
 from ridgefold.crossval.shared.masked import mask_folds
 from ridgefold.crossval.shared.spectrum import (
     lanczos_steps,
+    lost_in_rounding,
     preconditioned_steps,
     traces_beyond,
 )
@@ -228,3 +229,14 @@ def test_steps_of_flat_spectra_are_foreseen_within_a_factor_of_two(d, actual):
     problem = replace(described(gram, d), remainders=probe_remainders(gram, spectrum))
     steps = lanczos_steps(problem, 0.01, 1e-8)
     assert 0.8 * actual <= steps <= 2.0 * actual
+
+
+@pytest.mark.parametrize(("alpha", "lost"), [(2e-3, True), (2e-2, False)])
+@pytest.mark.parametrize("least", [0.0, 1.0])
+def test_single_precision_is_lost_sooner(alpha, lost, least):
+    """At λ₁/α of 5e6 and 5e5; a spectrum that does not fall to nothing is never lost."""
+    problem = Problem(500, 3, smallest_alpha=alpha, spectrum=(1e4, 10.0, least))
+    assert lost_in_rounding(problem) is (lost and least == 0.0)
+    single = replace(problem, itemsize=4)
+    assert lost_in_rounding(single) is (least == 0.0)
+    assert not lost_in_rounding(replace(single, smallest_alpha=0.1))  # λ₁/α of 1e5

@@ -75,6 +75,15 @@ def test_many_cells_make_no_more_batches_than_are_worth_it(monkeypatch):
     assert sorted(cell for numbers in batches for cell in numbers) == list(range(40))
 
 
+def test_batches_of_cells_that_predict_every_row_stay_small(monkeypatch):
+    """A batch of them holds what all of its cells predict."""
+    monkeypatch.setattr(cell_rows, "_ROWS_A_BATCH", 1)
+    monkeypatch.setattr(cell_prediction, "_MOST_BATCHES", 2)
+    model = PartitionedKernelRidge("random", 10, combine="average", alpha=0.1, length_scale=1.0)
+    model.fit(X, Y)
+    assert len(busy_batches(model._cells, model._assignment(X))) == 10
+
+
 def test_rows_of_cells_can_be_gone_through_again():
     model = PartitionedKernelRidge(n_partitions=6, alpha=0.1, length_scale=1.0).fit(X, Y)
     some = IndexedRows(model.X_fit_, model._cells).rows_of_cells((1, 4))

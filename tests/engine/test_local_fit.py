@@ -68,7 +68,7 @@ def test_weights_of_one_are_no_weights_and_of_zero_no_rows(held_out):
 
 
 N_LARGE = 400
-CORE, FEWEST = CELL_SEARCH.core_rows(N_LARGE), CELL_SEARCH.fewest_core_rows
+CORE, FEWEST = CELL_SEARCH.core_rows(N_LARGE, overlap=True), CELL_SEARCH.fewest_core_rows
 
 
 def large(shares, weights=None, *, weighted_scores=False):

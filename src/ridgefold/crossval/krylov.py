@@ -57,7 +57,7 @@ _SMALL_PRODUCT = 9e5
 """Multiplications up to which BLAS libraries multiply without copying the factors first."""
 _LEAST_TILE = 128
 _FEW_COLUMNS = 5
-"""With so many, a product takes as long as moving K through memory."""
+"""With so many, a product takes as long as moving K through memory: that rate is measured so."""
 _NOMINAL_STEPS = 200
 
 

@@ -141,7 +141,7 @@ class Preconditioned:
                 f"the spectrum falls so slowly that about {steps:.0f} steps would be needed with "
                 f"alpha={problem.smallest_alpha:g}"
             )
-        if lost_in_rounding(problem, _TOLERANCE):
+        if lost_in_rounding(problem):
             return (
                 "the kernel matrix is of low rank, and its rounding errors are too large for "
                 f"alpha={problem.smallest_alpha:g}"

@@ -205,12 +205,16 @@ def predict_cells(
 def busy_batches(
     cells: Cells, assignment: Assignment, *, stacked: bool = False
 ) -> list[tuple[int, ...]]:
-    """The cells that have rows to predict, in batches of about as many training rows."""
-    busy = np.arange(assignment.n_cells)
+    """The cells that have rows to predict, in batches of about as many training rows.
+
+    Where every cell predicts every row, each is work enough, and batches stay small: a batch
+    holds what all of its cells predict.
+    """
+    busy, most = np.arange(assignment.n_cells), None
     if assignment.membership is not None:
-        busy = np.flatnonzero(np.diff(assignment.offsets))
+        busy, most = np.flatnonzero(np.diff(assignment.offsets)), _MOST_BATCHES
     sizes = np.diff(cells.offsets)[busy].tolist()
-    runs = batches_of(sizes, stacked=stacked, most_batches=_MOST_BATCHES)
+    runs = batches_of(sizes, stacked=stacked, most_batches=most)
     return [tuple(busy[some].tolist()) for some in runs]
 
 

@@ -55,10 +55,10 @@ class CellData:
         A third of the work: rows that overlap with other cells are near its edge, and tell less
         about it. As dense as all of them, unlike a sample.
         """
-        count = CELL_SEARCH.core_rows(len(self.X))
-        if self.shares is None or count == len(self.X):
-            return self
         parts = self.shares
+        count = CELL_SEARCH.core_rows(len(self.X), overlap=parts is not None)
+        if parts is None or count == len(self.X):
+            return self
         if self.weights is not None:
             parts = np.where(namespace_of(self.weights).to_numpy(self.weights) > 0, parts, 0.0)
         return self.taken(np.sort(np.argsort(-parts, kind="stable")[:count]))

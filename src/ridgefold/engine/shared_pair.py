@@ -63,17 +63,13 @@ def choose_pair(
         near = pool(_spread(numbers), CELL_SEARCH.near_rows)
         return search_near(near.pair, replace(grid, stride=1))
     choice = search(pool(numbers, CELL_SEARCH.pilot_rows).kernel, grid)
-    large = [c for c in numbers if _compared(cells, c) > 1.25 * CELL_SEARCH.pilot_rows]
+    overlap = cells.weights is not None
+    cores = {c: CELL_SEARCH.core_rows(len(rows_of(cells, c)), overlap=overlap) for c in numbers}
+    large = [c for c in numbers if cores[c] > 1.25 * CELL_SEARCH.pilot_rows]
     if large:
         near = pool(_spread(large), CELL_SEARCH.largest_searched)
         choice = search_near(near.pair, starting_at(grid, choice))
     return choice
-
-
-def _compared(cells: Cells, cell: int) -> int:
-    """How many rows of a cell tell about its pair."""
-    n = len(rows_of(cells, cell))
-    return n if cells.weights is None else CELL_SEARCH.core_rows(n)
 
 
 def _spread(numbers: list[int]) -> list[int]:

@@ -38,6 +38,8 @@ _TRIED_SIZES = tuple(CELL_SEARCH.smallest_tried * 2.0**k for k in range(2))
 _REPEATS = 1.7
 """Cells that hold a row, on average, where they overlap."""
 _SECONDS_A_CUT = 3e-4
+_MOVED_A_LEVEL = 30.0
+"""What a level of the tree moves, in rows for every row: as measured, to cut and to place them."""
 _ROWS_A_BATCH = 4096
 
 
@@ -89,13 +91,13 @@ class CellPlans:
 
     def _core(self, rows: float) -> float:
         """Rows of a cell on which pairs are compared."""
-        return float(CELL_SEARCH.core_rows(math.ceil(rows))) if self.overlap else rows
+        return float(CELL_SEARCH.core_rows(math.ceil(rows), overlap=self.overlap))
 
     def cut(self, partition: str, n_cells: int) -> Plan:
         """Cutting: every level of the tree passes over all rows."""
         n, row = self.problem.n_rows, self.problem.itemsize * self.problem.n_columns
         levels = max(1, n_cells.bit_length())
-        moved = {"memory": 30.0 * n * row * levels, "calls": 2.0 * levels}
+        moved = {"memory": _MOVED_A_LEVEL * n * row * levels, "calls": 2.0 * levels}
         return self._plan(partition, n_cells * _SECONDS_A_CUT + self._seconds(moved), 4.0 * n * row)
 
     def pair(self, cell_rows: float) -> Plan:

@@ -46,8 +46,10 @@ class CellSearch:
     """Above so many rows cells share a pair, and are no larger than the next number says."""
     largest_of_many: int = 512
 
-    def core_rows(self, n_rows: int) -> int:
-        """Rows of a cell on which pairs are compared, if it overlaps with others."""
+    def core_rows(self, n_rows: int, *, overlap: bool) -> int:
+        """Rows of a cell on which pairs are compared: all if it overlaps with no other."""
+        if not overlap:
+            return n_rows
         return min(n_rows, max(self.fewest_core_rows, round(self.core * n_rows)))
 
     def rows_for_slopes(self, n_rows: int, n_columns: int) -> int:

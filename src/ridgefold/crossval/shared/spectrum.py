@@ -20,8 +20,10 @@ _TRACES_AN_EIGENVALUE = 15.0
 """What a factor leaves has a trace of at least so many times its largest eigenvalue: measured 12 to
 28 with smooth kernels."""
 _SEEN_OVERHEAD = 0.75
-_ROUNDINGS = 45.0
-"""Units in the last place of the largest eigenvalue that residuals end at."""
+_LARGEST_OVER_ALPHA, _SINGLE_OVER_ALPHA = 1e6, 2e5
+"""The largest λ₁/α at which rounding errors of a matrix of low rank do no harm, in float64 and in
+float32. Solved with polynomial and wide RBF kernels: 6e5 and 1e6, but not 1.1e6, 5e6 and 1e7; in
+float32 6e4 and 1e5, but not 5e5 and 7e5. Where the spectrum falls slowly, 1e8 is no trouble."""
 
 
 def pivots_an_eigenvalue(problem: Problem) -> float:
@@ -129,17 +131,18 @@ def _traces_an_eigenvalue(values: np.ndarray, ranks: np.ndarray, known: int) -> 
     return np.asarray(np.maximum(_TRACES_AN_EIGENVALUE, 0.5 * multiples))
 
 
-def lost_in_rounding(problem: Problem, tolerance: float) -> bool:
-    """Whether K is of low rank, so that what rounding leaves of it, over α, is above a tolerance.
+def lost_in_rounding(problem: Problem) -> bool:
+    """Whether K is of low rank, and what rounding leaves beyond it too much for the smallest α.
 
-    Measured with polynomial and wide RBF kernels: solved at λ₁/α of 6e5 and 1e6, not at 1.1e6, 5e6
-    and 1e7. Where the spectrum goes on falling slowly, 1e8 is no trouble.
+    A search that drops ridge values asks for fewer digits.
     """
-    values = np.asarray(problem.spectrum)
-    eps = float(np.finfo(np.float32 if problem.itemsize == 4 else np.float64).eps)
-    if len(values) == 0 or problem.judged or values[-1] > eps * values[0]:
+    if not problem.spectrum or problem.judged:
         return False
-    return bool(_ROUNDINGS * eps * values[0] > tolerance * problem.smallest_alpha)
+    single = problem.itemsize == 4
+    largest, least = problem.spectrum[0], problem.spectrum[-1]
+    low_rank = least <= float(np.finfo(np.float32 if single else np.float64).eps) * largest
+    limit = _SINGLE_OVER_ALPHA if single else _LARGEST_OVER_ALPHA
+    return low_rank and largest > limit * problem.smallest_alpha
 
 
 def preconditioned_steps(
