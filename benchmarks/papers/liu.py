@@ -281,7 +281,8 @@ def plot(found: Mapping[str, Any], labels: tuple[str, ...], path: Path) -> None:
         axes.set_xticks(COUNTS, [str(m) for m in COUNTS])
         axes.minorticks_off()
     panels[0][0].set_ylabel("root mean squared test error")
-    panels[0][0].legend(fontsize=7)
+    handles, names = panels[0][0].get_legend_handles_labels()
+    figure.legend(handles, names, fontsize=8, ncols=len(names), loc="outside lower center")
     figure.savefig(path, dpi=110)
 
 
