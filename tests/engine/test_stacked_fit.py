@@ -10,9 +10,9 @@ from ridgefold.engine.cell_rows import batches_of
 from ridgefold.engine.local_search import (
     answered_together,
     search,
-    search_kernels,
     search_near,
     search_pairs,
+    search_widely,
 )
 from ridgefold.engine.stacked_fit import padded, stacks_of
 from ridgefold.records import Grid
@@ -61,9 +61,6 @@ def test_searches_together_choose_as_each_does_alone():
     def score(valley, pair):
         return 1.0 + (pair[0] - valley[0]) ** 2 + 0.5 * (pair[1] - valley[1]) ** 2
 
-    def scores(valley, kernel):
-        return np.array([score(valley, (kernel, j)) for j in range(7)])
-
     for ordered in (True, False):
         one = grid(ordered)
         together = answered_together(
@@ -73,10 +70,10 @@ def test_searches_together_choose_as_each_does_alone():
         alone = [search_near(lambda k, j, v=v: score(v, (k, j)), one, 8) for v in valleys]
         assert together == alone
         together = answered_together(
-            [search_kernels(one) for _ in valleys],
-            lambda asked: {k: scores(valleys[k], kernel) for k, kernel in asked.items()},
+            [search_widely(one) for _ in valleys],
+            lambda asked: {k: score(valleys[k], pair) for k, pair in asked.items()},
         )
-        assert together == [search(lambda k, v=v: scores(v, k), one) for v in valleys]
+        assert together == [search(lambda k, j, v=v: score(v, (k, j)), one) for v in valleys]
         assert [(c.kernel, c.alpha) for c in together] == valleys
 
 

@@ -103,7 +103,7 @@ def test_workers_choose_how_many_cells_and_their_pair(client, tmp_path, monkeypa
         raise AssertionError("a system was solved by the process that drives")
 
     monkeypatch.setattr(Dask, "map", watched)
-    monkeypatch.setattr(CellSystem, "scores", not_here)
+    monkeypatch.setattr(CellSystem, "score", not_here)
     monkeypatch.setattr(CellSystem, "fit", not_here)
     model = PartitionedKernelRidge(**settings, executor=client, run_dir=tmp_path / "run")
     model.fit(X, y, sample_weight=weights)
@@ -111,7 +111,7 @@ def test_workers_choose_how_many_cells_and_their_pair(client, tmp_path, monkeypa
     assert len(model.trials_) > 1
     assert np.array_equal(model._models.dual_coef, expected._models.dual_coef)
     # Tasks name their rows, and hold none.
-    assert {"_score_ridges", "_score_ridge", "_fit_batch"} < set(sent)
+    assert {"_score", "_fit_batch"} < set(sent)
     rows = [row.tobytes() for row in X[::100]]
     assert not any(row in task for tasks in sent.values() for task in tasks for row in rows)
     # Their own names are those of the run, the region, the size and the cell.

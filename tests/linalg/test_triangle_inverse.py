@@ -11,6 +11,7 @@ from ridgefold.linalg.blas_pointers import pointers_for
 from ridgefold.linalg.triangle_inverse import (
     FASTER_BY_HALVES,
     SMALL,
+    inverse_of_factor_in_place,
     invert_triangle_in_place,
     squares_of_columns,
 )
@@ -48,6 +49,34 @@ def test_the_diagonal_of_the_inverse_is_the_sum_of_squares_of_columns(n, dtype):
     inverse = factor.copy()
     numpy_namespace().inverse_from_cholesky_in_place(inverse)
     np.testing.assert_allclose(np.tril(inverse), np.tril(whole), rtol=0, atol=bound)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", SIZES)
+def test_the_inverse_of_a_factor_straight_from_the_matrix(n, dtype):
+    matrix = symmetric_matrix(n, 10.0).astype(dtype)
+    matrix[np.triu_indices(n, 1)] = np.nan
+    expected = np.linalg.inv(np.linalg.cholesky(np.tril(matrix).astype(np.float64)))
+    inverse = matrix.copy()
+    inverse_of_factor_in_place(inverse, pointers_for(inverse.dtype))
+    assert np.isnan(inverse[np.triu_indices(n, 1)]).all()
+    bound = 100 * np.finfo(dtype).eps * np.abs(expected).max()
+    np.testing.assert_allclose(np.tril(inverse), expected, rtol=0, atol=bound)
+
+
+def test_calls_that_were_recorded_are_made_again_on_what_is_there_then():
+    storage = np.eye(150)
+    calls = pointers_for(storage.dtype).recorder()
+    inverse_of_factor_in_place(storage, calls)
+    assert np.array_equal(storage, np.eye(150))  # nothing is done yet
+    for seed_size in (10.0, 1e3):
+        matrix = symmetric_matrix(150, seed_size)
+        storage[...] = matrix
+        assert calls.play()
+        expected = np.linalg.inv(np.linalg.cholesky(matrix))
+        np.testing.assert_allclose(np.tril(storage), expected, rtol=0, atol=1e-10)
+    storage[...] = -np.eye(150)
+    assert not calls.play()
 
 
 def test_a_slice_that_is_not_contiguous_is_inverted_by_lapack():

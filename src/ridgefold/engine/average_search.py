@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ridgefold.engine.cell_rows import Training, number_of, rows_of
-from ridgefold.engine.local_search import Choice, search
+from ridgefold.engine.local_search import Choice, search_with_all_ridges
 from ridgefold.executors import Executor
 from ridgefold.kernels import Kernel, KernelGram
 from ridgefold.linalg import Array, namespace_of
@@ -123,7 +123,7 @@ def search_average(
             device=device,
         )
 
-    return search(scores, grid)
+    return search_with_all_ridges(scores, grid)
 
 
 def _draw(training: Training, rng: np.random.Generator) -> np.ndarray:

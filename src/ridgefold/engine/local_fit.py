@@ -10,7 +10,8 @@ import numpy as np
 from ridgefold.errors import NumericalError
 from ridgefold.kernels import Kernel, KernelGram, WidthTable
 from ridgefold.linalg import Array, namespace_of
-from ridgefold.linalg.leave_one_out import LeaveOneOut, leave_one_out, leave_one_out_path
+from ridgefold.linalg.leave_one_out import LeaveOneOut, leave_one_out
+from ridgefold.linalg.quick import QuickSolver
 from ridgefold.linalg.symmetric import factorise
 from ridgefold.records import CELL_SEARCH, Grid
 
@@ -96,6 +97,8 @@ class FitSettings:
     """Where cells are fitted, many at once; None for the processor, one after the other."""
     memory_bytes: float = math.inf
     """What they may take there."""
+    trial: bool = False
+    """True if cells are fitted for their residuals alone, to compare sizes."""
 
 
 class CellSystem:
@@ -126,6 +129,10 @@ class CellSystem:
             self._direction = self.namespace.ones(self.n_rows, y) if roots is None else roots
         self._table = WidthTable(kernels, X) if self.n_rows else None
         self._solved: dict[tuple[int, float], LeaveOneOut] = {}
+        self._quick: QuickSolver | None = None
+        self._traces: dict[int, float] = {}
+        self._parts: np.ndarray | None = None
+        """What each row counts in scores, in parts of 1."""
 
     def core(self) -> CellSystem:
         """The system of the rows that count most."""
@@ -139,35 +146,56 @@ class CellSystem:
             out *= self._roots[:, None]
             out *= self._roots[None, :]
 
-    def mean_squares(self, residuals: Array) -> np.ndarray:
+    def mean_square(self, residuals: Array) -> float:
         """Mean square over rows (by what they count) and targets; infinite if not finite.
 
-        `residuals` is of shape (…, n, t) over the rows of positive weight.
+        `residuals` is of shape (n, t) over the rows of positive weight.
         """
-        squares = self.namespace.to_numpy(residuals).astype(np.float64) ** 2
-        counts = self.data.counts()
-        if counts is not None and self.rows is not None:
-            counts = counts[self.rows]
-        means = np.average(squares.mean(axis=-1), axis=-1, weights=counts)
-        return np.where(np.isfinite(means), means, np.inf)
-
-    def scores(self, kernel: int, alphas: np.ndarray) -> np.ndarray:
-        """Leave-one-out mean squared error of every alpha, by one eigendecomposition."""
-        matrix = self.namespace.empty((self.n_rows, self.n_rows), self._right)
-        self._write(kernel, matrix)
-        path = leave_one_out_path(
-            self.namespace,
-            matrix,
-            self._right,
-            alphas,
-            direction=self._direction,
-            roots=self._roots,
-        )
-        return self.mean_squares(path)
+        if self._parts is None:
+            counts = self.data.counts()
+            if counts is None:
+                counts = np.ones(len(self.data.X))
+            counts = counts if self.rows is None else counts[self.rows]
+            self._parts = np.asarray(counts / counts.sum(), dtype=np.float64)
+        squares = np.asarray(self.namespace.to_numpy(residuals), dtype=np.float64) ** 2
+        mean = float(np.mean(self._parts @ squares))
+        return mean if math.isfinite(mean) else math.inf
 
     def score(self, kernel: int, alpha: float) -> float:
-        """Leave-one-out mean squared error of one pair, by one inverse."""
-        return float(self.mean_squares(self._leave_one_out(kernel, alpha).residuals))
+        """Leave-one-out mean squared error of one pair, by one inverse.
+
+        In as few digits as are enough to compare pairs.
+        """
+        quick = self._quick_leave_one_out(kernel, alpha)
+        solved = self._leave_one_out(kernel, alpha) if quick is None else quick
+        return self.mean_square(solved.residuals)
+
+    def _quick_leave_one_out(self, kernel: int, alpha: float) -> LeaveOneOut | None:
+        quick = self._quick_solver()
+        if quick is None:
+            return None
+        return quick.leave_one_out(lambda out: self._write(kernel, out), self._trace(kernel), alpha)
+
+    def _quick_solution(self, kernel: int, alpha: float) -> tuple[Array, Array] | None:
+        quick = self._quick_solver()
+        if quick is None:
+            return None
+        return quick.solve(lambda out: self._write(kernel, out), self._trace(kernel), alpha)
+
+    def _quick_solver(self) -> QuickSolver | None:
+        """For comparisons; None if there is none for such rows."""
+        if self._quick is None:
+            self._quick = QuickSolver.of(self.namespace, self._right, self._direction, self._roots)
+        return self._quick
+
+    def _trace(self, kernel: int) -> float:
+        """Of K̃."""
+        if kernel not in self._traces:
+            diagonal = self.kernels[kernel].diagonal(self.namespace, self._X)
+            if self._roots is not None:
+                diagonal = diagonal * self._roots**2
+            self._traces[kernel] = float(self.namespace.xp.sum(diagonal))
+        return self._traces[kernel]
 
     def _leave_one_out(self, kernel: int, alpha: float) -> LeaveOneOut:
         """The solution for a pair; kept, a few columns beside matrices, as one of those that
@@ -183,19 +211,24 @@ class CellSystem:
             )
         return self._solved[kernel, alpha]
 
-    def fit(self, kernel: int, alpha: float, *, held_out: bool) -> CellFit:
-        """Solve for one pair; with `held_out`, leave-one-out residuals too (twice the work)."""
+    def fit(self, kernel: int, alpha: float, *, held_out: bool, quickly: bool = False) -> CellFit:
+        """Solve for one pair; with `held_out`, leave-one-out residuals too (twice the work).
+
+        With `quickly`, in as few digits as are enough for comparisons.
+        """
         if self.n_rows == 0:
             raise NumericalError("a cell holds no row of positive weight")
         if held_out:
-            solved = self._leave_one_out(kernel, alpha)
+            quick = self._quick_leave_one_out(kernel, alpha) if quickly else None
+            solved = self._leave_one_out(kernel, alpha) if quick is None else quick
             coefficients, intercept, residuals = (
                 solved.coefficients,
                 solved.intercept,
                 solved.residuals,
             )
         else:
-            coefficients, intercept = self._solve(kernel, alpha)
+            solution = self._quick_solution(kernel, alpha) if quickly else None
+            coefficients, intercept = self._solve(kernel, alpha) if solution is None else solution
             residuals = None
         if self._roots is not None:
             coefficients = coefficients * self._roots[:, None]

@@ -3,8 +3,9 @@
 The kernels of a grid stand in the order of their widths. The error as a function of the width
 (with the best ridge for each) mostly falls and then rises, so the search walks downhill from a good
 start to both sides, by `Grid.stride` widths at a time, and stops when two in a row are worse: five
-to eight eigendecompositions instead of one for every width, and widths beyond the ends of an
-ordinary grid can be reached. Widths in between are for searches near a good pair.
+to eight widths instead of all, and those beyond the ends of an ordinary grid can be reached. The
+best ridge moves little from one width to the next, so that some four or five of them are looked at.
+Widths in between are for searches near a good pair.
 
 Searches are generators: they yield what they want scored, are sent the scores and return the
 choice. So one search can be answered by one cell, and those of many cells together.
@@ -41,7 +42,12 @@ PairSearch = Generator[tuple[int, int], float, Choice]
 """Yields pairs of kernel and alpha, and is sent the score of each."""
 
 
-def search(scores_of: Callable[[int], np.ndarray], grid: Grid) -> Choice:
+def search(score_of: Callable[[int, int], float], grid: Grid) -> Choice:
+    """The best pair, with `score_of(kernel, alpha)` the score of one (lower is better)."""
+    return _answered(search_widely(grid), lambda pair: score_of(*pair))
+
+
+def search_with_all_ridges(scores_of: Callable[[int], np.ndarray], grid: Grid) -> Choice:
     """The best pair, with `scores_of(kernel)` the scores of all alphas (lower is better)."""
     return _answered(search_kernels(grid), scores_of)
 
@@ -111,6 +117,60 @@ def search_kernels(grid: Grid) -> KernelSearch:
     return winner
 
 
+_RIDGES_APART = 3
+"""Places between the ridge values that a first look goes through: factors of ten."""
+
+
+class _RidgeWalk:
+    """The best ridge of one kernel after another, looking only at those that may be the best.
+
+    For the first kernel every third value is looked at, and then what is beside the best. For each
+    further one it is a walk downhill, from where the best ones of its neighbours lead.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._best: dict[int, int] = {}
+
+    def scores(self, kernel: int) -> Generator[tuple[int, int], float, np.ndarray]:
+        """Of every ridge value; infinite where nothing was looked at."""
+        scores, seen, at = np.full(self._count, np.inf), set[int](), -1
+        following = self._first(kernel)
+        while following:
+            for alpha in following:
+                scores[alpha] = yield kernel, alpha
+            seen.update(following)
+            at = int(np.argmin(scores))
+            beside = {max(at - 1, 0), min(at + 1, self._count - 1)}
+            following = sorted(beside - seen)
+        self._best[kernel] = at
+        return scores
+
+    def _first(self, kernel: int) -> list[int]:
+        """Where to begin."""
+        if not self._best:
+            return list(range(min(_RIDGES_APART // 2, self._count - 1), self._count, _RIDGES_APART))
+        near, *others = sorted(self._best, key=lambda known: abs(known - kernel))
+        at = self._best[near]
+        if others and (others[0] < near) == (near < kernel):
+            steps = (kernel - near) / (near - others[0])
+            at += round(steps * (at - self._best[others[0]]))
+        return [min(max(at, 0), self._count - 1)]
+
+
+def search_widely(grid: Grid) -> PairSearch:
+    """The walk over kernels with, for each, one over ridges: one pair at a time."""
+    kernels, ridges = search_kernels(grid), _RidgeWalk(len(grid.alphas))
+    kernel = next(kernels)
+    while True:
+        scores = yield from ridges.scores(kernel)
+        try:
+            kernel = kernels.send(scores)
+        except StopIteration as done:
+            choice: Choice = done.value
+            return choice
+
+
 def has_own_choice(grid: Grid, n_rows: int) -> bool:
     """Whether a cell of so many rows looks for a pair of its own."""
     return grid.is_choice and FEWEST_ROWS <= n_rows <= CELL_SEARCH.largest_searched
@@ -121,11 +181,11 @@ def search_cell(system: CellSystem, grid: Grid) -> Choice:
     if not has_own_choice(grid, system.n_rows):
         return Choice(grid.start, grid.start_alpha, np.nan)
     core = system.core()
-    if grid.ordered:
-        return search_near(
-            lambda k, j: core.score(k, float(grid.alphas[j])), grid, CELL_SEARCH.own_pairs
-        )
-    return search(lambda kernel: core.scores(kernel, grid.alphas), grid)
+
+    def score(kernel: int, alpha: int) -> float:
+        return core.score(kernel, float(grid.alphas[alpha]))
+
+    return search_near(score, grid) if grid.ordered else search(score, grid)
 
 
 _MOVES = ((0, 1), (0, -1), (1, -1), (-1, 1), (1, 0), (-1, 0))
@@ -152,8 +212,8 @@ def search_near(
 def search_pairs(grid: Grid, most: int = CELL_SEARCH.pairs) -> PairSearch:
     """A better pair near the grid's start, one pair at a time, scoring at most `most`.
 
-    For when one eigendecomposition a width, as dear as seven inverses, is too much: the start is
-    good already. Moves to the first neighbour that is better and goes on in that direction.
+    For when the start is good already. Moves to the first neighbour that is better and goes on in
+    that direction.
     """
     known: dict[tuple[int, int], float] = {}
 

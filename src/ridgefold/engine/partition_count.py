@@ -252,7 +252,7 @@ def _measure(
         good_start=good_start,
     )
     grid = starting_at(settings.grid, choice)
-    alike = replace(settings, grid=grid, choose=False, held_out=True)
+    alike = replace(settings, grid=grid, choose=False, held_out=True, trial=settings.choose)
     ones = np.ones(number_of(cells))
     models, residuals = run_cells(part.handed, cells, alike, ones, executor, key_of=key)
     assert residuals is not None

@@ -92,9 +92,8 @@ def _fit_cell(settings: FitSettings, data: CellData, factor: float) -> CellFit:
         alpha = float(grid.alphas[grid.start_alpha]) * factor
         return CellFit(dual, settings.fallback, grid.start, alpha, residuals)
     if not settings.choose:
-        fit = system.fit(
-            0, float(grid.alphas[grid.start_alpha]) * factor, held_out=settings.held_out
-        )
+        alpha = float(grid.alphas[grid.start_alpha]) * factor
+        fit = system.fit(0, alpha, held_out=settings.held_out, quickly=settings.trial)
         return CellFit(fit.dual_coef, fit.intercept, grid.start, fit.alpha, fit.residuals)
     choice = search_cell(system, grid)
     return system.fit(choice.kernel, float(grid.alphas[choice.alpha]), held_out=settings.held_out)

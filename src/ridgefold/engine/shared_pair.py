@@ -1,13 +1,12 @@
 """One pair of kernel and ridge for all cells, by the leave-one-out error pooled over some.
 
-A search asks for one kernel, or one pair, at a time. Every cell that is looked at answers by a
+A search asks for one pair at a time. Every cell that is looked at answers by a
 task of its own, so that workers answer together; their scores are pooled here, in the order of
 the cells. So the choice is the same wherever the tasks run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,32 +41,32 @@ def choose_pair(
 ) -> Choice:
     """One pair for all cells, by the leave-one-out error pooled over some of them.
 
-    First on some rows of the cores of a few cells, by eigendecompositions; then, where cores are
-    larger than that, from there on all of their rows (or 1,536), by inverses; of kernels
-    without an order, for the ridge alone. With `good_start` the grid starts where cells of another
-    size ended, and inverses alone look around, in small steps.
+    First on some rows of the cores of a few cells; then, where cores are larger than that, from
+    there on all of their rows (or 1,536); of kernels without an order, for the ridge alone. With
+    `good_start` the grid starts where cells of another size ended, and a near search looks around,
+    in small steps.
     """
     if not grid.is_choice:
         return Choice(grid.start, grid.start_alpha, float("nan"))
     m = number_of(cells)
     numbers = np.unique(np.linspace(0, m - 1, min(m, CELL_SEARCH.pilots)).astype(np.intp)).tolist()
 
-    def pool(some: list[int], most: int) -> _Pool:
+    def pool(name: str, some: list[int], most: int) -> _Pool:
         pilots = [
             _Pilot(training.batch(cells, slice(c, c + 1)), most, grid.kernels, bias, device)
             for c in some
         ]
-        return _Pool(tuple(some), tuple(pilots), grid.alphas, executor, key_of)
+        return _Pool(name, tuple(some), tuple(pilots), grid.alphas, executor, key_of)
 
     if good_start and (grid.ordered or len(grid.kernels) == 1):
-        near = pool(_spread(numbers), CELL_SEARCH.near_rows)
+        near = pool("near", _spread(numbers), CELL_SEARCH.near_rows)
         return search_near(near.pair, replace(grid, stride=1))
-    choice = search(pool(numbers, CELL_SEARCH.pilot_rows).kernel, grid)
+    choice = search(pool("wide", numbers, CELL_SEARCH.pilot_rows).pair, grid)
     overlap = cells.weights is not None
     cores = {c: CELL_SEARCH.core_rows(len(rows_of(cells, c)), overlap=overlap) for c in numbers}
     large = [c for c in numbers if cores[c] > 1.25 * CELL_SEARCH.pilot_rows]
     if large:
-        near = pool(_spread(large), CELL_SEARCH.largest_searched)
+        near = pool("near", _spread(large), CELL_SEARCH.largest_searched)
         choice = search_near(near.pair, starting_at(grid, choice))
     return choice
 
@@ -117,63 +116,41 @@ class _Question:
 
     pilot: _Pilot
     kernel: int
-    alphas: np.ndarray
+    alpha: float
 
 
-Answer = tuple[int, np.ndarray | float]
-"""The rows of a cell that count, and its scores."""
-
-
-@np.errstate(over="ignore", invalid="ignore", divide="ignore")
-def _score_ridges(question: _Question) -> Answer | None:
-    """All ridge values, by one eigendecomposition."""
-    system = question.pilot.system
-    if system is None:
-        return None
-    return system.n_rows, system.scores(question.kernel, question.alphas)
+Answer = tuple[int, float]
+"""The rows of a cell that count, and its score."""
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
-def _score_ridge(question: _Question) -> Answer | None:
-    """One ridge value, by one inverse."""
+def _score(question: _Question) -> Answer | None:
+    """One pair, by one inverse; nothing from too few rows."""
     system = question.pilot.system
     if system is None:
         return None
-    return system.n_rows, system.score(question.kernel, float(question.alphas[0]))
+    return system.n_rows, system.score(question.kernel, question.alpha)
 
 
 @dataclass(frozen=True)
 class _Pool:
     """Some cells whose answers are averaged, each counting by its rows."""
 
+    name: str
+    """Of the search that asks: tasks of another ask the same of other rows."""
     numbers: tuple[int, ...]
     pilots: tuple[_Pilot, ...]
     alphas: np.ndarray
     executor: Executor
     key_of: KeyOf
 
-    def kernel(self, kernel: int) -> np.ndarray:
-        """The scores of every ridge value with one kernel."""
-        mean = self._mean(_score_ridges, f"kernel-{kernel}", kernel, self.alphas)
-        return np.broadcast_to(mean, self.alphas.shape)
-
     def pair(self, kernel: int, alpha: int) -> float:
-        """The score of one pair."""
-        name = f"pair-{kernel}-{alpha}"
-        return float(self._mean(_score_ridge, name, kernel, self.alphas[[alpha]]))
-
-    def _mean(
-        self,
-        task: Callable[[_Question], Answer | None],
-        name: str,
-        kernel: int,
-        alphas: np.ndarray,
-    ) -> Any:
-        """Infinite if no cell has rows enough to tell."""
-        questions = [_Question(pilot, kernel, alphas) for pilot in self.pilots]
+        """The score of one pair; infinite if no cell has rows enough to tell."""
+        questions = [_Question(pilot, kernel, float(self.alphas[alpha])) for pilot in self.pilots]
+        name = f"{self.name}-pair-{kernel}-{alpha}"
         keys = [self.key_of(f"{name}-cell-{number}") for number in self.numbers]
-        told = [found for found in self.executor.map(task, questions, keys) if found is not None]
+        told = [found for found in self.executor.map(_score, questions, keys) if found is not None]
         if not told:
             return np.inf
-        sizes = np.array([size for size, _ in told], dtype=np.float64)
-        return sizes @ np.stack([np.asarray(scores) for _, scores in told]) / sizes.sum()
+        sizes, scores = np.array(told, dtype=np.float64).T
+        return float(sizes @ scores / sizes.sum())

@@ -81,13 +81,13 @@ def _choice(data: CellData, grid: Grid) -> Choice:
     if not grid.is_choice:
         return Choice(grid.start, grid.start_alpha, np.nan)
     system = CellSystem(data, grid.kernels, bias=True)
-    return search(lambda kernel: system.scores(kernel, grid.alphas), grid)
+    return search(lambda kernel, alpha: system.score(kernel, float(grid.alphas[alpha])), grid)
 
 
 def _gradients(data: CellData, points: np.ndarray, grid: Grid, choice: Choice) -> np.ndarray:
     """ℓ²∇f at some points, less a part of its mean, one target after the other."""
     kernel, alpha = grid.kernels[choice.kernel], float(grid.alphas[choice.alpha])
-    fit = CellSystem(data, (kernel,), bias=True).fit(0, alpha, held_out=False)
+    fit = CellSystem(data, (kernel,), bias=True).fit(0, alpha, held_out=False, quickly=True)
     near, found = kernel(points, data.X), []
     for a in fit.dual_coef.T:
         pulls = near * a

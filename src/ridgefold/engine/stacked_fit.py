@@ -19,8 +19,8 @@ from ridgefold.engine.local_search import (
     Choice,
     answered_together,
     has_own_choice,
-    search_kernels,
     search_pairs,
+    search_widely,
 )
 from ridgefold.kernels.gram_stack import GramStack
 from ridgefold.linalg import Array, namespace_of
@@ -28,11 +28,9 @@ from ridgefold.linalg.namespace import on_device
 from ridgefold.linalg.stacked import (
     StackedRows,
     StackedSolution,
-    leave_one_out_paths,
     pad_diagonals,
     solve_stack,
 )
-from ridgefold.records import CELL_SEARCH
 
 _FILLED = 0.85
 """Cells of a stack have at least this share of its rows: padding costs two thirds more work at
@@ -168,16 +166,11 @@ class CellStack:
     # -- scores --------------------------------------------------------------------------
 
     def _mean_squares(self, residuals: Array, some: np.ndarray) -> np.ndarray:
-        """Means over rows (by what they count) and targets; infinite if not finite.
-
-        `residuals` is of shape (b, …, m, t).
-        """
+        """Means over rows (by what they count) and targets; infinite if not finite."""
         xp = self.namespace.xp
         squares = xp.mean(self.namespace.astype(residuals, self.namespace.double()) ** 2, axis=-1)
         counts = self.namespace.take_rows(self._counts, some)
         total = xp.sum(counts, axis=1)
-        if squares.ndim == 3:
-            counts, total = counts[:, None, :], total[:, None]
         # Residuals of rows that pad may be anything.
         squares = xp.where(counts > 0, squares, xp.zeros_like(squares))
         means = self.namespace.to_numpy(xp.sum(counts * squares, axis=-1) / total)
@@ -198,17 +191,6 @@ class CellStack:
                     found[cell] = self.system(cell).score(kernel, float(alphas[position]))
         return found
 
-    def scores_of_kernels(self, kernels: Mapping[int, int]) -> dict[int, np.ndarray]:
-        """Leave-one-out mean squared errors of all alphas with one kernel a cell."""
-        found: dict[int, np.ndarray] = {}
-        for kernel, some in _by_kernel(kernels):
-            part = self._part(some)
-            matrices = self._matrices(kernel, some, part)
-            paths = leave_one_out_paths(self.namespace, matrices, self.settings.grid.alphas, part)
-            for cell, scores in zip(some.tolist(), self._mean_squares(paths, some), strict=True):
-                found[cell] = scores
-        return found
-
     def system(self, cell: int) -> CellSystem:
         """One cell by itself, on the same device."""
         if cell not in self._alone:
@@ -221,10 +203,8 @@ class CellStack:
     def best(self) -> list[Choice]:
         """The best pair of every cell."""
         grid = self.settings.grid
-        if grid.ordered:
-            near = [search_pairs(grid, CELL_SEARCH.own_pairs) for _ in self.cells]
-            return answered_together(near, self.scores_of_pairs)
-        return answered_together([search_kernels(grid) for _ in self.cells], self.scores_of_kernels)
+        start = search_pairs if grid.ordered else search_widely
+        return answered_together([start(grid) for _ in self.cells], self.scores_of_pairs)
 
     def fits(self, choices: Sequence[Choice], factors: np.ndarray) -> list[CellFit | None]:
         """The models of all cells, ridges times `factors`; None where a cell must be seen alone."""

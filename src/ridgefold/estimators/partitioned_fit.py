@@ -340,7 +340,7 @@ class CellFitting:
         if m is None:
             found = self._noted(
                 "choosing how many cells",
-                self._plans().count(),
+                self._plans().count(choose=not self.shared),
                 lambda: self.run.step("count", self._count, self.rng),
             )
             count = _unpacked_count(found)

@@ -7,13 +7,17 @@ Kernels that differ only in one length scale see the same distances: what depend
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
+from typing import Any
 
 from ridgefold.kernels.base import Kernel
 from ridgefold.kernels.distances import EuclideanKernel
 from ridgefold.kernels.gram import KernelGram
 from ridgefold.linalg import Array, Namespace, namespace_of
 
+_ROWS_AT_ONCE = 64
+"""Blocks that stay in the cache, of which only a few numbers lie above the diagonal."""
 _SMALLEST_WIDTH = {4: 1e-15, 8: 1e-150}
 """By the bytes of a number: below it, and above its inverse, squares of distances lose their digits
 before they are divided by that of the width."""
@@ -26,27 +30,45 @@ class WidthTable:
         self.kernels = tuple(kernels)
         self.namespace: Namespace = namespace_of(X)
         self._X = X
-        self._halves: Array | None = None
-        """−‖x − x'‖²/2, if all kernels are functions of it."""
+        self._halves: dict[Any, Array] = {}
+        """−‖x − x'‖²/2 by type, computed in that of the rows; empty if some kernel is no function
+        of it."""
         first = self.kernels[0]
         if len(self.kernels) > 1 and differ_in_width(self.kernels, self.namespace.itemsize(X)):
             assert isinstance(first, EuclideanKernel)
-            self._halves = KernelGram(_HalfSquares(), X).full()
+            self._halves[X.dtype] = KernelGram(_HalfSquares(), X).full()
 
     def write_lower(self, index: int, out: Array) -> None:
-        """Write the lower triangle (or more) of K for one kernel."""
-        kernel = self.kernels[index]
-        if self._halves is None:
+        """Write the lower triangle (or more) of K for one kernel.
+
+        Distances are computed in the precision of the rows, and rounded if `out` has a lower one.
+        """
+        kernel, namespace = self.kernels[index], self.namespace
+        if not self._halves:
             KernelGram(kernel, self._X).write_lower(out)
             return
         assert isinstance(kernel, EuclideanKernel)
         assert isinstance(kernel.length_scale, float)
-        self.namespace.xp.multiply(self._halves, kernel.length_scale**-2.0, out=out)
-        kernel.of_exponent(self.namespace, out)
-        self.namespace.set_diagonal_in_place(out, kernel.diagonal(self.namespace, self._X))
+        halves, factor, n = self._halves_for(out), kernel.length_scale**-2.0, out.shape[0]
+        step = _ROWS_AT_ONCE if namespace.gains_by_halves else n
+        for start in range(0, n, step):
+            stop = min(start + step, n)
+            block = out[start:stop, :stop]
+            namespace.xp.multiply(halves[start:stop, :stop], factor, out=block)
+            kernel.of_exponent(namespace, block)
+        namespace.set_diagonal_in_place(out, kernel.diagonal(namespace, self._X))
+
+    def _halves_for(self, out: Array) -> Array:
+        """In the precision of `out`, if no digits are lost by that."""
+        if out.dtype not in self._halves:
+            if not differ_in_width(self.kernels, self.namespace.itemsize(out)):
+                return self._halves[self._X.dtype]
+            self._halves[out.dtype] = self.namespace.astype(self._halves[self._X.dtype], out.dtype)
+        return self._halves[out.dtype]
 
 
-def differ_in_width(kernels: Sequence[Kernel], itemsize: int) -> bool:
+@functools.lru_cache(maxsize=16)
+def differ_in_width(kernels: tuple[Kernel, ...], itemsize: int) -> bool:
     """Whether one matrix of distances, in numbers of so many bytes, serves all of them."""
     first, smallest = kernels[0], _SMALLEST_WIDTH[itemsize]
     return all(

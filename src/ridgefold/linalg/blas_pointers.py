@@ -33,6 +33,14 @@ _SIGNATURES = {
     "geqrt3": ("cython_lapack", "nnxnxnn"),
 }
 _PREFIXES = {"float32": "s", "float64": "d"}
+_KINDS: dict[type, Any] = {str: lambda flag: ctypes.c_char(flag.encode()), int: ctypes.c_int}
+Argument = str | int | float | np.ndarray
+
+
+@functools.cache
+def _constant(kind: Any, value: str | int | float) -> Any:
+    """A flag, an integer or a number in memory; they are few, and are kept."""
+    return kind(value)
 
 
 def _signature_in_letters(text: str, prefix: str) -> str:
@@ -70,6 +78,7 @@ class BlasPointers:
 
     def __init__(self, dtype: np.dtype[Any], routines: dict[str, Any]) -> None:
         self._dtype, self._routines = dtype, routines
+        self._number = ctypes.c_float if dtype == np.float32 else ctypes.c_double
 
     def multiply_symmetric(self, lower: np.ndarray, v: np.ndarray, out: np.ndarray) -> None:
         """out = A v for a symmetric A (C order, lower triangle) and Fortran-ordered v, out."""
@@ -117,7 +126,7 @@ class BlasPointers:
 
     def cholesky(self, lower: np.ndarray) -> bool:
         """A = L Lᵀ in the lower triangle of A (C order); False if A is not positive definite."""
-        info = np.zeros(1, dtype=np.intc)
+        info = self._info()
         self._call("potrf", "U", lower.shape[0], *self._rows(lower), info)
         return bool(info[0] == 0)
 
@@ -139,6 +148,15 @@ class BlasPointers:
             "trmm", "L", "U", "N", "N", n, m, 1.0, *self._rows(factor), *self._rows(a)
         )  # fmt: skip
 
+    def multiply_by_transposed_triangle(self, a: np.ndarray, factor: np.ndarray) -> None:
+        """a := a Lᵀ for the lower triangle L of `factor`; both in C order."""
+        m, n = a.shape
+        assert factor.shape == (n, n)
+        # In Fortran's eyes: aᵀ := Uᵀ aᵀ.
+        self._call(
+            "trmm", "L", "U", "T", "N", n, m, 1.0, *self._rows(factor), *self._rows(a)
+        )  # fmt: skip
+
     def multiply_triangle_by(self, factor: np.ndarray, a: np.ndarray, times: float) -> None:
         """a := times · L a for the lower triangle L of `factor`; both in C order."""
         m, n = a.shape
@@ -150,7 +168,7 @@ class BlasPointers:
 
     def invert_triangle(self, lower: np.ndarray) -> None:
         """L := L⁻¹ for the lower triangle of a C-ordered array with no zero on its diagonal."""
-        info = np.zeros(1, dtype=np.intc)
+        info = self._info()
         self._call("trtri", "U", "N", lower.shape[0], *self._rows(lower), info)
 
     def householder_panel(self, panel: np.ndarray, t: np.ndarray) -> None:
@@ -158,10 +176,18 @@ class BlasPointers:
         m, k = panel.shape
         assert m >= k
         assert t.shape == (k, k)
-        info = np.zeros(1, dtype=np.intc)
+        info = self._info()
         self._call("geqrt3", m, k, *self._columns(panel), *self._columns(t), info)
 
+    def recorder(self) -> RecordedCalls:
+        """The same routines, which note calls instead of making them."""
+        return RecordedCalls(self._dtype, self._routines)
+
     # -- arguments -----------------------------------------------------------------------
+
+    def _info(self) -> np.ndarray:
+        """Where LAPACK says how it went: 0 if well."""
+        return np.zeros(1, dtype=np.intc)
 
     def _rows(self, a: np.ndarray) -> tuple[np.ndarray, int]:
         """A C-ordered view and its leading dimension."""
@@ -187,22 +213,47 @@ class BlasPointers:
             raise ValueError(f"strides {a.strides} of a {a.dtype} array cannot be given to BLAS")
         return a, max(step, length, 1)
 
-    def _call(self, name: str, *arguments: str | int | float | np.ndarray) -> None:
-        number = ctypes.c_float if self._dtype == np.float32 else ctypes.c_double
+    def _call(self, name: str, *arguments: Argument) -> None:
         kept: list[Any] = []
+        self._routines[name](*self._addresses(arguments, kept))
+
+    def _addresses(self, arguments: tuple[Argument, ...], kept: list[Any]) -> list[int]:
+        """Where the arguments lie, as long as those in `kept` are kept."""
         addresses = []
         for argument in arguments:
             if isinstance(argument, np.ndarray):
-                addresses.append(argument.ctypes.data)
+                kept.append(argument)
+                addresses.append(argument.__array_interface__["data"][0])
                 continue
-            if isinstance(argument, str):
-                kept.append(ctypes.c_char(argument.encode()))
-            elif isinstance(argument, int):
-                kept.append(ctypes.c_int(argument))
-            else:
-                kept.append(number(argument))
-            addresses.append(ctypes.addressof(kept[-1]))
-        self._routines[name](*addresses)
+            kind = _KINDS.get(type(argument), self._number)
+            addresses.append(ctypes.addressof(_constant(kind, argument)))
+        return addresses
+
+
+class RecordedCalls(BlasPointers):
+    """Calls on arrays that stay where they are, noted once and made as often as wanted.
+
+    To find the addresses of a call takes longer than the routine itself on a matrix of thirty rows.
+    """
+
+    def __init__(self, dtype: np.dtype[Any], routines: dict[str, Any]) -> None:
+        super().__init__(dtype, routines)
+        self._noted: list[tuple[Any, list[int]]] = []
+        self._kept: list[Any] = []
+        self._infos: list[np.ndarray] = []
+
+    def play(self) -> bool:
+        """Make all calls; False if a routine of LAPACK could not do its work."""
+        for routine, addresses in self._noted:
+            routine(*addresses)
+        return not any(info[0] for info in self._infos)
+
+    def _info(self) -> np.ndarray:
+        self._infos.append(super()._info())
+        return self._infos[-1]
+
+    def _call(self, name: str, *arguments: Argument) -> None:
+        self._noted.append((self._routines[name], self._addresses(arguments, self._kept)))
 
 
 @functools.lru_cache(maxsize=4)

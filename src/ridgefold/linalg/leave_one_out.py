@@ -6,8 +6,7 @@ With H = (K̃ + αI)⁻¹, and with a bias (s = √w, ones without weights)
 
 the residual of row i by the model that never saw it is w_i^(−½)·ã_i/C_ii (An, Liu and
 Venkatesh 2007 for folds of one row; the bias as in Cawley and Talbot 2007). H comes from a
-Cholesky factor and the inverse of its triangle, 2n³/3 operations for one α, or from an
-eigendecomposition, about as long as seven of these, for all of them.
+Cholesky factor and the inverse of its triangle, 2n³/3 operations.
 """
 
 from __future__ import annotations
@@ -15,14 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
-from ridgefold.linalg.namespace import Array, Namespace
+from ridgefold.linalg.namespace import Array, Namespace, namespace_of
 from ridgefold.linalg.symmetric import (
     SpectralFactor,
     factorise,
-    factorise_spectrally,
-    rounding_level,
 )
 
 
@@ -76,12 +71,12 @@ def leave_one_out(
     if direction is not None:
         right = namespace.xp.concat([targets, direction[:, None]], axis=1)
     solved = factor.solve(right)
-    coefficients, intercept = _without_bias(namespace, solved, direction)
+    coefficients, intercept = without_bias(solved, direction)
     if isinstance(factor, SpectralFactor) and (regular := factor.regular(alpha)) is not factor:
         # Below rounding the solution is that of least norm, but residuals follow from the inverse.
         factor = regular
         solved = factor.solve(right)
-    held_out = _without_bias(namespace, solved, direction)[0]
+    held_out, _ = without_bias(solved, direction)
     diagonal = factor.inverse_diagonal_in_place()
     if direction is not None:
         along = solved[:, -1]
@@ -91,43 +86,10 @@ def leave_one_out(
     return LeaveOneOut(coefficients, intercept, _scaled(held_out / diagonal[:, None], roots))
 
 
-def _without_bias(
-    namespace: Namespace, solved: Array, direction: Array | None
-) -> tuple[Array, Array]:
+def without_bias(solved: Array, direction: Array | None) -> tuple[Array, Array]:
     """ã and b from H[ỹ, s], or from Hỹ where there is no bias."""
     if direction is None:
-        return solved, namespace.zeros(solved.shape[1], solved)
+        return solved, namespace_of(solved).zeros(solved.shape[1], solved)
     along, part = solved[:, -1], solved[:, :-1]
     intercept = direction @ part / (direction @ along)
     return part - along[:, None] * intercept[None, :], intercept
-
-
-def leave_one_out_path(
-    namespace: Namespace,
-    lower: Array,
-    targets: Array,
-    alphas: np.ndarray,
-    *,
-    direction: Array | None,
-    roots: Array | None,
-) -> Array:
-    """Leave-one-out residuals for every α, shape (n_alphas, n, t); `lower` is overwritten."""
-    xp = namespace.xp
-    spectrum = factorise_spectrally(namespace, lower)
-    values, vectors = spectrum.values, spectrum.vectors
-    # Negative eigenvalues of a semi-definite matrix are rounding error.
-    rounding = rounding_level(values.shape[0], namespace.eps(values)) * spectrum.largest
-    values = xp.where(xp.abs(values) <= rounding, xp.zeros_like(values), values)
-    filters = 1.0 / (values[:, None] + namespace.asarray(alphas, values)[None, :])  # (n, a)
-    projected = vectors.T @ targets
-    diagonal = (vectors * vectors) @ filters
-    coefficients = [vectors @ (projected[:, j][:, None] * filters) for j in range(targets.shape[1])]
-    if direction is not None:
-        along = vectors @ ((vectors.T @ direction)[:, None] * filters)
-        total = direction @ along
-        diagonal = diagonal - along * along / total[None, :]
-        coefficients = [
-            each - along * ((direction @ each) / total)[None, :] for each in coefficients
-        ]
-    residuals = xp.stack([(each / diagonal).T for each in coefficients], axis=2)
-    return residuals if roots is None else residuals / roots[None, :, None]

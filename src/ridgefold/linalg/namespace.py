@@ -244,11 +244,6 @@ class Namespace(ABC):
             ]
         )
 
-    def eigh_of_stack(self, a: Array) -> tuple[Array, Array]:
-        """Ascending eigenvalues (b, n) and eigenvectors of a stack of lower triangles."""
-        found = [self.eigh_in_place(self.copy(a[k, :, :])) for k in range(a.shape[0])]
-        return self.xp.stack([v for v, _ in found]), self.xp.stack([v for _, v in found])
-
 
 @functools.lru_cache(maxsize=1)
 def numpy_namespace() -> Namespace:

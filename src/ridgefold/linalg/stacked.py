@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ridgefold.errors import NumericalError
 from ridgefold.linalg.namespace import Array, Namespace
 from ridgefold.linalg.symmetric import rounding_level
 
@@ -140,39 +139,3 @@ def _centred(
 
 def _unweighted(residuals: Array, rows: StackedRows) -> Array:
     return residuals if rows.roots is None else residuals / rows.roots[:, :, None]
-
-
-def leave_one_out_paths(
-    namespace: Namespace, matrices: Array, alphas: np.ndarray, rows: StackedRows
-) -> Array:
-    """Leave-one-out residuals for every α, shape (b, n_alphas, m, t), by eigendecompositions."""
-    xp = namespace.xp
-    if not namespace.all_finite(xp.tril(matrices)):
-        raise NumericalError(
-            "the kernel matrix holds NaN or infinite entries: its values overflow; "
-            "scale the columns of X, or lower the degree or gamma of the kernel"
-        )
-    values, vectors = namespace.eigh_of_stack(matrices)
-    eps = namespace.eps(values)
-    level = namespace.asarray([rounding_level(int(n), eps) for n in rows.counts], values)
-    rounding = level * xp.max(xp.abs(values), axis=1)
-    # Negative eigenvalues of a semi-definite matrix are rounding error.
-    values = xp.where(xp.abs(values) <= rounding[:, None], xp.zeros_like(values), values)
-    filters = 1.0 / (values[:, :, None] + namespace.asarray(alphas, values)[None, None, :])
-    turned = xp.matrix_transpose(vectors)
-    projected = turned @ rows.targets
-    diagonal = (vectors * vectors) @ filters  # (b, m, a)
-    coefficients = [
-        vectors @ (projected[:, :, j][:, :, None] * filters) for j in range(rows.targets.shape[2])
-    ]
-    if rows.direction is not None:
-        s = rows.direction[:, :, None]
-        along = vectors @ ((turned @ s) * filters)
-        total = xp.sum(s * along, axis=1)  # (b, a)
-        diagonal = diagonal - along * along / total[:, None, :]
-        coefficients = [
-            each - along * (xp.sum(s * each, axis=1) / total)[:, None, :] for each in coefficients
-        ]
-    residuals = xp.stack([each / diagonal for each in coefficients], axis=3)  # (b, m, a, t)
-    residuals = xp.permute_dims(residuals, (0, 2, 1, 3))
-    return residuals if rows.roots is None else residuals / rows.roots[:, None, :, None]

@@ -152,9 +152,6 @@ class TorchNamespace(Namespace):
     def solve_triangular_stack(self, factor: Array, b: Array, *, transposed: bool = False) -> Array:
         return self.solve_triangular(factor, b, transposed=transposed)
 
-    def eigh_of_stack(self, a: Array) -> tuple[Array, Array]:
-        return self.eigh_in_place(a)
-
 
 def tensor_on(array: np.ndarray, device: str) -> Array:
     """A NumPy array as a tensor on a device; a typed error if there is no such device."""

@@ -33,6 +33,11 @@ CELL_WORK: Mapping[str, str] = {
 _LEARNING = ((500.0, 150), (1000.0, 25), (2000.0, 25))
 """Rows, and evaluations of a gradient, of the stages in which scales are learned."""
 _PILOT_KERNELS = 7
+_PILOT_RIDGES = 5
+"""Kernels that a first look goes to, and ridge values with each."""
+_QUICK = 0.6
+"""What a factor and its inverse for comparisons take, in parts of exact ones: 0.4 in single
+precision, 0.7 in double."""
 _TRIED_SIZES = tuple(CELL_SEARCH.smallest_tried * 2.0**k for k in range(2))
 """Rows of the cells that are likely to be tried: most often the second size gains little."""
 _REPEATS = 1.7
@@ -67,12 +72,13 @@ class CellPlans:
         sample = float(CELL_SEARCH.rows_for_slopes(self.problem.n_rows, self.problem.n_columns))
         half, some = sample / 2, min(sample, CELL_SEARCH.slope_pair_rows)
         gradients = {"kernel": half**2, "product": 2.0 * half**2 * self.problem.n_columns}
-        each = self._matrices(half, factors=1.0) + self._seconds(gradients, half)
+        each = self._matrices(half, factors=_QUICK) + self._seconds(gradients, half)
         peak = 3 * 8.0 * half**2 + 5 * 8.0 * sample * self.problem.n_columns
-        return self._plan("slopes", self._pilot(some) + 2 * each, peak)
+        return self._plan("slopes", self._wide_search(some) + 2 * each, peak)
 
-    def count(self) -> Plan:
-        """Trying sizes of cells on all rows, or on two regions."""
+    def count(self, *, choose: bool) -> Plan:
+        """Trying sizes of cells on all rows, or on two regions; where cells will choose pairs of
+        their own, models that are tried are for comparison only."""
         n, whole = self.problem.n_rows, CELL_SEARCH.regions * CELL_SEARCH.region_rows
         tried, regions = min(n, whole), 1 if n <= whole else CELL_SEARCH.regions
         largest = CELL_SEARCH.largest_of_many if n > CELL_SEARCH.many_rows else math.inf
@@ -81,11 +87,9 @@ class CellPlans:
         total = regions * self._pilots(self._core(self._repeats * sizes[0]))
         for size in sizes[1:]:
             rows = min(self._core(self._repeats * size), CELL_SEARCH.near_rows)
-            near = self._matrices(rows, inverses=1.0)
-            total += regions * CELL_SEARCH.near_pilots * CELL_SEARCH.pairs * near
+            total += regions * CELL_SEARCH.near_pilots * self._scores(rows, CELL_SEARCH.pairs)
         total += sum(
-            tried / size * self._cell(self._repeats * size, choose=False, held_out=True)
-            for size in sizes
+            tried / size * self._trial(self._repeats * size, choose=choose) for size in sizes
         )
         return self._plan("sizes", total, 4 * 8.0 * (self._repeats * _TRIED_SIZES[-1]) ** 2)
 
@@ -101,24 +105,22 @@ class CellPlans:
         return self._plan(partition, n_cells * _SECONDS_A_CUT + self._seconds(moved), 4.0 * n * row)
 
     def pair(self, cell_rows: float) -> Plan:
-        """One kernel and ridge for all cells, by eigendecompositions of a few; in large ones, by
-        inverses from there on."""
+        """One kernel and ridge for all cells: a wide search on some rows of a few, and in large
+        ones a near one from there on."""
         compared = self._core(cell_rows)
         rows = min(compared, CELL_SEARCH.pilot_rows)
         total = self._pilots(rows)
         if compared > 1.25 * rows:
             rows = min(compared, CELL_SEARCH.largest_searched)
-            asked = CELL_SEARCH.near_pilots * CELL_SEARCH.pairs
-            total += asked * self._matrices(rows, inverses=1.0)
+            total += CELL_SEARCH.near_pilots * self._scores(rows, CELL_SEARCH.pairs)
         return self._plan("pilots", total, 4 * 8.0 * rows**2 * CELL_SEARCH.pilots)
 
     def _pilots(self, rows: float) -> float:
-        return CELL_SEARCH.pilots * self._pilot(rows)
+        return CELL_SEARCH.pilots * self._wide_search(rows)
 
-    def _pilot(self, rows: float) -> float:
-        """All ridge values with a few kernels, on some rows."""
-        flops = {"kernel": rows**2, "eigendecomposition": 9.0 * rows**3, "calls": 20.0}
-        return _PILOT_KERNELS * self._seconds(flops, rows)
+    def _wide_search(self, rows: float) -> float:
+        """A few ridge values with a few kernels, on some rows."""
+        return self._scores(rows, _PILOT_KERNELS * _PILOT_RIDGES)
 
     def cells(self, sizes: np.ndarray, *, choose: bool, held_out: bool) -> Plan:
         """All cells; workers share them."""
@@ -149,7 +151,21 @@ class CellPlans:
         fit = self._matrices(rows, inverses=float(held_out), factors=float(not held_out))
         if not choose or rows > CELL_SEARCH.largest_searched:
             return fit
-        return fit + self._matrices(self._core(rows), inverses=float(CELL_SEARCH.own_pairs))
+        return fit + self._scores(self._core(rows), CELL_SEARCH.pairs)
+
+    def _trial(self, rows: float, *, choose: bool) -> float:
+        """A cell of a size that is tried."""
+        return self._scores(rows, 1) if choose else self._matrices(rows, inverses=1.0)
+
+    def _scores(self, rows: float, pairs: int) -> float:
+        """Leave-one-out errors of some pairs on the same rows, for comparison."""
+        flops = {
+            "kernel": pairs * rows**2,
+            "cholesky": _QUICK * pairs * rows**3 / 3,
+            "inverse": _QUICK * pairs * rows**3 / 3,
+            "calls": 4.0 * pairs,
+        }
+        return self._seconds(flops, rows)
 
     def _matrices(self, rows: float, *, inverses: float = 0.0, factors: float = 0.0) -> float:
         """Matrices of one size, each made, factorised and perhaps its factor inverted."""

@@ -10,17 +10,15 @@ class CellSearch:
     """How many cells, rows and pairs of kernel and ridge are looked at."""
 
     pilots: int = 4
-    """Cells on which a shared pair is chosen by eigendecompositions."""
+    """Cells on which a shared pair is looked for among all."""
     pilot_rows: int = 640
     """Rows of each of them, evenly spaced."""
     near_pilots: int = 3
-    """Cells that are asked, one inverse a pair, where the start is a good one."""
+    """Cells that are asked where the start is a good one."""
     near_rows: int = 640
     """Rows of each of these."""
     pairs: int = 8
-    """The most pairs that are scored near a start."""
-    own_pairs: int = 10
-    """The most that a cell scores to find its own."""
+    """The most pairs that are scored near a start, for all cells or by one for itself."""
     core: float = 0.7
     """The part of a cell's rows on which pairs are compared, those at its edge left out,"""
     fewest_core_rows: int = 160
