@@ -7,8 +7,9 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import numpy as np
@@ -32,6 +33,9 @@ LEARNED = "rbf, learned scales"
 SPLITS = 3
 TEST_ROWS = 2000
 TUNING_ROWS = 4000
+REPEATS = 3
+SHORT, SEARCH_SHORT = 10.0, 60.0
+"""Seconds up to which jobs with cells, and searches on all rows, are timed three times."""
 SEARCHED_ROWS = 8000
 """Rows up to which the whole search is timed on all of them."""
 GRID_ROWS, WIDTHS, ALPHAS, ALPHAS_TIMED = 6000, 7, 25, 2
@@ -44,7 +48,8 @@ BLIND = {"rbf, principal directions": {"partition": "principal"}}
 NOTES = """
 Columns standardised by the training rows; up to 2,000 test rows; means over three splits, with the
 standard deviation of errors over splits. One thread, processor time, from the data to predictions:
-choosing the number of cells, widths and ridges, fitting and predicting. Ours is
+choosing the number of cells, widths and ridges, fitting and predicting; the fastest of three runs
+where one takes less than ten seconds (a minute for the searches on all rows). Ours is
 `PartitionedKernelRidge` with the kernel that the table names and no other arguments: tree, blend,
 every cell chooses its own width and ridge; *principal directions* cuts the tree without a look at
 targets. liquidSVM runs its default 10 × 10 grid with 5 folds and
@@ -78,6 +83,17 @@ def liquid(path: Path, cells: bool) -> dict[str, Any] | None:
 
 
 Arrays = dict[str, np.ndarray]
+Found = TypeVar("Found")
+
+
+def least(run: Callable[[], Found], seconds_of: Callable[[Found], float], most: float) -> Found:
+    """The fastest of three runs, if they take less than `most` seconds each."""
+    best = run()
+    for _ in range(REPEATS - 1):
+        if seconds_of(best) >= most:
+            break
+        best = min(best, run(), key=seconds_of)
+    return best
 
 
 def error_of(model: Any, arrays: Arrays) -> float:
@@ -91,13 +107,15 @@ def held_out_error(model: Any) -> float:
 def ours(arrays: Arrays, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     from ridgefold import PartitionedKernelRidge
 
-    started = processor_seconds()
-    model = PartitionedKernelRidge(**options).fit(arrays["X"], arrays["y"])
-    rmse = error_of(model, arrays)
-    seconds = processor_seconds() - started
+    def run() -> tuple[Any, dict[str, Any]]:
+        started = processor_seconds()
+        model = PartitionedKernelRidge(**options).fit(arrays["X"], arrays["y"])
+        rmse = error_of(model, arrays)
+        return model, {"seconds": processor_seconds() - started, "rmse": rmse}
+
+    model, found = least(run, lambda pair: pair[1]["seconds"], SHORT)
     trials = [[trial.cell_rows, trial.error, trial.measured] for trial in model.trials_]
-    found = {"seconds": seconds, "rmse": rmse, "cells": model.n_partitions_, "trials": trials}
-    return model, found
+    return model, {**found, "cells": model.n_partitions_, "trials": trials}
 
 
 def loss_of_count(model: Any, arrays: Arrays) -> float:
@@ -118,9 +136,13 @@ def chosen_pair(arrays: Arrays, most: int) -> tuple[Any, float, int]:
 
     n = len(arrays["y"])
     rows = np.random.default_rng(0).permutation(n)[:most]
-    started = processor_seconds()
-    search = LSSVMRegressorCV().fit(arrays["X"][rows], arrays["y"][rows])
-    return search, processor_seconds() - started, len(rows)
+
+    def run() -> tuple[Any, float, int]:
+        started = processor_seconds()
+        search = LSSVMRegressorCV().fit(arrays["X"][rows], arrays["y"][rows])
+        return search, processor_seconds() - started, len(rows)
+
+    return least(run, lambda found: found[1], SEARCH_SHORT)
 
 
 def whole(arrays: Arrays, search: Any) -> dict[str, Any]:
@@ -189,7 +211,13 @@ def run_cells(name: str, n: int, quick: bool) -> dict[str, Any] | None:
                 print(name, seed, label, found, flush=True)
                 if label == "rbf" and seed == 0:
                     loss = loss_of_count(model, arrays)
-            peer = liquid(path, cells=True) if name in AGAINST_LIQUID and not quick else None
+            peer = None
+            if name in AGAINST_LIQUID and not quick:
+                peer = least(
+                    lambda path=path: liquid(path, cells=True),
+                    lambda found: found["seconds"] if found else np.inf,
+                    SHORT,
+                )
             if peer is not None:
                 runs.setdefault("liquidSVM, cells", []).append(peer)
                 print(name, seed, peer, flush=True)

@@ -7,9 +7,9 @@ double precision, and 0.7 times in double; but the inverse of one half is used t
 which loses digits: about √(λ₁/α) times rounding. Models are fitted by stable factorisations.
 
 With tr K/α, which is no less than λ₁/α, up to 10⁴ mean squares of leave-one-out residuals are right
-to 10⁻⁴ in single precision, and up to 10¹¹ in double. The distances behind a single-precision matrix
-are computed in double and then rounded: their errors would count ten times as much as those of the
-factorisation.
+to 10⁻⁴ in single precision, and up to 10¹¹ in double. The distances behind a matrix in single
+precision are computed in double and then rounded: their errors would count ten times as much as
+those of the factorisation.
 """
 
 from __future__ import annotations
