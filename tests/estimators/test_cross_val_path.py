@@ -165,3 +165,21 @@ def test_only_alphas_of_the_path_have_predictions_by_row():
     for alpha in (0.5, 0.0, -1.0, float("nan")):
         with pytest.raises(InvalidInputError, match=r"is not one of this path: take one of"):
             path.by_row(alpha)
+
+
+@pytest.mark.parametrize(
+    ("method", "looked"),
+    [
+        ("auto", True),
+        ("krylov", True),
+        ("preconditioned", True),
+        ("eigendecomposition", False),
+        ("inverse_blocks", False),
+    ],
+)
+def test_data_are_looked_at_where_time_depends_on_them(method, looked):
+    """Steps follow from the spectrum; the time of a decomposition does not."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 2))
+    path = cross_val_path(X, X[:, 0], kernel=RBF(1.0), alphas=[1.0], method=method)
+    assert bool(path.plan.problem.spectrum) is looked

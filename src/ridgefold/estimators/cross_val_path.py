@@ -194,7 +194,7 @@ def cross_val_path(
         else check_alphas(alphas)
     )
     problem = describe(
-        data, targets, gram, values, bias=fit_intercept, folds=folds, looked_at=method == "auto"
+        data, targets, gram, values, bias=fit_intercept, folds=folds, method=method
     )
     with progress_bar(verbose, "cross-validating") as progress:
         result, step = run_planned(

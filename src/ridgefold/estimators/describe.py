@@ -12,6 +12,8 @@ from ridgefold.linalg import Array
 from ridgefold.records import Problem
 
 TrainingGram = KernelGram | PrecomputedGram
+_LOOKED_AT = ("auto", "krylov", "preconditioned")
+"""Methods for which a look at the data is worth its time."""
 
 
 def describe(
@@ -23,15 +25,16 @@ def describe(
     bias: bool,
     folds: Folds | None = None,
     judged: bool = False,
-    looked_at: bool = True,
+    method: str = "auto",
 ) -> Problem:
     """Shapes and settings of a fit, or with folds of a cross-validation.
 
-    `looked_at` says whether a method is to be chosen, for which the data are looked at.
+    The data are looked at where a method is to be chosen, or one that takes as many steps as they
+    make it take is asked for.
     """
     semidefinite = isinstance(gram, KernelGram) and gram.kernel.semidefinite
     every = int(data.X.shape[1])
-    probed = looked_at and folds is not None and semidefinite
+    probed = method in _LOOKED_AT and folds is not None and semidefinite
     spectrum = probe_spectrum(gram) if probed else ()
     used = gram.kernel.columns_used(every) if isinstance(gram, KernelGram) else every
     return Problem(

@@ -102,7 +102,7 @@ class KernelPaths:
             folds=self.common.folds,
             # The first kernel of a race has nothing to lose against.
             judged=wanted.beat is not None and np.isfinite(wanted.beat),
-            looked_at=self._method == "auto",
+            method=self._method,
         )
         plan = plan_cross_validation(problem, resources, self._method)
         if wanted.exact:
