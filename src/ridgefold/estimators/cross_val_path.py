@@ -193,9 +193,7 @@ def cross_val_path(
         if alphas is None
         else check_alphas(alphas)
     )
-    problem = describe(
-        data, targets, gram, values, bias=fit_intercept, folds=folds, method=method
-    )
+    problem = describe(data, targets, gram, values, bias=fit_intercept, folds=folds, method=method)
     with progress_bar(verbose, "cross-validating") as progress:
         result, step = run_planned(
             "cross-validating",
