@@ -7,7 +7,6 @@ Kernels that differ only in one length scale see the same distances: what depend
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -67,17 +66,18 @@ class WidthTable:
         return self._halves[out.dtype]
 
 
-@functools.lru_cache(maxsize=16)
 def differ_in_width(kernels: tuple[Kernel, ...], itemsize: int) -> bool:
     """Whether one matrix of distances, in numbers of so many bytes, serves all of them."""
     first, smallest = kernels[0], _SMALLEST_WIDTH[itemsize]
+    if not isinstance(first, EuclideanKernel):
+        return False
+    # Asked for every cell: copies of all kernels with one width would take as long as a score.
+    others = [field.name for field in dataclasses.fields(first) if field.name != "length_scale"]
     return all(
-        isinstance(kernel, EuclideanKernel)
+        type(kernel) is type(first)
         and isinstance(kernel.length_scale, float)
         and smallest < kernel.length_scale < 1.0 / smallest
-        and type(kernel) is type(first)
-        and dataclasses.replace(kernel, length_scale=1.0)
-        == dataclasses.replace(first, length_scale=1.0)
+        and all(getattr(kernel, name) == getattr(first, name) for name in others)
         for kernel in kernels
     )
 

@@ -139,22 +139,16 @@ class BlasPointers:
             "trsm", "L", "U", "T", "N", n, m, 1.0, *self._rows(factor), *self._rows(a)
         )  # fmt: skip
 
-    def multiply_by_triangle(self, a: np.ndarray, factor: np.ndarray) -> None:
-        """a := a L for the lower triangle L of `factor`; both in C order."""
+    def multiply_by_triangle(
+        self, a: np.ndarray, factor: np.ndarray, *, transposed: bool = False
+    ) -> None:
+        """a := a L, or a Lᵀ, for the lower triangle L of `factor`; both in C order."""
         m, n = a.shape
         assert factor.shape == (n, n)
-        # In Fortran's eyes: aᵀ := U aᵀ.
+        # In Fortran's eyes: aᵀ := U aᵀ, or Uᵀ aᵀ.
+        flag = "T" if transposed else "N"
         self._call(
-            "trmm", "L", "U", "N", "N", n, m, 1.0, *self._rows(factor), *self._rows(a)
-        )  # fmt: skip
-
-    def multiply_by_transposed_triangle(self, a: np.ndarray, factor: np.ndarray) -> None:
-        """a := a Lᵀ for the lower triangle L of `factor`; both in C order."""
-        m, n = a.shape
-        assert factor.shape == (n, n)
-        # In Fortran's eyes: aᵀ := Uᵀ aᵀ.
-        self._call(
-            "trmm", "L", "U", "T", "N", n, m, 1.0, *self._rows(factor), *self._rows(a)
+            "trmm", "L", "U", flag, "N", n, m, 1.0, *self._rows(factor), *self._rows(a)
         )  # fmt: skip
 
     def multiply_triangle_by(self, factor: np.ndarray, a: np.ndarray, times: float) -> None:
@@ -214,15 +208,13 @@ class BlasPointers:
         return a, max(step, length, 1)
 
     def _call(self, name: str, *arguments: Argument) -> None:
-        kept: list[Any] = []
-        self._routines[name](*self._addresses(arguments, kept))
+        self._routines[name](*self._addresses(arguments))
 
-    def _addresses(self, arguments: tuple[Argument, ...], kept: list[Any]) -> list[int]:
-        """Where the arguments lie, as long as those in `kept` are kept."""
+    def _addresses(self, arguments: tuple[Argument, ...]) -> list[int]:
+        """Where the arguments lie, as long as they are kept."""
         addresses = []
         for argument in arguments:
             if isinstance(argument, np.ndarray):
-                kept.append(argument)
                 addresses.append(argument.__array_interface__["data"][0])
                 continue
             kind = _KINDS.get(type(argument), self._number)
@@ -239,7 +231,7 @@ class RecordedCalls(BlasPointers):
     def __init__(self, dtype: np.dtype[Any], routines: dict[str, Any]) -> None:
         super().__init__(dtype, routines)
         self._noted: list[tuple[Any, list[int]]] = []
-        self._kept: list[Any] = []
+        self._kept: list[tuple[Argument, ...]] = []
         self._infos: list[np.ndarray] = []
 
     def play(self) -> bool:
@@ -253,7 +245,8 @@ class RecordedCalls(BlasPointers):
         return self._infos[-1]
 
     def _call(self, name: str, *arguments: Argument) -> None:
-        self._noted.append((self._routines[name], self._addresses(arguments, self._kept)))
+        self._kept.append(arguments)
+        self._noted.append((self._routines[name], self._addresses(arguments)))
 
 
 @functools.lru_cache(maxsize=4)

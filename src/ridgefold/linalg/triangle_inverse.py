@@ -55,7 +55,7 @@ def inverse_of_factor_in_place(matrix: np.ndarray, blas: BlasPointers) -> None:
     half = (n // 2 + 7) // 8 * 8  # rows begin where vectors in memory do
     first, corner, last = matrix[:half, :half], matrix[half:, :half], matrix[half:, half:]
     inverse_of_factor_in_place(first, blas)
-    blas.multiply_by_transposed_triangle(corner, first)
+    blas.multiply_by_triangle(corner, first, transposed=True)
     blas.subtract_gram_of_rows(last, corner)
     inverse_of_factor_in_place(last, blas)
     blas.multiply_by_triangle(corner, first)
