@@ -158,6 +158,36 @@ MUTANTS = (
         "np.concatenate([cut, cut])",
     ),
     Mutant(
+        "neighbours in different cells",
+        "partitioners/stratified.py",
+        "labels[neighbours_together] = _dealt(n, m, rng)",
+        "labels[...] = _dealt(n, m, rng)",
+    ),
+    Mutant(
+        "bias in comparisons",
+        "linalg/quick.py",
+        "diagonal = diagonal - along * along / (self._direction @ along)",
+        "diagonal = diagonal + along * along / (self._direction @ along)",
+    ),
+    Mutant(
+        "weights in comparisons",
+        "linalg/quick.py",
+        "residuals /= self._roots[:, None]",
+        "residuals *= self._roots[:, None]",
+    ),
+    Mutant(
+        "digits of comparisons",
+        "linalg/quick.py",
+        "if trace <= largest * alpha:",
+        "if trace <= 1e3 * largest * alpha:",
+    ),
+    Mutant(
+        "offset of targets in comparisons",
+        "linalg/quick.py",
+        "(self._offset + self._scale * intercept.astype(np.float64))",
+        "(self._scale * intercept.astype(np.float64))",
+    ),
+    Mutant(
         "rows of a block",
         "partitioners/base.py",
         "Membership(part.rows + rows.start, part.cells, part.weights)",

@@ -19,8 +19,11 @@ import measure
 from measure import Figure, number
 
 NOISE_VARIANCE = 0.2
-RUNS = {256: 400, 512: 400, 1024: 400, 2048: 400, 4096: 1000, 8192: 200}
-"""Runs by N: more where they are cheap, and where a target is close."""
+RUNS = {256: 400, 512: 400, 1024: 400, 2048: 200, 4096: 150, 8192: 60}
+"""Draws of rows by N: more where they are cheap, and where a target is close."""
+DRAWS = 32
+"""Draws of noise for the same rows: targets that share a fit cost next to nothing."""
+PAPER, OURS = "random", "stratified"
 COUNTS = (1, 4, 16, 64)
 CLOSE = 1.03
 THEIR_BEND = 0.45
@@ -28,13 +31,15 @@ BENDS = (1.1, 1.5, 2.0)
 """Ratios to the error of the whole fit at which a curve counts as bent."""
 NOTES = """
 y = min(x, 1 − x) + ε, x uniform on [0, 1], ε normal of variance 0.2; kernel 1 + min(x, x'), no
-bias, λ = N^(−2/3), that is alpha = λN for all rows, of which each of the m random cells takes its
-share n_cell/N. *Error* is the mean of (f̄(x) − min(x, 1 − x))² over 1,000 evenly spaced x, averaged
-over runs; all m see the same data in a run, and what is reported beside the mean ratio to m = 1 is
-its standard error over runs. The bend is the m at which the mean ratio crosses a level, read off
-by linear interpolation in log m; the exponent is the slope of log m against log N over the sizes,
-with its standard error. The paper reads about 0.45 off its figure, from where the curves, drawn
-against log m/log N, stop being flat.
+bias, λ = N^(−2/3), that is alpha = λN for all rows, of which each of the m cells takes its share
+n_cell/N. A run draws rows once and noise 32 times. *Error* is the mean of (f̄(x) − min(x, 1 − x))²
+over 1,000 evenly spaced x, averaged over runs; all m see the same data in a run, and what is
+reported beside the mean ratio to m = 1 is its standard error over runs. *random* draws cells
+uniformly, as the paper does; *stratified* deals out every m rows in succession, one to each cell.
+The bend is the m at which the mean ratio crosses a level, read off by linear interpolation in
+log m; the exponent is the slope of log m against log N over the sizes, with its standard error.
+The paper reads about 0.45 off its figure, from where the curves, drawn against log m/log N, stop
+being flat.
 """
 
 
@@ -47,18 +52,18 @@ def counts_of(n: int) -> list[int]:
     return [2**k for k in range(int(math.log2(n)) - 1)]
 
 
-def one_run(n: int, seed: int) -> dict[int, float]:
-    """Error for every m on one draw of the data."""
+def one_run(n: int, seed: int) -> dict[str, dict[int, float]]:
+    """Error for every way to draw cells and every m, on one draw of the rows."""
     from ridgefold import PartitionedKernelRidge
 
     rng = np.random.default_rng((n, seed))
     x = rng.uniform(0, 1, n)
-    y = target(x) + math.sqrt(NOISE_VARIANCE) * rng.standard_normal(n)
+    y = target(x)[:, None] + math.sqrt(NOISE_VARIANCE) * rng.standard_normal((n, DRAWS))
     grid = np.linspace(0, 1, 1000)
-    found = {}
-    for m in counts_of(n):
+
+    def error(partition: str, m: int) -> float:
         model = PartitionedKernelRidge(
-            "random",
+            partition,
             m,
             "average",
             kernel="sobolev",
@@ -66,11 +71,17 @@ def one_run(n: int, seed: int) -> dict[int, float]:
             fit_intercept=False,
             random_state=seed,
         ).fit(x[:, None], y)
-        found[m] = float(np.mean((model.predict(grid[:, None]) - target(grid)) ** 2))
-    return found
+        return float(np.mean((model.predict(grid[:, None]) - target(grid)[:, None]) ** 2))
+
+    whole, *counts = counts_of(n)
+    exact = error(PAPER, whole)
+    return {
+        partition: {whole: exact, **{m: error(partition, m) for m in counts}}
+        for partition in (PAPER, OURS)
+    }
 
 
-def many_runs(n: int, count: int) -> list[dict[int, float]]:
+def many_runs(n: int, count: int) -> list[dict[str, dict[int, float]]]:
     """Errors are what is measured, so all cores may run."""
     with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         return list(pool.map(one_run, [n] * count, range(count)))
@@ -99,14 +110,27 @@ def bend(table: Mapping[int, Mapping[str, float]], level: float) -> float | None
     return None
 
 
-def exponent(found: Mapping[int, Any], level: float) -> tuple[float, float, dict[int, float]]:
-    """Slope of log m at the bend against log N, its standard error, and log m/log N by N."""
+Exponent = tuple[float, float, dict[int, float]]
+
+
+def exponent(found: Mapping[int, Any], level: float) -> Exponent | None:
+    """Slope of log m at the bend against log N, its standard error, and log m/log N by N.
+
+    None if fewer than three curves bend so far.
+    """
     points = {n: b for n, table in found.items() if (b := bend(table, level)) is not None}
+    if len(points) < 3:
+        return None
     x, y = np.log(list(points)), np.array(list(points.values()))
     slope, offset = np.polyfit(x, y, 1)
     left = y - slope * x - offset
     spread = math.sqrt(float(left @ left) / max(len(x) - 2, 1) / float(np.sum((x - x.mean()) ** 2)))
     return float(slope), spread, {n: float(b / math.log(n)) for n, b in points.items()}
+
+
+def tables_of(found: Mapping[int, Any], partition: str) -> dict[int, Any]:
+    """Errors by N and m of one way to draw."""
+    return {n: entry["tables"][partition] for n, entry in found.items()}
 
 
 def page(found: Mapping[int, Any]) -> str:
@@ -115,24 +139,29 @@ def page(found: Mapping[int, Any]) -> str:
         "",
         "Mean error, and in brackets its ratio to m = 1 with the ratio's standard error.",
         "",
-        "| N | runs | " + " | ".join(f"m = {m}" for m in COUNTS) + " |",
-        "|---|---|" + "---|" * len(COUNTS),
+        "| N | runs | cells | " + " | ".join(f"m = {m}" for m in COUNTS) + " |",
+        "|---|---|---|" + "---|" * len(COUNTS),
     ]
     for n, entry in found.items():
-        cells = [
-            f"{row['error']:.2e} ({row['ratio']:.3f} ± {row['se']:.3f})"
-            if (row := entry["table"].get(m))
-            else ""
-            for m in COUNTS
-        ]
-        lines.append(f"| {n} | {entry['runs']} | " + " | ".join(cells) + " |")
-    tables = {n: entry["table"] for n, entry in found.items()}
-    lines += ["", "## Where the curves bend", "", "| level | exponent | log m/log N by N |"]
-    lines.append("|---|---|---|")
-    for level in BENDS:
-        slope, spread, by_size = exponent(tables, level)
-        places = ", ".join(f"{n}: {value:.2f}" for n, value in by_size.items())
-        lines.append(f"| {number(level)} × | {slope:.2f} ± {spread:.2f} | {places} |")
+        for partition, table in entry["tables"].items():
+            cells = [
+                f"{row['error']:.2e} ({row['ratio']:.4f} ± {row['se']:.4f})"
+                if (row := table.get(m))
+                else ""
+                for m in COUNTS
+            ]
+            lines.append(f"| {n} | {entry['runs']} | {partition} | " + " | ".join(cells) + " |")
+    lines += ["", "## Where the curves bend", "", "| cells | level | exponent | log m/log N by N |"]
+    lines.append("|---|---|---|---|")
+    for partition in (PAPER, OURS):
+        for level in BENDS:
+            bent = exponent(tables_of(found, partition), level)
+            if bent is None:
+                continue
+            slope, spread, by_size = bent
+            places = ", ".join(f"{n}: {value:.2f}" for n, value in by_size.items())
+            row = f"{number(level)} × | {slope:.2f} ± {spread:.2f}"
+            lines.append(f"| {partition} | {row} | {places} |")
     return "\n".join(lines) + "\n\n![Error against N and against log m/log N](zhang.png)"
 
 
@@ -143,17 +172,23 @@ def plot(found: Mapping[int, Any], path: Path) -> None:
     from matplotlib import pyplot as plt
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    for m in COUNTS:
-        sizes = [n for n, entry in found.items() if m in entry["table"]]
-        left.plot(sizes, [found[n]["table"][m]["error"] for n in sizes], "o-", label=f"m = {m}")
+    for partition, line, words in ((PAPER, "o-", ""), (OURS, "x:", ", stratified")):
+        tables = tables_of(found, partition)
+        for k, m in enumerate(COUNTS if partition == PAPER else COUNTS[-1:]):
+            sizes = [n for n, table in tables.items() if m in table]
+            colour = f"C{k if partition == PAPER else len(COUNTS) - 1}"
+            errors = [tables[n][m]["error"] for n in sizes]
+            left.plot(sizes, errors, line, color=colour, label=f"m = {m}{words}")
+        for k, (n, table) in enumerate(tables.items()):
+            shares = [math.log(m) / math.log(n) for m in table]
+            errors = [row["error"] for row in table.values()]
+            label = f"N = {n}" if partition == PAPER else None
+            right.plot(shares, errors, line, ms=3, color=f"C{k}", label=label)
+    right.plot([], [], "x:", ms=3, color="grey", label="stratified")
     left.set(xscale="log", yscale="log", xlabel="N", ylabel="error")
     left.set_xticks(list(found), [str(n) for n in found])
     left.minorticks_off()
-    for n, entry in found.items():
-        table = entry["table"]
-        shares = [math.log(m) / math.log(n) for m in table]
-        right.plot(shares, [row["error"] for row in table.values()], "o-", ms=3, label=f"N = {n}")
-    right.axvline(THEIR_BEND, color="grey", linestyle=":", label="0.45 (paper)")
+    right.axvline(THEIR_BEND, color="grey", linestyle="--", label="0.45 (paper)")
     right.set(yscale="log", xlabel="log m / log N", ylabel="error")
     left.legend()
     right.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
@@ -164,9 +199,38 @@ def recorded() -> dict[int, Any]:
     """What an earlier run of this script found, by N."""
     kept = json.loads((measure.RESULTS / "zhang.json").read_text(encoding="utf-8"))["runs"]
     return {
-        int(n): {**entry, "table": {int(m): row for m, row in entry["table"].items()}}
+        int(n): {
+            "runs": entry["runs"],
+            "tables": {
+                partition: {int(m): row for m, row in table.items()}
+                for partition, table in entry["tables"].items()
+            },
+        }
         for n, entry in kept.items()
     }
+
+
+def figures_of(found: Mapping[int, Any], partition: str) -> list[Figure]:
+    tables, figures = tables_of(found, partition), []
+    words = "" if partition == PAPER else f", {partition}"
+    for n, m in itertools.product([n for n in tables if n >= 4096], (4, 16)):
+        row = tables[n][m]
+        figures.append(
+            Figure(
+                f"N = {n}, m = {m}{words}: error / that of the whole fit",
+                row["ratio"],
+                at_most=CLOSE,
+                detail={"standard error": row["se"], "runs": float(found[n]["runs"])},
+            )
+        )
+    for level in BENDS:
+        bent = exponent(tables, level)
+        if bent is None:
+            continue
+        what = f"exponent of N at which the error is {number(level)} times the whole fit's"
+        about = " (paper: about 0.45)" if partition == PAPER else words
+        figures.append(Figure(what + about, bent[0], detail={"error": bent[1]}))
+    return figures
 
 
 def main(quick: bool) -> bool:
@@ -176,25 +240,12 @@ def main(quick: bool) -> bool:
     found = recorded() if named and not quick else {}
     for n in wanted:
         count = 3 if quick else RUNS[n]
-        table = summarise(many_runs(n, count))
-        found[n] = {"runs": count, "table": table}
-        print(n, {m: round(row["ratio"], 3) for m, row in table.items()}, flush=True)
-    tables = {n: entry["table"] for n, entry in found.items()}
-    figures = [
-        Figure(
-            f"N = {n}, m = {m}: error / that of the whole fit",
-            tables[n][m]["ratio"],
-            at_most=CLOSE,
-            detail={"standard error": tables[n][m]["se"], "runs": float(found[n]["runs"])},
-        )
-        for n in tables
-        for m in (4, 16)
-        if n >= 4096
-    ]
-    for level in BENDS:
-        slope, spread, _ = exponent(tables, level)
-        what = f"exponent of N at which the error is {number(level)} times the whole fit's"
-        figures.append(Figure(f"{what} (paper: about 0.45)", slope, detail={"error": spread}))
+        runs = many_runs(n, count)
+        tables = {p: summarise([run[p] for run in runs]) for p in (PAPER, OURS)}
+        found[n] = {"runs": count, "tables": tables}
+        for partition, table in tables.items():
+            print(n, partition, {m: round(row["ratio"], 3) for m, row in table.items()}, flush=True)
+    figures = [*figures_of(found, PAPER), *figures_of(found, OURS)]
     print(measure.markdown_table(figures))
     if quick:
         return True

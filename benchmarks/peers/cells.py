@@ -43,6 +43,9 @@ MODELS: dict[str, dict[str, Any]] = {
     "rbf": {},
     "Matérn 1/2": {"kernel": "matern", "kernel_params": {"nu": 0.5}},
 }
+GIVEN = "rbf, cells of 256 rows"
+GIVEN_ROWS = 256
+"""The number of cells as a user would give it, the same rule for all sets."""
 BLIND = {"rbf, principal directions": {"partition": "principal"}}
 """Cells that are cut without a look at targets, to see what that look gains."""
 NOTES = """
@@ -51,9 +54,9 @@ standard deviation of errors over splits. One thread, processor time, from the d
 choosing the number of cells, widths and ridges, fitting and predicting; the fastest of three runs
 where one takes less than ten seconds (a minute for the searches on all rows). Ours is
 `PartitionedKernelRidge` with the kernel that the table names and no other arguments: tree, blend,
-every cell chooses its own width and ridge; *principal directions* cuts the tree without a look at
-targets. liquidSVM runs its default 10 × 10 grid with 5 folds and
-averages its fold models, with cells of its own size.
+every cell chooses its own width and ridge, and their number is chosen too. With *cells of 256 rows*
+it is given, n/256; *principal directions* cuts the tree without a look at targets. liquidSVM runs
+its default 10 × 10 grid with 5 folds and averages its fold models, with cells of its own size.
 
 *Whole* is one Cholesky fit of all rows, RBF kernel with a bias, with the width and ridge that
 `LSSVMRegressorCV` (5 folds) chooses on 4,000 rows of the first split. Its tuned time is told in two
@@ -195,7 +198,11 @@ def split_of(name: str, n: int, seed: int) -> Arrays | None:
 
 def run_cells(name: str, n: int, quick: bool) -> dict[str, Any] | None:
     """Ours and liquidSVM's on every split."""
-    learned = {LEARNED: {"learn_scales": True}} if name in SCALES_LEARNED else {}
+    more: dict[str, dict[str, Any]] = {}
+    if name in SCALES_LEARNED:
+        more[LEARNED] = {"learn_scales": True}
+    if name in BESIDE_WHOLE:
+        more[GIVEN] = {"n_partitions": max(1, n // GIVEN_ROWS)}
     runs: dict[str, list[dict[str, Any]]] = {}
     loss = None
     for seed in range(1 if quick else SPLITS):
@@ -205,7 +212,7 @@ def run_cells(name: str, n: int, quick: bool) -> dict[str, Any] | None:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "data.npz"
             np.savez(path, **arrays)
-            for label, options in {**MODELS, **BLIND, **learned}.items():
+            for label, options in {**MODELS, **BLIND, **more}.items():
                 model, found = ours(arrays, options)
                 runs.setdefault(label, []).append(found)
                 print(name, seed, label, found, flush=True)
@@ -247,24 +254,26 @@ def run_whole(name: str, n: int) -> dict[str, Any] | None:
     return {**found, "tuned": {way: seconds + fitted for way, seconds in tuned.items()}}
 
 
-def beside_whole(name: str, mine: dict[str, Any], all_rows: dict[str, Any]) -> list[Figure]:
+def beside_whole(
+    name: str, words: str, mine: dict[str, Any], all_rows: dict[str, Any]
+) -> list[Figure]:
     pairs = list(zip(mine["splits"], all_rows["splits"], strict=False))
     ratios = [a["rmse"] / b["rmse"] for a, b in pairs]
     return [
         Figure(
-            f"{name}: test error / that of the whole fit",
+            f"{name}{words}: test error / that of the whole fit",
             float(np.mean([a["rmse"] for a, _ in pairs]) / all_rows["rmse"]),
             at_most=1.02,
             detail={"standard deviation over splits": float(np.std(ratios)), "splits": len(pairs)},
         ),
         *(
             Figure(
-                f"{name}: time of the whole fit tuned by {way}{words} / ours",
+                f"{name}{words}: time of the whole fit tuned by {way}{how} / ours",
                 all_rows["tuned"][way] / mine["seconds"],
                 at_least=30,
                 detail={"whole, s": all_rows["tuned"][way], "ours, s": mine["seconds"]},
             )
-            for way, words in (
+            for way, how in (
                 ("GridSearchCV", " (extrapolated)"),
                 ("our exact search", " (extrapolated)" if SETS[name] > SEARCHED_ROWS else ""),
             )
@@ -303,7 +312,8 @@ def figures_of(found: dict[str, dict[str, Any]]) -> list[Figure]:
             )
         )
         if all_rows:
-            figures += beside_whole(name, mine, all_rows)
+            figures += beside_whole(name, "", mine, all_rows)
+            figures += beside_whole(name, f", cells of {GIVEN_ROWS} rows", runs[GIVEN], all_rows)
         peer = runs.get("liquidSVM, cells")
         if LEARNED in runs:
             others = [run["rmse"] for label, run in runs.items() if run and label != LEARNED]

@@ -196,19 +196,35 @@ def test_averages_choose_the_ridge_by_the_error_of_the_mean():
     assert np.isclose(model.alpha_.sum(), min(errors, key=errors.get))
 
 
+def test_cells_drawn_from_strata_average_closer_to_the_whole_fit():
+    x = np.random.default_rng(1).uniform(size=(512, 1))
+    y = np.minimum(x[:, 0], 1 - x[:, 0]) + 0.4 * np.random.default_rng(2).standard_normal(512)
+    settings = {"kernel": "sobolev", "alpha": 8.0, "fit_intercept": False}
+    whole = KernelRidge(8.0, kernel="sobolev").fit(x, y).predict(x)
+
+    def distance(partition, seed):
+        model = PartitionedKernelRidge(partition, 16, "average", random_state=seed, **settings)
+        return np.sum((model.fit(x, y).predict(x) - whole) ** 2)
+
+    random, stratified = (
+        sum(distance(name, seed) for seed in range(5)) for name in ("random", "stratified")
+    )
+    assert stratified < random / 2
+
+
 # -- exact again ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("partition", ["tree", "kmeans", "hyperplanes", "random"])
+@pytest.mark.parametrize("partition", ["tree", "kmeans", "hyperplanes", "random", "stratified"])
 def test_refining_to_the_end_gives_the_whole_fit(partition, bias, weighted):
     X, y = data(300, targets=2)
     weights = np.random.default_rng(0).integers(0, 4, 300).astype(float) if weighted else None
     model = PartitionedKernelRidge(
         partition,
         5,
-        "average" if partition == "random" else "blend",
+        "average" if partition in ("random", "stratified") else "blend",
         refine="exact",
         fit_intercept=bias,
         alpha=1e-2,
@@ -254,7 +270,7 @@ def test_refining_needs_one_pair_for_all_cells():
 @pytest.mark.parametrize("n", [1, 2, 3, 9])
 def test_few_rows_are_fitted_however_many_cells_are_asked_for(partition, n):
     X, y = data(n)
-    combine = "average" if partition == "random" else "blend"
+    combine = "average" if partition in ("random", "stratified") else "blend"
     for m in (1, 4, 50, "auto"):
         model = PartitionedKernelRidge(partition, m, combine).fit(X, y)
         assert model.n_partitions_ <= n

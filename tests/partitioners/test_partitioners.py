@@ -15,7 +15,8 @@ from ridgefold.partitioners.base import first_direction
 
 FOLDER = Path(ridgefold.partitioners.__file__).parent
 IN_SPACE = [name for name, partitioner in PARTITIONERS.items() if partitioner.in_space]
-BALANCED = ["tree", "principal", "hyperplanes", "random"]
+DRAWN = [name for name in PARTITIONERS if name not in IN_SPACE]
+BALANCED = ["tree", "principal", "hyperplanes", *DRAWN]
 
 
 def rng():
@@ -205,12 +206,52 @@ def test_first_direction_of_rows_on_a_wide_line_is_that_of_the_line():
     np.testing.assert_allclose(abs(found @ line), np.linalg.norm(line), rtol=1e-13)
 
 
-def test_random_cells_have_no_place_for_new_rows(X):
-    cells = PARTITIONERS["random"].fit(X, 4, 0.0, rng())
+@pytest.mark.parametrize("name", DRAWN)
+def test_cells_that_are_drawn_have_no_place_for_new_rows(name, X):
+    cells = PARTITIONERS[name].fit(X, 4, 0.0, rng())
     with pytest.raises(InvalidInputError, match="average"):
-        PARTITIONERS["random"].route(cells.router, X)
+        PARTITIONERS[name].route(cells.router, X)
     with pytest.raises(InvalidInputError, match="average"):
-        PARTITIONERS["random"].membership(cells.router, X)
+        PARTITIONERS[name].membership(cells.router, X)
+
+
+@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("m", [3, 20, 40])
+def test_equal_rows_are_drawn_as_others_are(name, m):
+    sizes = np.diff(PARTITIONERS[name].fit(np.ones((40, 3)), m, 0.0, rng()).offsets)
+    assert len(sizes) == m
+    assert sizes.max() - sizes.min() <= 1
+
+
+@pytest.mark.parametrize("m", [2, 5, 16])
+def test_of_neighbours_on_a_line_every_cell_gets_one(m):
+    line = np.random.default_rng(5).uniform(size=32 * m)
+    labels = np.empty(len(line), dtype=int)
+    for cell, rows in enumerate(
+        members(PARTITIONERS["stratified"].fit(line[:, None], m, 0, rng()))
+    ):
+        labels[rows] = cell
+    neighbours = labels[np.argsort(line)].reshape(-1, m)
+    assert np.array_equal(np.sort(neighbours, axis=1), np.tile(np.arange(m), (32, 1)))
+    assert len(np.unique(neighbours, axis=0)) > 1  # drawn, not dealt in one order
+
+
+def test_strata_are_limited_in_number(monkeypatch, X):
+    from ridgefold.partitioners import stratified
+
+    asked = []
+
+    class Tree(stratified.PrincipalTree):
+        def fit(self, X, n_cells, overlap, rng):
+            asked.append(n_cells)
+            return super().fit(X, n_cells, overlap, rng)
+
+    monkeypatch.setattr(stratified, "PrincipalTree", Tree)
+    monkeypatch.setattr(stratified, "_MOST_STRATA", 10)
+    for m in (2, 100):
+        sizes = np.diff(PARTITIONERS["stratified"].fit(X, m, 0.0, rng()).offsets)
+        assert sizes.max() - sizes.min() == 1
+    assert asked == [10, len(X) // 100]
 
 
 def test_kernel_k_means_separates_what_rows_alone_do_not():
@@ -224,10 +265,11 @@ def test_kernel_k_means_separates_what_rows_alone_do_not():
     assert not set(labels[:400]) & set(labels[400:])
 
 
-def test_memory_mapped_rows_give_the_same_tree(tmp_path, X):
+@pytest.mark.parametrize("name", ["tree", "stratified"])
+def test_memory_mapped_rows_give_the_same_cells(name, tmp_path, X):
     np.save(tmp_path / "rows.npy", X)
     mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
-    ours, theirs = (PARTITIONERS["tree"].fit(rows, 9, 0.2, rng()) for rows in (mapped, X))
+    ours, theirs = (PARTITIONERS[name].fit(rows, 9, 0.2, rng()) for rows in (mapped, X))
     assert np.array_equal(ours.rows, theirs.rows)
     assert np.array_equal(ours.weights, theirs.weights)
 

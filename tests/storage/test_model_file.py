@@ -105,6 +105,7 @@ ESTIMATORS = [
     (PartitionedKernelRidge(n_partitions=3), Y),
     (PartitionedKernelRidge("kmeans", 3), np.stack([Y, -Y], axis=1)),
     (PartitionedKernelRidge("random", "auto", "average"), Y),
+    (PartitionedKernelRidge("stratified", 3, "average"), Y),
     (PartitionedKernelRidge(n_partitions=2, refine="exact", alpha=0.1), Y),
     (PartitionedLSSVMClassifier("hyperplanes", 2, "route"), THREE),
 ]

@@ -41,17 +41,17 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
 
     Parameters
     ----------
-    partition : {"tree", "principal", "hyperplanes", "kmeans", "random"} or partitioner
+    partition : partitioner or str, default="tree"
         "tree", the default, cuts recursively across directions in which rows spread and targets
         change, known from a fit of some rows; "principal" the same without looking at targets;
         "hyperplanes" between parallel planes (PP-KRR, Liu, Song and Liang); "kmeans" around
         centres (DC-KRR, Tandon et al.); "random" draws rows (Fast-KRR, Zhang, Duchi and
-        Wainwright).
+        Wainwright); "stratified" draws them so that every cell is spread over all rows.
     n_partitions : "auto" or int, default="auto"
         Cells; "auto" takes as many as lose at most `loss` of accuracy. Never more than rows.
     combine : {"blend", "route", "average"}, default="blend"
         "blend" weights overlapping cells continuously; "route" asks the one cell a row falls
-        in; "average" takes the mean of all, and is the only one for "random".
+        in; "average" takes the mean of all, and is the only one for "random" and "stratified".
     refine : None, int or "exact", default=None
         Steps of conjugate gradients on the whole system that follow, preconditioned by the
         cells; "exact" goes on until predictions equal those of :class:`KernelRidge`. Needs one

@@ -5,6 +5,7 @@ from ridgefold.partitioners.hyperplanes import Hyperplanes
 from ridgefold.partitioners.kmeans import KMeansCells
 from ridgefold.partitioners.principal import PrincipalTree
 from ridgefold.partitioners.random import RandomSplit
+from ridgefold.partitioners.stratified import StratifiedSplit
 from ridgefold.partitioners.tree import Tree
 
 PARTITIONERS: dict[str, Partitioner] = {
@@ -12,6 +13,7 @@ PARTITIONERS: dict[str, Partitioner] = {
     "kmeans": KMeansCells(),
     "principal": PrincipalTree(),
     "random": RandomSplit(),
+    "stratified": StratifiedSplit(),
     "tree": Tree(),
 }
 """Every name that `partition=` takes."""
@@ -25,6 +27,7 @@ __all__ = [
     "PrincipalTree",
     "RandomSplit",
     "Router",
+    "StratifiedSplit",
     "Tree",
     "learning_rows",
 ]

@@ -11,7 +11,7 @@ from ridgefold.partitioners.base import Router, cells_of
 from ridgefold.records import Cells, Membership
 
 _NOT_IN_SPACE = (
-    'cells drawn at random (partition="random") have no place for a new row: use '
+    'cells drawn at random (partition="random" or "stratified") have no place for a new row: use '
     'combine="average", or partition="tree"'
 )
 

@@ -28,6 +28,7 @@ CELL_WORK: Mapping[str, str] = {
     "hyperplanes": "between parallel planes",
     "kmeans": "around centres",
     "random": "drawn at random",
+    "stratified": "drawn at random from strata",
 }
 """What each kind of step is, in words."""
 _LEARNING = ((500.0, 150), (1000.0, 25), (2000.0, 25))
