@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ridgefold.engine.average_search import _errors_of_average
+from ridgefold.engine.average_search import _draw, _errors_of_average
 from ridgefold.engine.cell_rows import Training
 from ridgefold.executors import Serial
 from ridgefold.kernels import RBF
@@ -35,3 +35,18 @@ def test_rows_count_by_their_weights_only_where_that_is_asked_for(weighted):
     by_row = np.stack([errors([row]) for row in range(60)])
     expected = np.average(by_row, axis=0, weights=WEIGHTS if weighted else None)
     np.testing.assert_allclose(errors(range(60)), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("targets", "expected"), [(1, 2000), (3, 666), (50, 500)])
+def test_pairs_are_told_apart_by_some_thousand_targets(targets, expected):
+    many = Training(np.zeros((3000, 1)), np.zeros((3000, targets)), None, False)
+    drawn = _draw(many, np.random.default_rng(0))
+    assert len(drawn) == len(np.unique(drawn)) == expected
+    few = Training(np.zeros((30, 1)), np.zeros((30, targets)), None, False)
+    assert np.array_equal(_draw(few, np.random.default_rng(0)), np.arange(30))
+
+
+def test_rows_without_weight_are_not_held_out():
+    weights = np.tile([0.0, 1.0], 20)
+    training = Training(np.zeros((40, 1)), np.zeros((40, 1)), weights, False)
+    assert np.array_equal(_draw(training, np.random.default_rng(0)), np.arange(1, 40, 2))
