@@ -5,7 +5,7 @@ wavers with them, and a mean of m models keeps a part of that. So rows are put i
 neighbours stay together, that of a balanced tree with leaves of about m rows, and dealt: of every m
 rows in succession each cell gets one, drawn at random. On the line this takes away nearly all that
 an average over random cells loses (Zhang's example, 4,096 rows in 16 cells: 0.06% in the place of
-3.4%); the more columns matter the less there is to gain.
+3.3%); the more columns matter the less there is to gain.
 """
 
 from __future__ import annotations
