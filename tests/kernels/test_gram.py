@@ -208,3 +208,14 @@ def test_a_kernel_with_a_block_of_its_own_is_asked_for_blocks(kernel):
     np.testing.assert_allclose(lower, np.tril(kernel(WIDE)), rtol=1e-12)
     factor = 1.0 if isinstance(kernel, RBF) else 2.0
     np.testing.assert_allclose(lower, np.tril(factor * RBF(9.0)(WIDE) ** 2), rtol=1e-12)
+
+
+def test_storage_of_a_weighted_triangle_may_be_used_again_and_again():
+    """What stands above the diagonal is scaled with the rest, and must not overflow aloud."""
+    gram = KernelGram(RBF(1.0), X)
+    weighted = WeightedGram(gram, np.full(len(X), 1.4))
+    storage = np.ones((len(X), len(X)))
+    for _ in range(1200):
+        weighted.write_lower(storage)
+    expected = np.tril(1.4**2 * gram.full())
+    np.testing.assert_allclose(np.tril(storage), expected, rtol=1e-14)

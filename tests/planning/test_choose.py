@@ -126,6 +126,16 @@ def test_what_rounding_would_spoil_is_not_tried():
     assert "condition number of about 5e+09" in reasons["anchored"]
 
 
+def test_a_factor_of_all_but_rounding_is_as_good_as_exact():
+    steep = problem(
+        n_alphas=20,
+        smallest_alpha=1e-4,
+        folds=(FoldShape(1000, 4000, 5),),
+        spectrum=tuple(5000.0 * 0.5 ** np.arange(96)),
+    )
+    assert plan_cross_validation(steep, PLENTY).method == "low_rank"
+
+
 def test_short_work_runs_on_one_thread():
     assert plan_fit(problem(n_rows=100), Resources(1e15, threads=8)).resources.threads == 1
     assert plan_fit(problem(n_rows=20_000), Resources(1e15, threads=8)).resources.threads == 8

@@ -290,7 +290,9 @@ class WeightedGram(Gram):
 
     def write_lower(self, out: Array, rows: Index = ALL) -> None:
         self._gram.write_lower(out, rows)
-        self._scale(rows, rows, out)
+        # What stands above the diagonal means nothing, and grows where storage is used again.
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._scale(rows, rows, out)
 
     def diagonal(self) -> Array:
         return self._gram.diagonal() * self._roots * self._roots

@@ -1,0 +1,63 @@
+"""A factor that leaves nothing of K but rounding errors is as good as K."""
+
+import numpy as np
+import pytest
+
+from ridgefold import KernelRidgeCV, cross_val_path
+from ridgefold.errors import MethodGaveUpError
+from ridgefold.kernels import RBF
+
+EPS = np.finfo(np.float64).eps
+WIDTHS = {1: 0.1, 2: 0.5, 3: 2.0}
+
+
+def noisy(n, columns):
+    rng = np.random.default_rng(columns)
+    X = rng.uniform(size=(n, columns))
+    return X, np.sin(9 * X[:, 0]) + np.abs(X[:, -1] - 0.5) + 0.5 * rng.standard_normal(n)
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("cv", [4, "loo"])
+def test_small_ridges_are_right_to_rounding(columns, bias, weighted, cv):
+    X, y = noisy(200, columns)
+    weights = np.random.default_rng(7).uniform(0.2, 2.0, 200) if weighted else None
+    alphas = np.array([1e-6, 1e-5, 1e-3])
+    found, plain = (
+        cross_val_path(
+            X,
+            y,
+            alphas=alphas,
+            kernel=RBF(WIDTHS[columns]),
+            cv=cv,
+            fit_intercept=bias,
+            sample_weight=weights,
+            method=method,
+        )
+        for method in ("low_rank", "refit")
+    )
+    left = 32 * EPS * 200 * (1.0 if weights is None else weights.max())
+    off = np.max(np.abs(found.predictions - plain.predictions), axis=(1, 2))
+    assert np.all(off <= left / alphas * np.max(np.abs(y)))
+    assert np.all(off <= found.certificate.max(axis=(1, 2)))
+    assert found.certificate.max() > 1e-7 * np.max(np.abs(y))  # which alone would not be accepted
+
+
+def test_ridges_that_rounding_swamps_are_left_to_others():
+    X, y = noisy(300, 1)
+    with pytest.raises(MethodGaveUpError, match="can only promise"):
+        cross_val_path(X, y, alphas=[1e-8], kernel=RBF(0.05), cv=4, method="low_rank")
+    path = cross_val_path(X, y, alphas=[1e-8], kernel=RBF(0.05), cv=4)
+    assert path.method != "low_rank"
+
+
+def test_a_search_on_a_noisy_line_is_done_by_factors_alone():
+    X, y = noisy(1000, 1)
+    model = KernelRidgeCV(kernel="rbf").fit(X, y)
+    choosing = [step for step in model.run_record_.steps if step.name.startswith("choosing")]
+    assert [step.method for step in choosing] == ["low_rank"]
+    assert choosing[0].seconds < 30.0
+    plain = KernelRidgeCV(kernel="rbf", method="refit", search="full").fit(X, y)
+    assert model.best_params_ == plain.best_params_
