@@ -121,8 +121,14 @@ MUTANTS = (
     Mutant(
         "remainder of a partial Cholesky factor",
         "linalg/partial_cholesky.py",
-        "self.remainder -= xp.sum(new * new, axis=0)",
-        "self.remainder -= 2.0 * xp.sum(new * new, axis=0)",
+        "self.remainder -= taken",
+        "self.remainder -= 2.0 * taken",
+    ),
+    Mutant(
+        "pivots below the rounding of a partial Cholesky factor",
+        "linalg/partial_cholesky.py",
+        "> max(self.floor, pivots[kept - 1])",
+        "> 1e30",
     ),
     Mutant(
         "order statistic of an interval",

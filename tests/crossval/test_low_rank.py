@@ -61,3 +61,16 @@ def test_a_search_on_a_noisy_line_is_done_by_factors_alone():
     assert choosing[0].seconds < 30.0
     plain = KernelRidgeCV(kernel="rbf", method="refit", search="full").fit(X, y)
     assert model.best_params_ == plain.best_params_
+
+
+def test_narrow_kernels_keep_to_what_exact_methods_keep_to():
+    """Their entries are off by hundreds of eps, which pivots below that would blow up."""
+    X, y = noisy(2000, 1)
+    alphas = np.array([1e-4, 1e-3])
+    found, plain = (
+        cross_val_path(X, y, alphas=alphas, kernel=RBF(0.02), cv=2, method=method)
+        for method in ("low_rank", "refit")
+    )
+    condition = np.linalg.norm(RBF(0.02)(X), 2) / alphas
+    off = np.max(np.abs(found.predictions - plain.predictions), axis=(1, 2))
+    assert np.all(off <= 10 * (2000 + condition) * EPS * np.max(np.abs(y)))

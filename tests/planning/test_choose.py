@@ -104,36 +104,29 @@ def test_a_spectrum_with_a_floor_is_well_conditioned():
     assert plan_cross_validation(apart, PLENTY).method == "krylov"
 
 
-def test_a_spectrum_that_falls_fast_brings_them_in():
-    fast = problem(
+def steep(alpha):
+    """A spectrum that falls by half from one eigenvalue to the next."""
+    return problem(
         n_alphas=20,
-        smallest_alpha=1e-1,
+        smallest_alpha=alpha,
         folds=(FoldShape(1000, 4000, 5),),
         spectrum=tuple(5000.0 * 0.5 ** np.arange(96)),
     )
-    assert plan_cross_validation(fast, PLENTY).method == "low_rank"
+
+
+def test_a_spectrum_that_falls_fast_brings_them_in():
+    assert plan_cross_validation(steep(1e-1), PLENTY).method == "low_rank"
 
 
 def test_what_rounding_would_spoil_is_not_tried():
-    steep = problem(
-        n_alphas=20,
-        smallest_alpha=1e-6,
-        folds=(FoldShape(1000, 4000, 5),),
-        spectrum=tuple(5000.0 * 0.5 ** np.arange(96)),
-    )
-    reasons = {r.method: r.reason for r in plan_cross_validation(steep, PLENTY).rejected}
+    plan = plan_cross_validation(steep(1e-6), PLENTY)
+    reasons = {r.method: r.reason for r in plan.rejected}
     assert "rounding alone" in reasons["low_rank"]
     assert "condition number of about 5e+09" in reasons["anchored"]
 
 
 def test_a_factor_of_all_but_rounding_is_as_good_as_exact():
-    steep = problem(
-        n_alphas=20,
-        smallest_alpha=1e-4,
-        folds=(FoldShape(1000, 4000, 5),),
-        spectrum=tuple(5000.0 * 0.5 ** np.arange(96)),
-    )
-    assert plan_cross_validation(steep, PLENTY).method == "low_rank"
+    assert plan_cross_validation(steep(1e-4), PLENTY).method == "low_rank"
 
 
 def test_short_work_runs_on_one_thread():

@@ -17,9 +17,9 @@ with one, √k(x,x) becomes ‖φ(x) − φ̄‖ ≤ √k(x,x) + √(max k(x_i,x
 α²‖ã‖² is the weighted residual sum of squares, which the moments give.
 
 Where nothing but rounding error is left of K, E is one of the perturbations that every method
-makes: an exact one solves a system whose matrix is off by a few eps·‖K‖, here it is off by τ, at
-most 32 eps·tr K. The bound, which takes E to lie where it does most harm, is some thousand times
-what is measured then. What counts is τ/α: relative to the residuals, the values at training rows
+makes: an exact one solves a system whose matrix is off by a few eps·‖K‖, here it is off by τ, some
+32 eps·tr K. The bound, which takes E to lie where it does most harm, is some thousand times what
+is measured then. What counts is τ/α: relative to the residuals, the values at training rows
 are right to that, as a mean. Up to 10⁻⁵ it is accepted, too.
 """
 
@@ -209,12 +209,14 @@ def _factorise(state: _State, targets: Array, alpha: float, scale: float) -> Non
     n = state.folds.n_rows
     reach = math.sqrt(float(namespace.xp.max(state.gram.diagonal()))) or 1.0
     size = namespace.norm(targets) or 1.0
-    needed = _TOLERANCE * (scale or 1.0) * 2.0 * _power(alpha) / (size * reach)
-    needed = max(needed, partial.rounding, np.finfo(np.float64).tiny)
+    aim = _TOLERANCE * (scale or 1.0) * 2.0 * _power(alpha) / (size * reach)
+    aim = max(aim, np.finfo(np.float64).tiny)
+    needed = max(aim, partial.rounding)
     most = _most(n - min(state.folds.sizes))
     seen = [(0, partial.trace)]
     while partial.trace > needed:
         added = partial.grow(min(_PIVOTS_A_ROUND, n - partial.rank))
+        needed = max(aim, partial.rounding)
         if added == 0:
             if partial.trace > 2 * needed:
                 break

@@ -39,7 +39,7 @@ class PartialCholesky:
         self._storage = namespace.empty((0, diagonal.shape[0]), diagonal)
         self.pivots: list[int] = []
         self.floor = 32.0 * namespace.eps(diagonal) * float(namespace.xp.max(diagonal))
-        """Entries of the remainder below this are rounding error, the kernel's own included."""
+        """Entries of the remainder below this are rounding error; raised where they show more."""
 
     @property
     def rank(self) -> int:
@@ -86,10 +86,29 @@ class PartialCholesky:
         namespace.multiply_transposed(-chosen.T, rows.T, new)
         new += self._columns(pivots).T
         namespace.solve_triangular_in_place(namespace.asarray(lower, rows), new)
-        self.remainder -= xp.sum(new * new, axis=0)
+        kept, taken = self._above_rounding(new, np.diagonal(lower) ** 2)
+        self.remainder -= taken
         namespace.maximum_in_place(self.remainder, 0.0)
-        self.pivots.extend(int(p) for p in pivots)
-        return len(pivots)
+        self.pivots.extend(int(p) for p in pivots[:kept])
+        return kept
+
+    def _above_rounding(self, new: Array, pivots: np.ndarray) -> tuple[int, Array]:
+        """How many new rows are more than rounding error, and what they take off the diagonal.
+
+        Entries of a kernel may be off by far more than eps: narrow ones by eps·‖z‖². An error δ
+        takes δ²/p off with a pivot p, and more than p too much once p falls below δ. Where that
+        shows, the rows from there on, those of the smaller pivots, are left, and p is the floor.
+        """
+        xp = self.namespace.xp
+        kept = len(pivots)
+        taken = xp.sum(new * new, axis=0)
+        while float(xp.max(taken - self.remainder)) > max(self.floor, pivots[kept - 1]):
+            kept -= 1
+            self.floor = max(self.floor, float(pivots[kept]))
+            taken = xp.sum(new[:kept, :] * new[:kept, :], axis=0)
+            if kept == 0:
+                break
+        return kept, taken
 
 
 def _spread(weights: np.ndarray, count: int) -> np.ndarray:
