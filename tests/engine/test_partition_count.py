@@ -58,9 +58,10 @@ def test_the_next_size_starts_where_the_last_one_ended(monkeypatch):
     choose_pair = partition_count.choose_pair
 
     def watched(training, cells, grid, executor, **settings):
-        choice = choose_pair(training, cells, grid, executor, **settings)
-        starts.append(((grid.start, grid.start_alpha), settings["good_start"], choice))
-        return choice
+        found = choose_pair(training, cells, grid, executor, **settings)
+        begun, ended = ((each.start, each.start_alpha) for each in (grid, found))
+        starts.append((begun, settings["good_start"], ended))
+        return found
 
     monkeypatch.setattr(partition_count, "choose_pair", watched)
     X, y = problem()
@@ -68,7 +69,7 @@ def test_the_next_size_starts_where_the_last_one_ended(monkeypatch):
     assert len(starts) > 1
     assert [good for _, good, _ in starts] == [False] + [True] * (len(starts) - 1)
     for (_, _, ended), (begun, _, _) in itertools.pairwise(starts):
-        assert begun == (ended.kernel, ended.alpha)
+        assert begun == ended
 
 
 @pytest.mark.parametrize("n", [300, 500, 600, 760, 1100])

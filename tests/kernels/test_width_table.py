@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from ridgefold.kernels import RBF, Matern, WidthTable
+from ridgefold.kernels import RBF, Laplacian, Matern, WidthTable
 from ridgefold.kernels.width_table import differ_in_width
 
 X = np.random.default_rng(0).standard_normal((150, 3))
@@ -16,7 +16,7 @@ WIDTHS = (0.5, 1.0, 4.0)
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("size", [1e-20, 1.0, 1e20])
-@pytest.mark.parametrize("family", [RBF, Matern])
+@pytest.mark.parametrize("family", [RBF, Matern, Laplacian])
 def test_lower_triangles_are_those_of_each_kernel(dtype, size, family):
     """Squares of distances of 1e20 are beyond single precision, their ratios to widths are not."""
     kernels = tuple(family(length_scale=size * width) for width in WIDTHS)
@@ -37,6 +37,8 @@ def test_kernels_that_differ_in_more_than_their_width_share_no_distances():
     assert not differ_in_width((RBF(1.0), Matern(length_scale=2.0)), 8)
     assert not differ_in_width((Matern(nu=0.5), Matern(nu=1.5)), 8)
     assert not differ_in_width((RBF(1.0), RBF(1e200)), 8)
+    assert differ_in_width((Laplacian(1.0), Laplacian(2.0)), 8)
+    assert not differ_in_width((Laplacian(1.0), RBF(2.0)), 8)
 
 
 @dataclass(frozen=True)

@@ -240,6 +240,15 @@ def search_pairs(grid: Grid, most: int = CELL_SEARCH.pairs) -> PairSearch:
     return Choice(*at, known[at])
 
 
+def best_of(grid: Grid, look: Callable[[int, Grid], Choice]) -> Grid:
+    """Of a grid and those beside it, the one with the best pair, which it starts at.
+
+    `look` finds the best pair of each, by its number; of equals the first is taken.
+    """
+    looked = [(each, look(number, each)) for number, each in enumerate(grid.each)]
+    return starting_at(*min(looked, key=lambda pair: pair[1].score))
+
+
 def starting_at(grid: Grid, choice: Choice) -> Grid:
     """The same grid, to be searched from a pair that was good elsewhere."""
     return replace(grid, start=choice.kernel, start_alpha=choice.alpha)

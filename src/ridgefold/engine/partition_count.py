@@ -33,7 +33,6 @@ import numpy as np
 
 from ridgefold.engine.cell_rows import CellRows, Training, number_of
 from ridgefold.engine.local_fit import FitSettings
-from ridgefold.engine.local_search import starting_at
 from ridgefold.engine.partitioned import combined_residuals, run_cells
 from ridgefold.engine.shared_pair import choose_pair
 from ridgefold.executors import Executor
@@ -241,7 +240,7 @@ def _measure(
     def key(name: str) -> str:
         return key_of(f"{part.name}-size-{size}-{name}")
 
-    choice = choose_pair(
+    grid = choose_pair(
         part.handed,
         cells,
         settings.grid,
@@ -251,7 +250,6 @@ def _measure(
         key_of=key,
         good_start=good_start,
     )
-    grid = starting_at(settings.grid, choice)
     alike = replace(settings, grid=grid, choose=False, held_out=True, trial=settings.choose)
     ones = np.ones(number_of(cells))
     models, residuals = run_cells(part.handed, cells, alike, ones, executor, key_of=key)

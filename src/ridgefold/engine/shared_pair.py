@@ -17,6 +17,7 @@ from ridgefold.engine.local_fit import CellSystem
 from ridgefold.engine.local_search import (
     FEWEST_ROWS,
     Choice,
+    best_of,
     search,
     search_near,
     starting_at,
@@ -38,37 +39,41 @@ def choose_pair(
     device: str | None = None,
     key_of: KeyOf = same_name,
     good_start: bool = False,
-) -> Choice:
-    """One pair for all cells, by the leave-one-out error pooled over some of them.
+) -> Grid:
+    """One pair for all cells, by the leave-one-out error pooled over some of them: a grid's start.
 
-    First on some rows of the cores of a few cells; then, where cores are larger than that, from
-    there on all of their rows (or 1,536); of kernels without an order, for the ridge alone. With
-    `good_start` the grid starts where cells of another size ended, and a near search looks around,
-    in small steps.
+    First on some rows of the cores of a few cells, of several grids the best; then, where cores are
+    larger than that, from there on all of their rows (or 1,536); of kernels without an order, for
+    the ridge alone. With `good_start` the grid starts where cells of another size ended, and a near
+    search looks around, in small steps.
     """
     if not grid.is_choice:
-        return Choice(grid.start, grid.start_alpha, float("nan"))
+        return grid
     m = number_of(cells)
     numbers = np.unique(np.linspace(0, m - 1, min(m, CELL_SEARCH.pilots)).astype(np.intp)).tolist()
 
-    def pool(name: str, some: list[int], most: int) -> _Pool:
+    def pool(name: str, one: Grid, some: list[int], most: int) -> _Pool:
         pilots = [
-            _Pilot(training.batch(cells, slice(c, c + 1)), most, grid.kernels, bias, device)
+            _Pilot(training.batch(cells, slice(c, c + 1)), most, one.kernels, bias, device)
             for c in some
         ]
-        return _Pool(name, tuple(some), tuple(pilots), grid.alphas, executor, key_of)
+        return _Pool(name, tuple(some), tuple(pilots), one.alphas, executor, key_of)
 
-    if good_start and (grid.ordered or len(grid.kernels) == 1):
-        near = pool("near", _spread(numbers), CELL_SEARCH.near_rows)
-        return search_near(near.pair, replace(grid, stride=1))
-    choice = search(pool("wide", numbers, CELL_SEARCH.pilot_rows).pair, grid)
+    if good_start and not grid.others and (grid.ordered or len(grid.kernels) == 1):
+        near = pool("near", grid, _spread(numbers), CELL_SEARCH.near_rows)
+        return starting_at(grid, search_near(near.pair, replace(grid, stride=1)))
+
+    def look(number: int, one: Grid) -> Choice:
+        return search(pool(f"wide-{number}", one, numbers, CELL_SEARCH.pilot_rows).pair, one)
+
+    grid = best_of(grid, look)
     overlap = cells.weights is not None
     cores = {c: CELL_SEARCH.core_rows(len(rows_of(cells, c)), overlap=overlap) for c in numbers}
     large = [c for c in numbers if cores[c] > 1.25 * CELL_SEARCH.pilot_rows]
     if large:
-        near = pool("near", _spread(large), CELL_SEARCH.largest_searched)
-        choice = search_near(near.pair, starting_at(grid, choice))
-    return choice
+        near = pool("near", grid, _spread(large), CELL_SEARCH.largest_searched)
+        grid = starting_at(grid, search_near(near.pair, grid))
+    return grid
 
 
 def _spread(numbers: list[int]) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import numpy as np
 from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.grids import (
     WIDTH_STEP,
+    Candidate,
+    KernelGrid,
     alphas_from_data,
     check_alphas,
     kernel_grid,
@@ -32,13 +35,32 @@ def rbf_grid(data: TrainingData) -> Grid:
 
 
 def cell_grid(kernel: Any, settings: Mapping[str, Any], alpha: Any, data: TrainingData) -> Grid:
-    """The grid for cells, with widths around the median distance within `data`, a cell."""
-    found = kernel_grid(kernel, settings, data)
-    candidates = list(found.candidates)
-    if found.widths_from_data:
-        middle = candidates[len(candidates) // 2]
-        reach = _STRIDE * (len(candidates) // 2 + _MORE_WIDTHS)
-        candidates = [wider(middle, WIDTH_STEP ** (k / _STRIDE)) for k in range(-reach, reach + 1)]
+    """The grid for cells, with widths around the median distance within `data`, a cell.
+
+    Of a list, every kernel that gets its widths from the data is a grid of its own; those that
+    are left are one together.
+    """
+    families: list[Grid] = []
+    fixed: list[Candidate] = []
+    for each in kernel if isinstance(kernel, (list, tuple)) and kernel else [kernel]:
+        found = kernel_grid(each, settings, data)
+        if found.widths_from_data:
+            families.append(_grid(_many_widths(found), alpha, data, ordered=True))
+        else:
+            fixed.extend(found.candidates)
+    if fixed:
+        families.append(_grid(fixed, alpha, data, ordered=False))
+    return replace(families[0], others=tuple(families[1:]))
+
+
+def _many_widths(grid: KernelGrid) -> list[Candidate]:
+    """Widths in between those of an ordinary grid, and beyond its ends."""
+    middle = grid.candidates[len(grid.candidates) // 2]
+    reach = _STRIDE * (len(grid.candidates) // 2 + _MORE_WIDTHS)
+    return [wider(middle, WIDTH_STEP ** (k / _STRIDE)) for k in range(-reach, reach + 1)]
+
+
+def _grid(candidates: list[Candidate], alpha: Any, data: TrainingData, *, ordered: bool) -> Grid:
     kernels = []
     for candidate in candidates:
         if not isinstance(candidate.kernel, Kernel):
@@ -58,6 +80,6 @@ def cell_grid(kernel: Any, settings: Mapping[str, Any], alpha: Any, data: Traini
         alphas=alphas,
         start=start,
         start_alpha=int(np.argmin(np.abs(np.log(alphas / 0.1)))) if len(alphas) > 1 else 0,
-        ordered=found.widths_from_data,
-        stride=_STRIDE if found.widths_from_data else 1,
+        ordered=ordered,
+        stride=_STRIDE if ordered else 1,
     )

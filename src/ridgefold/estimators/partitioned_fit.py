@@ -20,7 +20,6 @@ from ridgefold.engine import metered
 from ridgefold.engine.average_search import error_of_average, search_average
 from ridgefold.engine.cell_rows import CellRows, Training, number_of, rows_of, spaced
 from ridgefold.engine.local_fit import FitSettings
-from ridgefold.engine.local_search import starting_at
 from ridgefold.engine.partition_count import (
     Count,
     Fitted,
@@ -196,8 +195,9 @@ class CellFitting:
     def _plans(self) -> CellPlans:
         """What steps would cost, on the columns that are known to count by now."""
         model, X = self.model, self.data.X
-        kernel = model.kernel if isinstance(model.kernel, Kernel) else None
-        manhattan = isinstance(model.kernel, str) and model.kernel == "laplacian"
+        kernels = model.kernel if isinstance(model.kernel, (list, tuple)) else [model.kernel]
+        kernel = kernels[0] if len(kernels) == 1 and isinstance(kernels[0], Kernel) else None
+        manhattan = any(isinstance(each, str) and each == "laplacian" for each in kernels)
         problem = Problem(
             n_rows=int(X.shape[0]),
             n_columns=int(X.shape[1]),
@@ -215,6 +215,7 @@ class CellFitting:
             self._resources,
             self.options.executor.n_workers,
             overlap=self.options.overlap > 0,
+            kernels=max(1, sum(isinstance(each, str) for each in kernels)),
         )
 
     @cached_property
@@ -328,7 +329,7 @@ class CellFitting:
         }
         grid = cell_grid(model.kernel, settings, model.alpha, part)
         if model.alpha is None:
-            grid = replace(grid, alphas=grid.alphas * (n_rows / len(rows)))
+            grid = grid.with_ridges_times(n_rows / len(rows))
         return grid
 
     # -- cells in space ------------------------------------------------------------------
@@ -424,9 +425,9 @@ class CellFitting:
     def _with_pair(self, cells: Cells, rows: CellRows, grid: Grid) -> Grid:
         """The grid, to be searched from one pair that is good for all cells."""
 
-        def choose() -> list[int]:
+        def choose() -> Grid:
             options = self.options
-            choice = choose_pair(
+            return choose_pair(
                 rows,
                 cells,
                 grid,
@@ -435,15 +436,14 @@ class CellFitting:
                 device=options.device,
                 key_of=self.run.key,
             )
-            return [choice.kernel, choice.alpha]
 
         if not grid.is_choice:
             return grid
         plan = self._plans().pair(float(np.median(np.diff(cells.offsets))))
-        kernel, alpha = self._noted(
-            "choosing a pair for all cells", plan, lambda: self.run.step("pair", choose)
+        found: Grid = self._noted(
+            "choosing a pair for all cells", plan, lambda: self.run.step("start", choose)
         )
-        return replace(grid, start=kernel, start_alpha=alpha)
+        return found
 
     # -- averages ------------------------------------------------------------------------
 
@@ -466,7 +466,7 @@ class CellFitting:
         m = options.n_cells or max(1, round(n / _SAMPLE_ROWS))
         cells = options.partitioner.fit(X, min(m, n), 0.0, rng)
         grid = self._grid(sample, n)
-        choice = search_average(
+        grid = search_average(
             self.training,
             cells,
             grid,
@@ -475,7 +475,6 @@ class CellFitting:
             bias=options.bias,
             device=options.device,
         )
-        grid = starting_at(grid, choice)
         kernel, alpha = grid.kernels[grid.start], float(grid.alphas[grid.start_alpha])
         gram = KernelGram(kernel, np.asarray(X[sample], dtype=np.float64)).full()
         dimension = effective_dimension(np.linalg.eigvalsh(gram), alpha * len(sample) / n)

@@ -38,7 +38,8 @@ class GramStack:
             kernel.check(self.namespace, X[0, :, :])
         self._halves: Array | None = None
         """−‖x − x'‖²/2, if all kernels are functions of it."""
-        if len(self.kernels) > 1 and differ_in_width(self.kernels, self.namespace.itemsize(X)):
+        euclidean = len(self.kernels) > 1 and isinstance(self.kernels[0], EuclideanKernel)
+        if euclidean and differ_in_width(self.kernels, self.namespace.itemsize(X)):
             halves = _half_squares(self.namespace, X, X, counts)
             self._halves = self.namespace.astype(halves, X.dtype)
 

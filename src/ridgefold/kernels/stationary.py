@@ -204,7 +204,11 @@ class Laplacian(DistanceKernel):
         else:
             namespace.manhattan_distances(a, b, out)
         out *= -1.0
-        namespace.exp_in_place(out)
+        self.of_exponent(namespace, out)
+
+    def of_exponent(self, namespace: Namespace, exponent: Array) -> None:
+        """Turn −Σ|z_j − z'_j| into values of the kernel, in place."""
+        namespace.exp_in_place(exponent)
 
     def write_with_slope(
         self, namespace: Namespace, left: Rows, right: Rows, out: Array, slope: Array

@@ -13,6 +13,7 @@ from typing import Any
 from ridgefold.kernels.base import Kernel
 from ridgefold.kernels.distances import EuclideanKernel
 from ridgefold.kernels.gram import KernelGram
+from ridgefold.kernels.stationary import Laplacian
 from ridgefold.linalg import Array, Namespace, namespace_of
 
 _ROWS_AT_ONCE = 64
@@ -29,13 +30,13 @@ class WidthTable:
         self.kernels = tuple(kernels)
         self.namespace: Namespace = namespace_of(X)
         self._X = X
-        self._halves: dict[Any, Array] = {}
-        """−‖x − x'‖²/2 by type, computed in that of the rows; empty if some kernel is no function
-        of it."""
+        self._exponents: dict[Any, Array] = {}
+        """−‖x − x'‖²/2, or −Σ|x_j − x'_j|, by type, computed in that of the rows; empty if some
+        kernel is no function of it."""
         first = self.kernels[0]
         if len(self.kernels) > 1 and differ_in_width(self.kernels, self.namespace.itemsize(X)):
-            assert isinstance(first, EuclideanKernel)
-            self._halves[X.dtype] = KernelGram(_HalfSquares(), X).full()
+            plain = _HalfSquares() if isinstance(first, EuclideanKernel) else _Lengths()
+            self._exponents[X.dtype] = KernelGram(plain, X).full()
 
     def write_lower(self, index: int, out: Array) -> None:
         """Write the lower triangle (or more) of K for one kernel.
@@ -43,33 +44,39 @@ class WidthTable:
         Distances are computed in the precision of the rows, and rounded if `out` has a lower one.
         """
         kernel, namespace = self.kernels[index], self.namespace
-        if not self._halves:
+        if not self._exponents:
             KernelGram(kernel, self._X).write_lower(out)
             return
-        assert isinstance(kernel, EuclideanKernel)
+        assert isinstance(kernel, _OF_EXPONENTS)
         assert isinstance(kernel.length_scale, float)
-        halves, factor, n = self._halves_for(out), kernel.length_scale**-2.0, out.shape[0]
+        power = 2.0 if isinstance(kernel, EuclideanKernel) else 1.0
+        exponents, factor, n = self._exponents_for(out), kernel.length_scale**-power, out.shape[0]
         step = _ROWS_AT_ONCE if namespace.gains_by_halves else n
         for start in range(0, n, step):
             stop = min(start + step, n)
             block = out[start:stop, :stop]
-            namespace.xp.multiply(halves[start:stop, :stop], factor, out=block)
+            namespace.xp.multiply(exponents[start:stop, :stop], factor, out=block)
             kernel.of_exponent(namespace, block)
         namespace.set_diagonal_in_place(out, kernel.diagonal(namespace, self._X))
 
-    def _halves_for(self, out: Array) -> Array:
+    def _exponents_for(self, out: Array) -> Array:
         """In the precision of `out`, if no digits are lost by that."""
-        if out.dtype not in self._halves:
+        known = self._exponents
+        if out.dtype not in known:
             if not differ_in_width(self.kernels, self.namespace.itemsize(out)):
-                return self._halves[self._X.dtype]
-            self._halves[out.dtype] = self.namespace.astype(self._halves[self._X.dtype], out.dtype)
-        return self._halves[out.dtype]
+                return known[self._X.dtype]
+            known[out.dtype] = self.namespace.astype(known[self._X.dtype], out.dtype)
+        return known[out.dtype]
+
+
+_OF_EXPONENTS = (EuclideanKernel, Laplacian)
+"""Kernels of one number for every pair of rows, a power of the width times that without one."""
 
 
 def differ_in_width(kernels: tuple[Kernel, ...], itemsize: int) -> bool:
     """Whether one matrix of distances, in numbers of so many bytes, serves all of them."""
     first, smallest = kernels[0], _SMALLEST_WIDTH[itemsize]
-    if not isinstance(first, EuclideanKernel):
+    if not isinstance(first, _OF_EXPONENTS):
         return False
     # Asked for every cell: copies of all kernels with one width would take as long as a score.
     others = [field.name for field in dataclasses.fields(first) if field.name != "length_scale"]
@@ -85,6 +92,17 @@ def differ_in_width(kernels: tuple[Kernel, ...], itemsize: int) -> bool:
 @dataclasses.dataclass(frozen=True)
 class _HalfSquares(EuclideanKernel):
     """−‖x − x'‖²/2 itself."""
+
+    def of_exponent(self, namespace: Namespace, exponent: Array) -> None:
+        """Leave it as it is."""
+
+    def diagonal(self, namespace: Namespace, X: Array) -> Array:
+        return namespace.zeros(X.shape[0], X)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Lengths(Laplacian):
+    """−Σ|x_j − x'_j| itself."""
 
     def of_exponent(self, namespace: Namespace, exponent: Array) -> None:
         """Leave it as it is."""

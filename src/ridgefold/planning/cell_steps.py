@@ -53,9 +53,17 @@ class CellPlans:
     """Plans of one fit."""
 
     def __init__(
-        self, problem: Problem, resources: Resources, workers: int, *, overlap: bool
+        self,
+        problem: Problem,
+        resources: Resources,
+        workers: int,
+        *,
+        overlap: bool,
+        kernels: int = 1,
     ) -> None:
+        """`kernels`: how many a first look goes through, each with widths of its own."""
         self.problem, self.resources, self.workers = problem, resources, max(1, workers)
+        self.kernels = kernels
         self.overlap, self._repeats = overlap, _REPEATS if overlap else 1.0
 
     def scales(self) -> Plan:
@@ -117,7 +125,7 @@ class CellPlans:
         return self._plan("pilots", total, 4 * 8.0 * rows**2 * CELL_SEARCH.pilots)
 
     def _pilots(self, rows: float) -> float:
-        return CELL_SEARCH.pilots * self._wide_search(rows)
+        return self.kernels * CELL_SEARCH.pilots * self._wide_search(rows)
 
     def _wide_search(self, rows: float) -> float:
         """A few ridge values with a few kernels, on some rows."""
@@ -138,7 +146,7 @@ class CellPlans:
         """Pairs for the mean of all cells, on a sample of the rows."""
         rows = float(np.max(sizes))
         flops = {"kernel": rows**2, "eigendecomposition": 9.0 * rows**3, "calls": 20.0}
-        total = _PILOT_KERNELS * len(sizes) * self._seconds(flops, rows)
+        total = self.kernels * _PILOT_KERNELS * len(sizes) * self._seconds(flops, rows)
         return self._plan(partition, total, 4 * 8.0 * rows**2)
 
     def refining(self, steps: int) -> Plan:

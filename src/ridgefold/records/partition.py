@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -55,10 +55,21 @@ class Grid:
     """True if neighbours in `kernels` are neighbours in width; else all are tried."""
     stride: int = 1
     """How many places a first look goes at once: those in between are for near searches."""
+    others: tuple[Grid, ...] = ()
+    """Grids of other kernels: a first look goes through each of them, and the best is kept."""
 
     @property
     def is_choice(self) -> bool:
-        return len(self.kernels) > 1 or len(self.alphas) > 1
+        return len(self.kernels) > 1 or len(self.alphas) > 1 or bool(self.others)
+
+    @property
+    def each(self) -> tuple[Grid, ...]:
+        """This one and the others, by themselves."""
+        return (replace(self, others=()), *self.others)
+
+    def with_ridges_times(self, factor: float) -> Grid:
+        others = tuple(other.with_ridges_times(factor) for other in self.others)
+        return replace(self, alphas=self.alphas * factor, others=others)
 
 
 @dataclass(frozen=True)
