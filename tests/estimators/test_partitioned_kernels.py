@@ -105,3 +105,40 @@ def test_a_function_of_the_user_is_one_of_several():
 def test_an_empty_list_is_refused():
     with pytest.raises(InvalidInputError, match="kernel is an empty list"):
         PartitionedKernelRidge(kernel=[]).fit(rows(50), np.ones(50))
+
+
+def test_auto_is_the_best_of_all_families():
+    X = rows(900)
+    y = rough(X)
+    model = PartitionedKernelRidge(kernel="auto", n_partitions=3).fit(X, y)
+    assert {type(kernel) for kernel in model.kernels_} == {Laplacian}
+    alone = PartitionedKernelRidge(kernel="laplacian", n_partitions=3).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), alone.predict(X))
+
+
+def test_auto_learns_scales_too():
+    X = np.random.default_rng(1).uniform(-1, 1, (600, 6))
+    y = np.floor(4 * X[:, 0]) + np.abs(X[:, 1])
+    model = PartitionedKernelRidge(kernel="auto", n_partitions=2, learn_scales=True).fit(X, y)
+    lengths = model.length_scales_
+    assert max(lengths[0], lengths[1]) < np.min(lengths[2:])
+
+
+@pytest.mark.parametrize(
+    "given", [{"gamma": 1.0}, {"length_scale": 2.0}, {"kernel_params": {"nu": 0.5}}]
+)
+def test_auto_takes_no_width(given):
+    (name,) = given
+    with pytest.raises(InvalidInputError, match=f"{name}=.* cannot be given with kernel=.auto"):
+        PartitionedKernelRidge(kernel="auto", **given).fit(rows(50), np.ones(50))
+
+
+def test_several_kernels_are_planned_for():
+    X = rows(800)
+    steps = {}
+    for kernel in ("rbf", BOTH, "auto"):
+        model = PartitionedKernelRidge(kernel=kernel, n_partitions=3).fit(X, smooth(X))
+        (pair,) = [s for s in model.run_record_.steps if s.name.startswith("choosing a pair")]
+        steps[str(kernel)] = pair.plan.seconds
+    one, two, six = steps.values()
+    assert one < two < six

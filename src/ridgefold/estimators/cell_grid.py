@@ -17,9 +17,12 @@ from ridgefold.estimators.grids import (
     check_alphas,
     kernel_grid,
     wider,
+    widths_from_data,
 )
+from ridgefold.estimators.learned import is_automatic
 from ridgefold.estimators.validation import TrainingData
 from ridgefold.kernels import Kernel
+from ridgefold.learning import FAMILIES
 from ridgefold.records import Grid
 
 _MORE_WIDTHS = 4
@@ -37,13 +40,12 @@ def rbf_grid(data: TrainingData) -> Grid:
 def cell_grid(kernel: Any, settings: Mapping[str, Any], alpha: Any, data: TrainingData) -> Grid:
     """The grid for cells, with widths around the median distance within `data`, a cell.
 
-    Of a list, every kernel that gets its widths from the data is a grid of its own; those that
-    are left are one together.
+    Of several kernels, every one that gets its widths from the data is a grid of its own; those
+    that are left are one together.
     """
     families: list[Grid] = []
     fixed: list[Candidate] = []
-    for each in kernel if isinstance(kernel, (list, tuple)) and kernel else [kernel]:
-        found = kernel_grid(each, settings, data)
+    for found in _kernel_grids(kernel, settings, data):
         if found.widths_from_data:
             families.append(_grid(_many_widths(found), alpha, data, ordered=True))
         else:
@@ -51,6 +53,21 @@ def cell_grid(kernel: Any, settings: Mapping[str, Any], alpha: Any, data: Traini
     if fixed:
         families.append(_grid(fixed, alpha, data, ordered=False))
     return replace(families[0], others=tuple(families[1:]))
+
+
+def _kernel_grids(kernel: Any, settings: Mapping[str, Any], data: TrainingData) -> list[KernelGrid]:
+    """One for every kernel of a list, or for every family that "auto" stands for."""
+    if isinstance(kernel, (list, tuple)) and kernel:
+        return [grid for each in kernel for grid in _kernel_grids(each, settings, data)]
+    if not is_automatic(kernel):
+        return [kernel_grid(kernel, settings, data)]
+    for name in ("gamma", "length_scale", "kernel_params"):
+        if settings[name] is not None:
+            raise InvalidInputError(
+                f'{name}={settings[name]!r} cannot be given with kernel="auto", which chooses '
+                f"among kernels with widths of their own: leave {name} out, or name a kernel"
+            )
+    return [widths_from_data(family, data) for family in FAMILIES.values()]
 
 
 def _many_widths(grid: KernelGrid) -> list[Candidate]:

@@ -110,13 +110,9 @@ def kernel_grid(kernel: Any, settings: Mapping[str, Any], data: TrainingData) ->
         and "gamma" not in parameters
     )
     if named and no_width and issubclass(NAMED_KERNELS[kernel][0], DistanceKernel):
-        manhattan = issubclass(NAMED_KERNELS[kernel][0], Laplacian)
-        middle = median_distance(data, manhattan=manhattan)
-        widths = [middle * WIDTH_STEP**step for step in _WIDTH_STEPS]
-        return KernelGrid(
-            tuple(_named(kernel, settings, {"length_scale": w}, data) for w in widths),
-            widths_from_data=True,
-        )
+        family = _named(kernel, settings, {"length_scale": 1.0}, data).kernel
+        assert isinstance(family, DistanceKernel)
+        return widths_from_data(family, data)
     if not named:
         resolved = resolve_kernel(kernel, KernelSettings(parameters=parameters), data.X.shape[1])
         return KernelGrid((Candidate(resolved, {}),), widths_from_data=False)
@@ -134,6 +130,16 @@ def kernel_grid(kernel: Any, settings: Mapping[str, Any], data: TrainingData) ->
         for values in itertools.product(*axes.values())
     ]
     return KernelGrid(tuple(candidates), widths_from_data=False)
+
+
+def widths_from_data(family: DistanceKernel, data: TrainingData) -> KernelGrid:
+    """A kernel with widths that are powers of two around the median distance between rows."""
+    middle = median_distance(data, manhattan=isinstance(family, Laplacian))
+    widths = [middle * WIDTH_STEP**step for step in _WIDTH_STEPS]
+    return KernelGrid(
+        tuple(Candidate(replace(family, length_scale=w), {"length_scale": w}) for w in widths),
+        widths_from_data=True,
+    )
 
 
 def _named(

@@ -39,12 +39,16 @@ class LearnedGrid:
     alphas: np.ndarray
 
 
+def is_automatic(kernel: Any) -> bool:
+    """Whether the family of the kernel is to be chosen."""
+    return isinstance(kernel, str) and kernel == AUTO
+
+
 def check_learning(model: Any) -> bool:
     """Whether the model has anything to learn beyond a grid; a typed error if it cannot."""
     if not isinstance(model.learn_scales, (bool, np.bool_)):
         raise InvalidInputError(f"learn_scales must be True or False, got {model.learn_scales!r}")
-    automatic = isinstance(model.kernel, str) and model.kernel == AUTO
-    if not (model.learn_scales or automatic or model.preprocess is not None):
+    if not (model.learn_scales or is_automatic(model.kernel) or model.preprocess is not None):
         if model.scale_groups is not None:
             raise InvalidInputError(
                 f"scale_groups={model.scale_groups!r} names columns that share a learned scale, "

@@ -59,7 +59,10 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
     alpha : None, float or sequence of float
         Ridge: chosen from a grid, given, or chosen from those. With "average" it is the ridge
         for all rows, of which a cell takes its share n_cell/n; else every cell has it unchanged.
-    kernel : str, kernel object, callable, or list of them, default="rbf"
+    kernel : str, kernel object, callable, list of them, or "auto", default="rbf"
+        Of several kernels by name all cells take the one that is best on a few of them, and then
+        choose widths of their own; of kernel objects every cell takes its own. "auto" stands for
+        laplacian, Matérn 1/2, 3/2 and 5/2, rational_quadratic and rbf.
     gamma, length_scale, degree, coef0, kernel_params
         As in :class:`KernelRidgeCV`; without a width it is chosen.
     fit_intercept : bool, default=True

@@ -34,6 +34,7 @@ from ridgefold.engine.shared_pair import choose_pair
 from ridgefold.engine.slopes import mean_slopes
 from ridgefold.errors import InvalidInputError, NumericalError
 from ridgefold.estimators.cell_grid import cell_grid, rbf_grid
+from ridgefold.estimators.learned import AUTO, is_automatic
 from ridgefold.estimators.partitioned_options import Options
 from ridgefold.estimators.progress import progress_bar
 from ridgefold.estimators.run_request import SEEDS, folder_of, settings_of
@@ -41,7 +42,7 @@ from ridgefold.estimators.validation import TrainingData, as_ridgefold_errors
 from ridgefold.executors import Executor, Serial
 from ridgefold.kernels import RBF, Kernel, KernelGram
 from ridgefold.kernels.distances import DistanceKernel
-from ridgefold.learning import learn_metric
+from ridgefold.learning import FAMILIES, learn_metric
 from ridgefold.linalg.blocks import row_blocks
 from ridgefold.partitioners import Guided
 from ridgefold.planning import CellPlans, available_resources
@@ -196,6 +197,8 @@ class CellFitting:
         """What steps would cost, on the columns that are known to count by now."""
         model, X = self.model, self.data.X
         kernels = model.kernel if isinstance(model.kernel, (list, tuple)) else [model.kernel]
+        if is_automatic(model.kernel):
+            kernels = list(FAMILIES)
         kernel = kernels[0] if len(kernels) == 1 and isinstance(kernels[0], Kernel) else None
         manhattan = any(isinstance(each, str) and each == "laplacian" for each in kernels)
         problem = Problem(
@@ -298,6 +301,7 @@ class CellFitting:
         n = data.X.shape[0]
         some = np.sort(rng.choice(n, min(n, _LEARNING_ROWS), replace=False))
         family = self._grid(some[:_SAMPLE_ROWS], n).kernels[0]
+        automatic = is_automatic(self.model.kernel)
         if not isinstance(family, DistanceKernel):
             raise InvalidInputError(
                 "learn_scales=True needs one kernel of distances (rbf, matern, laplacian, "
@@ -306,7 +310,7 @@ class CellFitting:
         learned = learn_metric(
             np.ascontiguousarray(data.X[some]),
             targets[some],
-            family,
+            AUTO if automatic else family,
             weights=None if data.weights is None else data.weights[some],
             bias=bool(self.model.fit_intercept),
             random_state=int(rng.integers(2**31 - 1)),
