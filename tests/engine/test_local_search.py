@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from ridgefold.engine.local_search import (
+    Choice,
+    best_of,
     has_own_choice,
     search,
     search_near,
@@ -113,3 +117,13 @@ def test_cells_with_few_rows_and_large_ones_take_the_shared_pair():
         True,
         False,
     ]
+
+
+def test_the_best_of_several_grids_keeps_those_that_come_close():
+    scores = {0: 2.0, 1: 1.0, 2: 1.2, 3: 1.3}
+    several = replace(grid(), others=tuple(grid(start=k) for k in (1, 2, 3)))
+    assert [each.start for each in several.each] == [6, 1, 2, 3]
+    found = best_of(several, lambda number, each: Choice(number + 5, number, scores[number]))
+    assert (found.start, found.start_alpha) == (6, 1)
+    assert [(each.start, each.start_alpha) for each in found.others] == [(7, 2)]
+    assert found.each[0].others == ()

@@ -1,9 +1,12 @@
 """Of several kernels all cells take the one that suits them, and then do as if it were the only."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 from ridgefold import PartitionedKernelRidge, PartitionedLSSVMClassifier
+from ridgefold.engine import partition_count
 from ridgefold.errors import InvalidInputError
 from ridgefold.kernels import RBF, Laplacian, Matern
 
@@ -142,3 +145,23 @@ def test_several_kernels_are_planned_for():
         steps[str(kernel)] = pair.plan.seconds
     one, two, six = steps.values()
     assert one < two < six
+
+
+def test_a_kernel_that_comes_close_may_win_with_larger_cells(monkeypatch):
+    """Small cells hide what suits all: the one that is best at a size is taken for that size."""
+    X = rows(3000)
+    y = rough(X) + 0.3 * np.random.default_rng(2).standard_normal(3000)
+    seen = []
+    choose_pair = partition_count.choose_pair
+
+    def watched(*args, **settings):
+        found = choose_pair(*args, **settings)
+        seen.append({type(each.kernels[0]).__name__ for each in found.each})
+        return found
+
+    monkeypatch.setattr(partition_count, "choose_pair", watched)
+    PartitionedKernelRidge(kernel="auto").fit(X, y)
+    assert len(seen) > 1
+    assert "Laplacian" in seen[-1]
+    assert all(later <= earlier for earlier, later in itertools.pairwise(seen))
+    assert "RBF" not in seen[-1]

@@ -160,6 +160,18 @@ def test_a_cell_that_always_kills_its_worker_is_named(client, tmp_path, monkeypa
     assert (tmp_path / "cells" / "0000003.tries").stat().st_size == 3
 
 
+def test_what_workers_cannot_load_is_an_error_and_no_endless_wait(client, tmp_path, monkeypatch):
+    (tmp_path / "only_here.py").write_text(
+        "import numpy as np\n\ndef kernel(A, B):\n    return A @ B.T\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    from only_here import kernel
+
+    model = PartitionedKernelRidge(kernel=kernel, alpha=0.1, n_partitions=4, executor=client)
+    with pytest.raises(ClusterError, match=r"cannot load .*only_here.*modules that your kernels"):
+        model.fit(*(part[:2000] for part in data()))
+
+
 def blas_threads(_):
     from threadpoolctl import threadpool_info
 

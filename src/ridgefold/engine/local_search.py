@@ -240,13 +240,22 @@ def search_pairs(grid: Grid, most: int = CELL_SEARCH.pairs) -> PairSearch:
     return Choice(*at, known[at])
 
 
+_CLOSE = 1.1**2
+"""Kernels whose mean squared error is less than this, in parts of the least, may yet be the best
+for larger cells."""
+
+
 def best_of(grid: Grid, look: Callable[[int, Grid], Choice]) -> Grid:
     """Of a grid and those beside it, the one with the best pair, which it starts at.
 
-    `look` finds the best pair of each, by its number; of equals the first is taken.
+    `look` finds the best pair of each, by its number; of equals the first is taken. Those that come
+    close stay beside it, starting at theirs.
     """
-    looked = [(each, look(number, each)) for number, each in enumerate(grid.each)]
-    return starting_at(*min(looked, key=lambda pair: pair[1].score))
+    looked = [(look(number, each), each) for number, each in enumerate(grid.each)]
+    looked.sort(key=lambda pair: pair[0].score)
+    limit = _CLOSE * looked[0][0].score
+    best, *others = (starting_at(each, choice) for choice, each in looked if choice.score <= limit)
+    return replace(best, others=tuple(others))
 
 
 def starting_at(grid: Grid, choice: Choice) -> Grid:

@@ -20,7 +20,6 @@ from ridgefold.engine.local_search import (
     best_of,
     search,
     search_near,
-    starting_at,
 )
 from ridgefold.engine.stacked_fit import cell_on
 from ridgefold.executors import Executor
@@ -42,10 +41,10 @@ def choose_pair(
 ) -> Grid:
     """One pair for all cells, by the leave-one-out error pooled over some of them: a grid's start.
 
-    First on some rows of the cores of a few cells, of several grids the best; then, where cores are
-    larger than that, from there on all of their rows (or 1,536); of kernels without an order, for
-    the ridge alone. With `good_start` the grid starts where cells of another size ended, and a near
-    search looks around, in small steps.
+    First on some rows of the cores of a few cells; then, where cores are larger than that, from
+    there on all of their rows (or 1,536); of kernels without an order, for the ridge alone. With
+    `good_start` the grid starts where cells of another size ended, and a near search looks around,
+    in small steps. Of several grids it is the best at each of these.
     """
     if not grid.is_choice:
         return grid
@@ -59,21 +58,29 @@ def choose_pair(
         ]
         return _Pool(name, tuple(some), tuple(pilots), one.alphas, executor, key_of)
 
-    if good_start and not grid.others and (grid.ordered or len(grid.kernels) == 1):
-        near = pool("near", grid, _spread(numbers), CELL_SEARCH.near_rows)
-        return starting_at(grid, search_near(near.pair, replace(grid, stride=1)))
-
-    def look(number: int, one: Grid) -> Choice:
+    def widely(number: int, one: Grid) -> Choice:
         return search(pool(f"wide-{number}", one, numbers, CELL_SEARCH.pilot_rows).pair, one)
 
-    grid = best_of(grid, look)
+    def near_its_start(number: int, one: Grid) -> Choice:
+        if not (one.ordered or len(one.kernels) == 1):
+            return widely(number, one)
+        near = pool(f"near-{number}", one, _spread(numbers), CELL_SEARCH.near_rows)
+        return search_near(near.pair, replace(one, stride=1))
+
+    if good_start:
+        return best_of(grid, near_its_start)
+    grid = best_of(grid, widely)
     overlap = cells.weights is not None
     cores = {c: CELL_SEARCH.core_rows(len(rows_of(cells, c)), overlap=overlap) for c in numbers}
     large = [c for c in numbers if cores[c] > 1.25 * CELL_SEARCH.pilot_rows]
-    if large:
-        near = pool("near", grid, _spread(large), CELL_SEARCH.largest_searched)
-        grid = starting_at(grid, search_near(near.pair, grid))
-    return grid
+    if not large:
+        return grid
+
+    def on_more_rows(number: int, one: Grid) -> Choice:
+        near = pool(f"more-{number}", one, _spread(large), CELL_SEARCH.largest_searched)
+        return search_near(near.pair, one)
+
+    return best_of(grid, on_more_rows)
 
 
 def _spread(numbers: list[int]) -> list[int]:

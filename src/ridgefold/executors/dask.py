@@ -48,6 +48,8 @@ class Dask(Executor):
         """True if the cluster is one of this machine, made here."""
         self._most: int | None = None
         """Tasks that may run at once, if that is less than there are workers."""
+        self._understood: set[tuple[str, str]] = set()
+        """Clients and kinds of tasks whose workers have shown that they can load them."""
 
     @property
     def place(self) -> str:
@@ -95,6 +97,11 @@ class Dask(Executor):
         if not items:
             return
         with self._client() as client:
+            _require_workers(client)
+            kind = (client.id, repr(task))
+            if kind not in self._understood:
+                _require_understanding(client, task, items[0])
+                self._understood.add(kind)
             yield from _results(client, task, items, keys, self._most)
 
     @contextlib.contextmanager
@@ -174,6 +181,41 @@ class _Raised:
         self.error = error
 
 
+def _require_workers(client: Any) -> None:
+    if client.scheduler_info(n_workers=-1)["workers"]:
+        return
+    try:
+        client.wait_for_workers(1, timeout=_SECONDS_TO_CONNECT)
+    except TimeoutError:
+        raise ClusterError(
+            f"the scheduler at {client.scheduler.address} has no workers, and none came within "
+            f"{_SECONDS_TO_CONNECT:g} s: start some (dask worker {client.scheduler.address})"
+        ) from None
+
+
+def _require_understanding(client: Any, task: Callable[[Any], Any], item: Any) -> None:
+    """Have every worker load what it will be sent: one that cannot would be asked for ever.
+
+    Bytes reach any worker; only what is in them needs ridgefold, or modules of the user.
+    """
+    from distributed.protocol.pickle import dumps
+
+    # Workers that are lost meanwhile answer with other errors, and are none of this check's.
+    answers = client.run(_loaded, dumps((task, item)), on_error="return")
+    for worker, answer in answers.items():
+        if isinstance(answer, (ImportError, AttributeError)):
+            raise ClusterError(
+                f"the worker at {worker} cannot load what it is to do ({answer}): install there "
+                "the same version of ridgefold, and the modules that your kernels come from"
+            )
+
+
+def _loaded(pickled: bytes) -> None:
+    from distributed.protocol.pickle import loads
+
+    loads(pickled)
+
+
 def _results(
     client: Any,
     task: Callable[[Any], Result],
@@ -183,14 +225,6 @@ def _results(
 ) -> Iterator[Result]:
     """Results in order, with a bounded number of tasks under way."""
     run = _OneThread(task)
-    if not client.scheduler_info(n_workers=-1)["workers"]:
-        try:
-            client.wait_for_workers(1, timeout=_SECONDS_TO_CONNECT)
-        except TimeoutError:
-            raise ClusterError(
-                f"the scheduler at {client.scheduler.address} has no workers, and none came within "
-                f"{_SECONDS_TO_CONNECT:g} s: start some (dask worker {client.scheduler.address})"
-            ) from None
     ahead = most or max(_FEWEST_WAITING, _WAITING_A_WORKER * len(client.nthreads()))
     under_way: deque[Any] = deque()
     try:

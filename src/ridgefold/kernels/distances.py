@@ -138,6 +138,8 @@ class EuclideanKernel(DistanceKernel):
     """
 
     evaluation = "euclidean"
+    width_power = 2.0
+    """What the exponent is divided by is this power of the width."""
 
     accepts_sparse = True
 

@@ -2,8 +2,9 @@
 
 Kernels of Euclidean distances are functions of one product of rows, which is computed for the
 whole stack together, as in `kernels.distances`: every set is shifted to its own middle, and the
-product is in float64. Other kernels are written set by set into the stack. What stands in rows
-and columns that pad is left open.
+product is in float64. Manhattan distances are summed column by column, for the whole stack, too.
+Other kernels are written set by set into the stack. What stands in rows and columns that pad is
+left open.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import numpy as np
 from ridgefold.kernels.base import Kernel
 from ridgefold.kernels.distances import ROUNDING, EuclideanKernel
 from ridgefold.kernels.gram import KernelGram
-from ridgefold.kernels.width_table import differ_in_width
+from ridgefold.kernels.stationary import Laplacian
+from ridgefold.kernels.width_table import OF_EXPONENTS, differ_in_width
 from ridgefold.linalg import Array, Namespace, namespace_of
 
 
@@ -36,21 +38,26 @@ class GramStack:
         self.namespace: Namespace = namespace_of(X)
         for kernel in self.kernels:
             kernel.check(self.namespace, X[0, :, :])
-        self._halves: Array | None = None
-        """−‖x − x'‖²/2, if all kernels are functions of it."""
-        euclidean = len(self.kernels) > 1 and isinstance(self.kernels[0], EuclideanKernel)
-        if euclidean and differ_in_width(self.kernels, self.namespace.itemsize(X)):
-            halves = _half_squares(self.namespace, X, X, counts)
-            self._halves = self.namespace.astype(halves, X.dtype)
+        self._shared: Array | None = None
+        """−‖x − x'‖²/2, or −Σ|x_j − x'_j|, if all kernels are functions of it."""
+        if len(self.kernels) > 1 and differ_in_width(self.kernels, self.namespace.itemsize(X)):
+            euclidean = isinstance(self.kernels[0], EuclideanKernel)
+            shared = (
+                _half_squares(self.namespace, X, X, counts)
+                if euclidean
+                else _lengths(self.namespace, X, X)
+            )
+            self._shared = self.namespace.astype(shared, X.dtype)
 
     def matrices(self, kernel: int, some: np.ndarray) -> Array:
         """K of the sets `some` for one kernel, shape (len(some), m, m); lower triangles."""
         chosen, namespace = self.kernels[kernel], self.namespace
-        if not isinstance(chosen, EuclideanKernel):
+        if not isinstance(chosen, OF_EXPONENTS):
             return self._one_by_one(chosen, some)
-        if self._halves is not None:
+        if self._shared is not None:
             assert isinstance(chosen.length_scale, float)
-            exponents = namespace.take_rows(self._halves, some) * chosen.length_scale**-2.0
+            factor = chosen.length_scale**-chosen.width_power
+            exponents = namespace.take_rows(self._shared, some) * factor
         else:
             X = namespace.take_rows(self._X, some)
             exponents = _exponents(namespace, chosen, X, X, self.counts[some])
@@ -70,7 +77,7 @@ class GramStack:
 def across_stack(kernel: Kernel, new: Array, X: Array, counts: np.ndarray) -> Array:
     """k between new rows (b, q, d) and rows X (b, m, d), of which `counts` are there: (b, q, m)."""
     namespace = namespace_of(X)
-    if isinstance(kernel, EuclideanKernel):
+    if isinstance(kernel, OF_EXPONENTS):
         kernel.check(namespace, X[0, :, :])
         values = _exponents(namespace, kernel, new, X, counts)
         kernel.of_exponent(namespace, values)
@@ -85,9 +92,16 @@ _ALL = slice(None)
 
 
 def _exponents(
-    namespace: Namespace, kernel: EuclideanKernel, new: Array, X: Array, counts: np.ndarray
+    namespace: Namespace,
+    kernel: EuclideanKernel | Laplacian,
+    new: Array,
+    X: Array,
+    counts: np.ndarray,
 ) -> Array:
-    """−‖z − z'‖²/2 with z = x/ℓ, in float64; for rough kernels zero where it is within rounding."""
+    """−‖z − z'‖²/2, or −Σ|z_j − z'_j|, with z = x/ℓ, in float64.
+
+    For rough kernels squares are zero where they are within rounding of it.
+    """
     d = X.shape[2]
 
     def scaled(rows: Array) -> Array:
@@ -96,6 +110,10 @@ def _exponents(
 
     left = scaled(new)
     right = left if new is X else scaled(X)
+    if isinstance(kernel, Laplacian):
+        kernel.require_finite(namespace, left)
+        kernel.require_finite(namespace, right)
+        return _lengths(namespace, left, right)
     return _half_squares(namespace, left, right, counts, rough=kernel.rough)
 
 
@@ -119,6 +137,15 @@ def _half_squares(
     sums = left[:, :, d + 1][:, :, None] + right[:, :, d + 1][:, None, :]
     limit = ROUNDING * namespace.eps(out) * sums
     return xp.where(out > limit, xp.zeros_like(out), out)
+
+
+def _lengths(namespace: Namespace, new: Array, X: Array) -> Array:
+    """−Σ|x_j − x'_j| between the rows of `new` and those of X."""
+    left, right = (namespace.astype(rows, namespace.double()) for rows in (new, X))
+    out = namespace.zeros((X.shape[0], new.shape[1], X.shape[1]), left)
+    for j in range(X.shape[2]):
+        out -= namespace.xp.abs(left[:, :, j][:, :, None] - right[:, :, j][:, None, :])
+    return out
 
 
 def _with_norms(namespace: Namespace, z: Array) -> Array:

@@ -176,6 +176,7 @@ class Laplacian(DistanceKernel):
     """
 
     evaluation = "manhattan"
+    width_power = 1.0
 
     accepts_sparse = True
     length_scale: float | tuple[float, ...] = 1.0
@@ -187,13 +188,16 @@ class Laplacian(DistanceKernel):
 
     def prepare(self, namespace: Namespace, X: Array, origin: Array | None) -> Rows:
         z = self.scaled(namespace, X, origin)
-        values = z.data if scipy.sparse.issparse(z) else z
+        self.require_finite(namespace, z.data if scipy.sparse.issparse(z) else z)
+        return Rows((z,))
+
+    @staticmethod
+    def require_finite(namespace: Namespace, values: Array) -> None:
         if not namespace.all_finite(values):
             raise NumericalError(
                 "the rows of X divided by length_scale overflow: scale the columns of X, "
                 "or use a larger length_scale"
             )
-        return Rows((z,))
 
     def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
         a, b = left.arrays[0], right.arrays[0]

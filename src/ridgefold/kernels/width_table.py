@@ -47,10 +47,10 @@ class WidthTable:
         if not self._exponents:
             KernelGram(kernel, self._X).write_lower(out)
             return
-        assert isinstance(kernel, _OF_EXPONENTS)
+        assert isinstance(kernel, OF_EXPONENTS)
         assert isinstance(kernel.length_scale, float)
-        power = 2.0 if isinstance(kernel, EuclideanKernel) else 1.0
-        exponents, factor, n = self._exponents_for(out), kernel.length_scale**-power, out.shape[0]
+        exponents, n = self._exponents_for(out), out.shape[0]
+        factor = kernel.length_scale**-kernel.width_power
         step = _ROWS_AT_ONCE if namespace.gains_by_halves else n
         for start in range(0, n, step):
             stop = min(start + step, n)
@@ -69,14 +69,14 @@ class WidthTable:
         return known[out.dtype]
 
 
-_OF_EXPONENTS = (EuclideanKernel, Laplacian)
-"""Kernels of one number for every pair of rows, a power of the width times that without one."""
+OF_EXPONENTS = (EuclideanKernel, Laplacian)
+"""Kernels of one number for every pair of rows, which is divided by a power of the width."""
 
 
 def differ_in_width(kernels: tuple[Kernel, ...], itemsize: int) -> bool:
     """Whether one matrix of distances, in numbers of so many bytes, serves all of them."""
     first, smallest = kernels[0], _SMALLEST_WIDTH[itemsize]
-    if not isinstance(first, _OF_EXPONENTS):
+    if not isinstance(first, OF_EXPONENTS):
         return False
     # Asked for every cell: copies of all kernels with one width would take as long as a score.
     others = [field.name for field in dataclasses.fields(first) if field.name != "length_scale"]
