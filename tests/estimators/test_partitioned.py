@@ -622,12 +622,37 @@ def test_a_cell_may_predict_a_little_beyond_its_own_targets():
 
 def test_limits_widen_by_a_quarter_and_stay_within_the_range_of_all():
     low, high = np.array([[0.0], [4.0], [7.0]]), np.array([[2.0], [8.0], [7.0]])
-    lowest, highest = limits_of(low, high)
-    assert lowest.ravel().tolist() == [0.0, 3.0, 7.0]
-    assert highest.ravel().tolist() == [2.5, 8.0, 7.0]
+    for errors in (None, np.array([[0.1], [0.1], [np.nan]])):
+        lowest, highest = limits_of(low, high, errors)
+        assert lowest.ravel().tolist() == [0.0, 3.0, 7.0]
+        assert highest.ravel().tolist() == [2.5, 8.0, 7.0]
     huge = np.finfo(np.float64).max
-    lowest, highest = limits_of(np.array([[-huge]]), np.array([[huge]]))
-    assert (lowest.item(), highest.item()) == (-huge, huge)
+    for errors in (None, np.zeros((1, 1))):
+        lowest, highest = limits_of(np.array([[-huge]]), np.array([[huge]]), errors)
+        assert (lowest.item(), highest.item()) == (-huge, huge)
+
+
+def test_limits_of_cells_without_noise_are_their_own():
+    low, high = np.array([[0.0], [4.0]]), np.array([[2.0], [8.0]])
+    lowest, highest = limits_of(low, high, np.array([[0.01], [0.5]]))
+    assert lowest.ravel().tolist() == [-0.5, 3.0]
+    assert highest.ravel().tolist() == [2.5, 8.0]
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_a_function_without_noise_goes_beyond_all_targets(repeated):
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-1, 1, (900, 2))
+    y = X[:, 0] + 0.3 * X[:, 1]
+    new = np.array([[1.04, 1.0], [-1.04, -1.0]])
+    noise = 0.2 * rng.standard_normal(900)
+    if repeated:
+        X, y, noise = (np.concatenate([part, part[:300]]) for part in (X, y, noise))
+    clean = PartitionedKernelRidge(n_partitions=4).fit(X, y)
+    np.testing.assert_allclose(clean.predict(new), [1.34, -1.34], atol=0.01)
+    noisy = PartitionedKernelRidge(n_partitions=4).fit(X, y + noise)
+    assert noisy._models.highest.max() == (y + noise).max()
+    assert noisy._models.lowest.min() == (y + noise).min()
 
 
 def test_a_failed_fit_leaves_the_model_as_it_was():

@@ -111,17 +111,35 @@ _BEYOND = 0.25
 """What a cell may predict beyond the range of its targets, as a share of that range."""
 
 
-@np.errstate(over="ignore")
-def limits_of(lowest: np.ndarray, highest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+_PRECISE = 0.01
+"""The share of their range to which a cell that may predict more than any target foretells them."""
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def limits_of(
+    lowest: np.ndarray, highest: np.ndarray, errors: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
     """The least and the most that each cell may predict, from the ranges of their targets.
 
-    New rows at the edge of a cell may well lie a little beyond its own; none beyond all.
+    New rows at the edge of a cell may well lie a little beyond its own; beyond all only where its
+    leave-one-out errors (root mean squares, if they are known) are as small as those of functions
+    without noise.
     """
     more = _BEYOND * (highest - lowest)
-    return (
-        np.maximum(lowest - more, lowest.min(axis=0)),
-        np.minimum(highest + more, highest.max(axis=0)),
-    )
+    low, high = lowest - more, highest + more
+    within = np.maximum(low, lowest.min(axis=0)), np.minimum(high, highest.max(axis=0))
+    if errors is None:
+        return within
+    precise = (errors <= _PRECISE * (highest - lowest)) & np.isfinite(more)
+    return np.where(precise, low, within[0]), np.where(precise, high, within[1])
+
+
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
+def errors_of_cells(residuals: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Root mean squares of the residuals of cells, one after the other; not finite of none."""
+    sums = np.zeros((len(sizes), residuals.shape[1]))
+    np.add.at(sums, np.repeat(np.arange(len(sizes)), sizes), np.square(residuals, dtype=np.float64))
+    return np.asarray(np.sqrt(sums / sizes[:, None]))
 
 
 NewArray = Callable[[str, tuple[int, ...], Any], np.ndarray]
@@ -151,7 +169,8 @@ def run_cells(
     back, and `key_of` names the tasks.
     """
     m, t, entries = number_of(cells), training.n_targets, int(cells.offsets[-1])
-    batches = batches_of(np.diff(cells.offsets).tolist(), stacked=settings.device is not None)
+    sizes = np.diff(cells.offsets)
+    batches = batches_of(sizes.tolist(), stacked=settings.device is not None)
     tasks = [
         _Task(training.batch(cells, some), settings, tuple(alpha_factors[some].tolist()))
         for some in batches
@@ -160,6 +179,7 @@ def run_cells(
     residuals = new_array("residuals", (entries, t), training.dtype) if settings.held_out else None
     intercept, lowest, highest = (np.empty((m, t), dtype=training.dtype) for _ in range(3))
     alpha, kernel_of_cell = np.empty(m), np.empty(m, dtype=np.intp)
+    errors = None if residuals is None else np.empty((m, t))
     written = 0
     for done, fitted in enumerate(_results(tasks, executor, run, key_of)):
         some = batches[done]
@@ -167,8 +187,9 @@ def run_cells(
         dual[rows], intercept[some] = fitted.dual_coef, fitted.intercept
         alpha[some], kernel_of_cell[some] = fitted.alpha, fitted.kernel
         lowest[some], highest[some] = fitted.lowest, fitted.highest
-        if residuals is not None:
+        if residuals is not None and errors is not None and fitted.residuals is not None:
             residuals[rows] = fitted.residuals
+            errors[some] = errors_of_cells(fitted.residuals, sizes[some])
         written += fitted.dual_coef.nbytes
         if written > _RELEASED_BYTES:
             release(dual)
@@ -177,7 +198,7 @@ def run_cells(
         progress((done + 1) / len(tasks))
     used, kernel_of_cell = np.unique(kernel_of_cell, return_inverse=True)
     kernels = tuple(settings.grid.kernels[k] for k in used)
-    limits = limits_of(lowest, highest) if settings.clip else (None, None)
+    limits = limits_of(lowest, highest, errors) if settings.clip else (None, None)
     return LocalModels(dual, intercept, alpha, kernels, kernel_of_cell, *limits), residuals
 
 
