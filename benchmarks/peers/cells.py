@@ -57,7 +57,7 @@ where one takes less than ten seconds (a minute for the searches on all rows). O
 `PartitionedKernelRidge` with the kernel that the table names and no other arguments: tree, blend,
 every cell chooses its own width and ridge, and their number is chosen too; *rbf or laplacian* is
 told both, and chooses. *Principal directions* cuts the tree without a look at targets. With *cells
-of 256 rows* their number is given, n/256: the size that is tried first where it is chosen. This rule
+of 256 rows* their number is given, n/256: the size that is tried first where it is chosen. The rule
 was settled on after test errors and times of 1 to 40 cells of kin8nm had been seen on these splits:
 of those that were tried, 23 (= n/256) and 32 cells met both targets there; fewer were slower (12
 cells 16 times, 16 cells 23 times as fast as our search). liquidSVM runs its default 10 × 10 grid
