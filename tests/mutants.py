@@ -125,6 +125,24 @@ MUTANTS = (
         "self.remainder -= 2.0 * taken",
     ),
     Mutant(
+        "the better of several kernels",
+        "engine/local_search.py",
+        "looked.sort(key=lambda pair: pair[0].score)",
+        "looked.sort(key=lambda pair: -pair[0].score)",
+    ),
+    Mutant(
+        "limits of cells without noise",
+        "engine/partitioned.py",
+        "(errors <= _PRECISE * (highest - lowest))",
+        "(errors >= _PRECISE * (highest - lowest))",
+    ),
+    Mutant(
+        "widths of Manhattan distances",
+        "kernels/width_table.py",
+        "kernel.length_scale**-kernel.width_power",
+        "kernel.length_scale**-2.0",
+    ),
+    Mutant(
         "pivots below the rounding of a partial Cholesky factor",
         "linalg/partial_cholesky.py",
         "> max(self.floor, pivots[kept - 1])",
