@@ -622,12 +622,12 @@ def test_a_cell_may_predict_a_little_beyond_its_own_targets():
 
 def test_limits_widen_by_a_quarter_and_stay_within_the_range_of_all():
     low, high = np.array([[0.0], [4.0], [7.0]]), np.array([[2.0], [8.0], [7.0]])
-    for errors in (None, np.array([[0.1], [0.1], [np.nan]])):
+    for errors in (np.inf, np.array([[0.1], [0.1], [np.nan]])):
         lowest, highest = limits_of(low, high, errors)
         assert lowest.ravel().tolist() == [0.0, 3.0, 7.0]
         assert highest.ravel().tolist() == [2.5, 8.0, 7.0]
     huge = np.finfo(np.float64).max
-    for errors in (None, np.zeros((1, 1))):
+    for errors in (np.inf, np.zeros((1, 1))):
         lowest, highest = limits_of(np.array([[-huge]]), np.array([[huge]]), errors)
         assert (lowest.item(), highest.item()) == (-huge, huge)
 
@@ -637,6 +637,17 @@ def test_limits_of_cells_without_noise_are_their_own():
     lowest, highest = limits_of(low, high, np.array([[0.01], [0.5]]))
     assert lowest.ravel().tolist() == [-0.5, 3.0]
     assert highest.ravel().tolist() == [2.5, 8.0]
+
+
+def test_what_is_kept_for_intervals_changes_no_prediction():
+    X = np.random.default_rng(3).uniform(-1, 1, (900, 2))
+    fixed = {"alpha": 1e-4, "length_scale": 1.0, "n_partitions": 4}
+    one, other = (
+        PartitionedKernelRidge(**fixed, intervals=kept).fit(X, X[:, 0] + 0.3 * X[:, 1])
+        for kept in (None, "jackknife+")
+    )
+    new = np.array([[1.04, 1.0], [-1.04, -1.0]])
+    np.testing.assert_array_equal(one.predict(new), other.predict(new))
 
 
 @pytest.mark.parametrize("repeated", [False, True])
@@ -650,6 +661,8 @@ def test_a_function_without_noise_goes_beyond_all_targets(repeated):
         X, y, noise = (np.concatenate([part, part[:300]]) for part in (X, y, noise))
     clean = PartitionedKernelRidge(n_partitions=4).fit(X, y)
     np.testing.assert_allclose(clean.predict(new), [1.34, -1.34], atol=0.01)
+    without = PartitionedKernelRidge(n_partitions=4, intervals=None).fit(X, y)
+    np.testing.assert_array_equal(without.predict(new), clean.predict(new))
     noisy = PartitionedKernelRidge(n_partitions=4).fit(X, y + noise)
     assert noisy._models.highest.max() == (y + noise).max()
     assert noisy._models.lowest.min() == (y + noise).min()

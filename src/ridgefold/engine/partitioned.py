@@ -117,19 +117,17 @@ _PRECISE = 0.01
 
 @np.errstate(over="ignore", invalid="ignore")
 def limits_of(
-    lowest: np.ndarray, highest: np.ndarray, errors: np.ndarray | None
+    lowest: np.ndarray, highest: np.ndarray, errors: np.ndarray | float = np.inf
 ) -> tuple[np.ndarray, np.ndarray]:
     """The least and the most that each cell may predict, from the ranges of their targets.
 
     New rows at the edge of a cell may well lie a little beyond its own; beyond all only where its
-    leave-one-out errors (root mean squares, if they are known) are as small as those of functions
-    without noise.
+    leave-one-out errors (root mean squares; infinite if they do not count) are as small as those of
+    functions without noise.
     """
     more = _BEYOND * (highest - lowest)
     low, high = lowest - more, highest + more
     within = np.maximum(low, lowest.min(axis=0)), np.minimum(high, highest.max(axis=0))
-    if errors is None:
-        return within
     precise = (errors <= _PRECISE * (highest - lowest)) & np.isfinite(more)
     return np.where(precise, low, within[0]), np.where(precise, high, within[1])
 
@@ -179,7 +177,7 @@ def run_cells(
     residuals = new_array("residuals", (entries, t), training.dtype) if settings.held_out else None
     intercept, lowest, highest = (np.empty((m, t), dtype=training.dtype) for _ in range(3))
     alpha, kernel_of_cell = np.empty(m), np.empty(m, dtype=np.intp)
-    errors = None if residuals is None else np.empty((m, t))
+    errors = np.full((m, t), np.inf)
     written = 0
     for done, fitted in enumerate(_results(tasks, executor, run, key_of)):
         some = batches[done]
@@ -187,9 +185,11 @@ def run_cells(
         dual[rows], intercept[some] = fitted.dual_coef, fitted.intercept
         alpha[some], kernel_of_cell[some] = fitted.alpha, fitted.kernel
         lowest[some], highest[some] = fitted.lowest, fitted.highest
-        if residuals is not None and errors is not None and fitted.residuals is not None:
+        if residuals is not None:
+            assert fitted.residuals is not None
             residuals[rows] = fitted.residuals
-            errors[some] = errors_of_cells(fitted.residuals, sizes[some])
+            if settings.choose:  # else there are residuals only if intervals ask for them
+                errors[some] = errors_of_cells(fitted.residuals, sizes[some])
         written += fitted.dual_coef.nbytes
         if written > _RELEASED_BYTES:
             release(dual)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ridgefold.engine.partitioned import errors_of_cells, limits_of
+from ridgefold.engine.partitioned import limits_of
 from ridgefold.linalg.blocks import CACHE_BYTES, row_blocks
 from ridgefold.records import Cells, LocalModels
 
@@ -54,18 +54,21 @@ class DistinctRows:
         entry, group, rows = entry[order], group[order], rows[order]
         parts = _Parts(self, models.alpha[cell], models.dual_coef[entry], rows, group)
         expanded = replace(models, dual_coef=parts.dual_coef.astype(models.dual_coef.dtype))
-        # As distinct rows have them, so that a weight of 2 is a row twice.
-        errors = None if residuals is None else errors_of_cells(residuals, np.diff(cells.offsets))
+        if models.lowest is not None and models.highest is not None:
+            # Given targets reach further than their means; where there is no noise, models may.
+            y, first = self.given_targets[rows], offsets[:-1]
+            lowest, highest = limits_of(
+                np.minimum.reduceat(y, first, axis=0), np.maximum.reduceat(y, first, axis=0)
+            )
+            expanded = replace(
+                expanded,
+                lowest=np.minimum(lowest, models.lowest),
+                highest=np.maximum(highest, models.highest),
+            )
         if residuals is not None:
             alone = (sizes[group] == 1)[:, None]
             exact = residuals[entry]
             residuals = np.where(alone, exact, parts.residuals(exact)).astype(residuals.dtype)
-        if models.lowest is not None:  # predictions are kept near the range of each cell's targets
-            y, first = self.given_targets[rows], offsets[:-1]
-            lowest, highest = limits_of(
-                np.minimum.reduceat(y, first, axis=0), np.maximum.reduceat(y, first, axis=0), errors
-            )
-            expanded = replace(expanded, lowest=lowest, highest=highest)
         shares = None if cells.weights is None else cells.weights[entry]
         return Cells(rows, offsets, shares, cells.router), expanded, residuals
 

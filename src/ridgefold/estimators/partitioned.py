@@ -77,9 +77,9 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         Thickness of the band that two cells share, as a share of their own; for "blend".
     clip : bool, default=True
         Let no cell predict far beyond the range of its targets (by a quarter of it, and not
-        beyond the range of all, unless its leave-one-out error is below a hundredth of its range):
-        small cells extrapolate wildly where rows are few. Not for "average" and not after
-        refining, where what is sought is one linear model.
+        beyond the range of all, unless it chose its own pair and its leave-one-out error is below a
+        hundredth of its range): small cells extrapolate wildly where rows are few. Not for
+        "average" and not after refining, where what is sought is one linear model.
     tuning : {"auto", "cell", "shared"}, default="auto"
         Kernel and ridge by cell, or one pair for all, chosen on a few cells; "auto" shares them
         above 300,000 rows and where they must be shared. Cells of more than 1,536 rows take the

@@ -301,7 +301,6 @@ class CellFitting:
         n = data.X.shape[0]
         some = np.sort(rng.choice(n, min(n, _LEARNING_ROWS), replace=False))
         family = self._grid(some[:_SAMPLE_ROWS], n).kernels[0]
-        automatic = is_automatic(self.model.kernel)
         if not isinstance(family, DistanceKernel):
             raise InvalidInputError(
                 "learn_scales=True needs one kernel of distances (rbf, matern, laplacian, "
@@ -310,7 +309,7 @@ class CellFitting:
         learned = learn_metric(
             np.ascontiguousarray(data.X[some]),
             targets[some],
-            AUTO if automatic else family,
+            AUTO if is_automatic(self.model.kernel) else family,
             weights=None if data.weights is None else data.weights[some],
             bias=bool(self.model.fit_intercept),
             random_state=int(rng.integers(2**31 - 1)),
