@@ -18,6 +18,7 @@ import numpy as np
 
 from ridgefold.engine.cell_rows import Training, number_of, rows_of
 from ridgefold.engine.local_search import Choice, best_of, search_with_all_ridges
+from ridgefold.engine.members import Members
 from ridgefold.executors import Executor
 from ridgefold.kernels import Kernel, KernelGram
 from ridgefold.linalg import Array, namespace_of
@@ -33,10 +34,22 @@ draws of 8,000 rows of a noisy function on a line, the mean with the pair that 5
 
 
 @dataclass(frozen=True)
+class _Sample:
+    """Rows to be predicted by models without them: given ones where these are known."""
+
+    rows: np.ndarray
+    """Their merged rows, or they themselves; in ascending order."""
+    targets: np.ndarray
+    counts: np.ndarray
+    members: Members | None
+    """What each is to its merged row, one after the other."""
+
+
+@dataclass(frozen=True)
 class _Task:
     training: Training
     rows: np.ndarray
-    sample: np.ndarray
+    sample: _Sample
     kernel: Kernel
     alphas: np.ndarray
     bias: bool
@@ -56,7 +69,7 @@ def _predict_sample(task: _Task) -> np.ndarray:
         rows = rows[training.weights[rows] > 0]
         roots = np.sqrt(training.weights[rows])
     t, a = training.targets.shape[1], len(task.alphas)
-    out = np.zeros((a, len(task.sample), t))
+    out = np.zeros((a, len(task.sample.rows), t))
     if len(rows) == 0:
         return out
 
@@ -67,7 +80,7 @@ def _predict_sample(task: _Task) -> np.ndarray:
     namespace = namespace_of(y)
     xp = namespace.xp
     gram = KernelGram(task.kernel, placed(training.X[rows]))
-    K, across = gram.full(), gram.against(placed(training.X[task.sample])).block()
+    K, across = gram.full(), gram.against(placed(training.X[task.sample.rows])).block()
     s = namespace.ones(len(rows), y) if roots is None else placed(roots)
     if roots is not None:
         K = K * s[:, None] * s[None, :]
@@ -88,13 +101,20 @@ def _predict_sample(task: _Task) -> np.ndarray:
         predictions = across @ coefficients + intercept[:, None, :]
     out = np.array(namespace.to_numpy(predictions))
     coefficients, diagonal = namespace.to_numpy(coefficients), namespace.to_numpy(diagonal)
-    place = np.searchsorted(rows, task.sample)
-    own = (place < len(rows)) & (rows[np.minimum(place, len(rows) - 1)] == task.sample)
+    sample = task.sample
+    place = np.searchsorted(rows, sample.rows)
+    own = (place < len(rows)) & (rows[np.minimum(place, len(rows) - 1)] == sample.rows)
     at = place[own]
     residuals = coefficients[:, at] / diagonal[:, at, None]
     if roots is not None:
         residuals = residuals / roots[None, at, None]
-    out[:, own] = training.targets[rows[at]][None] - residuals
+    if sample.members is not None:
+        some = sample.members.taken(np.flatnonzero(own))
+        kept = task.alphas[:, None] * diagonal[:, at]
+        residuals = np.stack(
+            [some.residuals(k[:, None] * r, r) for k, r in zip(kept, residuals, strict=True)]
+        )
+    out[:, own] = sample.targets[own][None] - residuals
     return out
 
 
@@ -134,14 +154,22 @@ def search_average(
     return best_of(grid, look)
 
 
-def _draw(training: Training, rng: np.random.Generator) -> np.ndarray:
+def _draw(training: Training, rng: np.random.Generator) -> _Sample:
     """Some rows of positive weight, in order."""
-    candidates = np.arange(training.X.shape[0])
-    if training.weights is not None:
-        candidates = candidates[training.weights > 0]
+    members = training.members
+    if members is None:
+        candidates = np.arange(training.X.shape[0])
+        if training.weights is not None:
+            candidates = candidates[training.weights > 0]
+    else:
+        candidates = np.arange(len(members.weights))
     wanted = max(_FEWEST_SAMPLED_ROWS, _SAMPLED_TARGETS // training.targets.shape[1])
-    size = min(len(candidates), wanted)
-    return np.sort(rng.choice(candidates, size, replace=False))
+    drawn = np.sort(rng.choice(candidates, min(len(candidates), wanted), replace=False))
+    if members is None:
+        return _Sample(drawn, training.targets[drawn], training.counts(drawn), None)
+    some, rows = members.apart(drawn)
+    counts = some.weights if training.weighted_scores else np.ones(len(rows))
+    return _Sample(rows, training.targets[rows] + some.deviations, counts, some)
 
 
 def error_of_average(
@@ -176,7 +204,7 @@ def _errors_of_average(
     alphas: np.ndarray,
     executor: Executor,
     *,
-    sample: np.ndarray,
+    sample: _Sample,
     bias: bool,
     device: str | None,
 ) -> np.ndarray:
@@ -186,10 +214,10 @@ def _errors_of_average(
         _Task(training, rows, sample, kernel, alphas * (len(rows) / n), bias, device)
         for rows in (rows_of(cells, c) for c in range(m))
     ]
-    total = np.zeros((len(alphas), len(sample), training.targets.shape[1]))
+    total = np.zeros((len(alphas), len(sample.rows), training.targets.shape[1]))
     for part in executor.map(_predict_sample, tasks):
         total += part
     with np.errstate(over="ignore", invalid="ignore"):
-        errors = np.mean((total / m - training.targets[sample][None]) ** 2, axis=2)
-        means = np.average(errors, axis=1, weights=training.counts(sample))
+        errors = np.mean((total / m - sample.targets[None]) ** 2, axis=2)
+        means = np.average(errors, axis=1, weights=sample.counts)
     return np.where(np.isfinite(means), means, np.inf)

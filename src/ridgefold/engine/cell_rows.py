@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from ridgefold.engine.local_fit import CellData
+from ridgefold.engine.members import Members
 from ridgefold.records import Cells
 
 
@@ -43,6 +44,18 @@ class Training:
     weights: np.ndarray | None
     weighted_scores: bool = False
     """True if rows count in scores by their weights."""
+    members: Members | None = None
+    """The given rows, if scores are to leave out each of them by itself."""
+
+    def taken(self, rows: np.ndarray) -> Training:
+        """Some of the rows, as an array of their own."""
+        return Training(
+            np.ascontiguousarray(self.X[rows]),
+            self.targets[rows],
+            None if self.weights is None else self.weights[rows],
+            self.weighted_scores,
+            None if self.members is None else self.members.taken(rows),
+        )
 
     def counts(self, rows: np.ndarray) -> np.ndarray:
         """How much some rows count in scores; those of weight zero not at all."""
@@ -60,9 +73,10 @@ class Training:
         return self.targets.dtype
 
     def cell(self, rows: np.ndarray, shares: np.ndarray | None) -> CellData:
-        weights = None if self.weights is None else self.weights[rows]
-        X = np.ascontiguousarray(self.X[rows])
-        return CellData(X, self.targets[rows], weights, shares, self.weighted_scores)
+        some = self.taken(rows)
+        return CellData(
+            some.X, some.targets, some.weights, shares, some.weighted_scores, some.members
+        )
 
     def batch(self, cells: Cells, some: slice) -> Batch:
         numbers = range(some.start, some.stop)

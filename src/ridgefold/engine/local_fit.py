@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ridgefold.engine.members import Members
 from ridgefold.errors import NumericalError
 from ridgefold.kernels import Kernel, KernelGram, WidthTable
 from ridgefold.linalg import Array, namespace_of
@@ -28,15 +29,49 @@ class CellData:
     """The cell's part in the combined prediction of each row; None if it is all of it."""
     weighted_scores: bool = False
     """True if rows count in scores by their weights, too."""
+    members: Members | None = None
+    """The given rows, if scores are to leave out each of them by itself."""
 
     def counts(self) -> np.ndarray | None:
-        """What each row counts in scores; None if all count alike."""
-        if not self.weighted_scores or self.weights is None:
-            return self.shares
-        weights = namespace_of(self.weights).to_numpy(self.weights)
+        """What each row (of the given ones, if they are known) counts in scores; None if alike."""
+        shares, weights = self.shares, self.weights
+        if self.members is not None:
+            shares = None if shares is None else self.members.spread(shares)
+            weights = self.members.weights
+        if not self.weighted_scores or weights is None:
+            return shares
+        weights = namespace_of(weights).to_numpy(weights)
         if not np.any(weights > 0):
-            return self.shares
-        return weights if self.shares is None else self.shares * weights
+            return shares
+        return weights if shares is None else shares * weights
+
+    def mean_square(
+        self, solved: LeaveOneOut, alpha: float, rows: np.ndarray | None = None
+    ) -> float:
+        """Of the residuals of rows left out, by what they count, over targets; or infinite.
+
+        `solved` is a fit with this ridge of all rows, or of `rows`.
+        """
+        counts = self.counts()
+        residuals = self._left_out(solved, alpha)
+        if counts is None:
+            counts = np.ones(len(residuals))
+        elif rows is not None:
+            counts = counts[rows]
+        parts = np.asarray(counts / counts.sum(), dtype=np.float64)
+        mean = float(np.mean(parts @ residuals**2))
+        return mean if math.isfinite(mean) else math.inf
+
+    def _left_out(self, solved: LeaveOneOut, alpha: float) -> np.ndarray:
+        """Residuals of the rows that scores are of, each left out by itself."""
+        namespace = namespace_of(solved.residuals)
+        residuals = np.asarray(namespace.to_numpy(solved.residuals), dtype=np.float64)
+        if self.members is None:
+            return residuals
+        assert self.weights is not None  # of merged rows, none of them zero
+        roots = np.sqrt(namespace_of(self.weights).to_numpy(self.weights))
+        errors = alpha * namespace.to_numpy(solved.coefficients) / roots[:, None]
+        return self.members.residuals(errors, residuals)
 
     def taken(self, rows: np.ndarray) -> CellData:
         """Some of the rows."""
@@ -48,6 +83,7 @@ class CellData:
             targets=namespace.take_rows(self.targets, rows),
             weights=weights,
             shares=None if self.shares is None else self.shares[rows],
+            members=None if self.members is None else self.members.taken(rows),
         )
 
     def core(self) -> CellData:
@@ -123,6 +159,8 @@ class CellSystem:
                 roots = self.namespace.xp.sqrt(weights)
         self._X, self._y, self._roots = X, y, roots
         self.n_rows = int(X.shape[0])
+        self.n_counted = self.n_rows if data.members is None else len(data.members.weights)
+        """Rows that scores are of."""
         self._right = y if roots is None else y * roots[:, None]
         self._direction = None
         if bias:
@@ -131,8 +169,6 @@ class CellSystem:
         self._solved: dict[tuple[int, float], LeaveOneOut] = {}
         self._quick: QuickSolver | None = None
         self._traces: dict[int, float] = {}
-        self._parts: np.ndarray | None = None
-        """What each row counts in scores, in parts of 1."""
 
     def core(self) -> CellSystem:
         """The system of the rows that count most."""
@@ -146,21 +182,6 @@ class CellSystem:
             out *= self._roots[:, None]
             out *= self._roots[None, :]
 
-    def mean_square(self, residuals: Array) -> float:
-        """Mean square over rows (by what they count) and targets; infinite if not finite.
-
-        `residuals` is of shape (n, t) over the rows of positive weight.
-        """
-        if self._parts is None:
-            counts = self.data.counts()
-            if counts is None:
-                counts = np.ones(len(self.data.X))
-            counts = counts if self.rows is None else counts[self.rows]
-            self._parts = np.asarray(counts / counts.sum(), dtype=np.float64)
-        squares = np.asarray(self.namespace.to_numpy(residuals), dtype=np.float64) ** 2
-        mean = float(np.mean(self._parts @ squares))
-        return mean if math.isfinite(mean) else math.inf
-
     def score(self, kernel: int, alpha: float) -> float:
         """Leave-one-out mean squared error of one pair, by one inverse.
 
@@ -168,7 +189,7 @@ class CellSystem:
         """
         quick = self._quick_leave_one_out(kernel, alpha)
         solved = self._leave_one_out(kernel, alpha) if quick is None else quick
-        return self.mean_square(solved.residuals)
+        return self.data.mean_square(solved, alpha, self.rows)
 
     def _quick_leave_one_out(self, kernel: int, alpha: float) -> LeaveOneOut | None:
         quick = self._quick_solver()

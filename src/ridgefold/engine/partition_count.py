@@ -139,7 +139,7 @@ def choose_count(
     n = training.X.shape[0]
     parts: list[_Region] = []
     for number, rows in enumerate(regions(training.X, rng)):
-        name, part = f"region-{number}", _part(training, rows)
+        name, part = f"region-{number}", training.taken(rows)
         parts.append(_Region(name, part, hand_out(name, part)))
     smallest = min(part.training.X.shape[0] for part in parts)
     trials: list[CellTrial] = []
@@ -212,15 +212,6 @@ class _Measured:
     fitted: Fitted
 
 
-def _part(training: Training, rows: np.ndarray) -> Training:
-    return Training(
-        np.ascontiguousarray(training.X[rows]),
-        training.targets[rows],
-        None if training.weights is None else training.weights[rows],
-        training.weighted_scores,
-    )
-
-
 def _measure(
     part: _Region,
     partitioner: Partitioner,
@@ -254,14 +245,36 @@ def _measure(
     ones = np.ones(number_of(cells))
     models, residuals = run_cells(part.handed, cells, alike, ones, executor, key_of=key)
     assert residuals is not None
-    combined = combined_residuals(cells, residuals, n)
-    counts = np.broadcast_to(part.training.counts(np.arange(n))[:, None], combined.shape)
-    if settings.clip:
-        combined = _clipped(part.training.targets, combined, counts[:, 0] > 0)
+    scored = _scored(part.training, cells, models, residuals, clip=settings.clip)
+    return _Measured(grid, scored, Fitted(cells, models, residuals))
+
+
+def _scored(
+    training: Training, cells: Cells, models: LocalModels, residuals: np.ndarray, *, clip: bool
+) -> tuple[float, float]:
+    """The sum of squares of what the combined model is off by at rows left out, and their number.
+
+    Those that are left out are the given rows where these are known.
+    """
+    n, members = training.X.shape[0], training.members
+    targets, counts = training.targets, training.counts(np.arange(n))
+    if members is not None:
+        assert training.weights is not None
+        targets = members.spread(targets) + members.deviations
+        counts = members.weights if training.weighted_scores else np.ones(len(targets))
+        alpha = np.repeat(models.alpha, np.diff(cells.offsets))
+        errors = models.dual_coef * (alpha / training.weights[cells.rows])[:, None]
+        inside = members.taken(cells.rows)
+        residuals = inside.residuals(errors, residuals)
+        shares = None if cells.weights is None else inside.spread(cells.weights)
+        cells = Cells(members.places(cells.rows), np.empty(0), shares, {})
+    combined = combined_residuals(cells, residuals, len(targets))
+    if clip:
+        combined = _clipped(targets, combined, counts > 0)
+    counts = np.broadcast_to(counts[:, None], combined.shape)
     known = np.isfinite(combined) & (counts > 0)
     counts = counts[known]
-    squares = float(counts @ combined[known] ** 2)
-    return _Measured(grid, (squares, float(counts.sum())), Fitted(cells, models, residuals))
+    return float(counts @ combined[known] ** 2), float(counts.sum())
 
 
 def _clipped(targets: np.ndarray, residuals: np.ndarray, counted: np.ndarray) -> np.ndarray:

@@ -141,7 +141,7 @@ def _score(question: _Question) -> Answer | None:
     system = question.pilot.system
     if system is None:
         return None
-    return system.n_rows, system.score(question.kernel, question.alpha)
+    return system.n_counted, system.score(question.kernel, question.alpha)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from ridgefold.engine.local_search import (
 )
 from ridgefold.kernels.gram_stack import GramStack
 from ridgefold.linalg import Array, namespace_of
+from ridgefold.linalg.leave_one_out import LeaveOneOut
 from ridgefold.linalg.namespace import on_device
 from ridgefold.linalg.stacked import (
     StackedRows,
@@ -100,9 +102,6 @@ class CellStack:
         self.namespace = namespace_of(X)
         self._grams = GramStack(self.kernels, X, counts)
         self._rows = self._systems(X, counts, m)
-        self._counts = self._upload(
-            padded([_counts(cell) for cell in cells], m), self.namespace.double()
-        )
         self._alone: dict[int, CellSystem] = {}
 
     def _upload(self, values: np.ndarray, dtype: Any = None) -> Array:
@@ -165,10 +164,22 @@ class CellStack:
 
     # -- scores --------------------------------------------------------------------------
 
-    def _mean_squares(self, residuals: Array, some: np.ndarray) -> np.ndarray:
+    @cached_property
+    def _counts(self) -> Array:
+        """What rows count, zero in those that pad."""
+        counts = [_counts(cell) for cell in self.cells]
+        return self._upload(padded(counts, max(map(len, counts))), self.namespace.double())
+
+    def _mean_squares(
+        self, solved: StackedSolution, alphas: np.ndarray, some: np.ndarray
+    ) -> np.ndarray:
         """Means over rows (by what they count) and targets; infinite if not finite."""
+        assert solved.residuals is not None
+        if self.cells[0].members is not None:
+            return self._of_members(solved, alphas, some)
         xp = self.namespace.xp
-        squares = xp.mean(self.namespace.astype(residuals, self.namespace.double()) ** 2, axis=-1)
+        squares = self.namespace.astype(solved.residuals, self.namespace.double()) ** 2
+        squares = xp.mean(squares, axis=-1)
         counts = self.namespace.take_rows(self._counts, some)
         total = xp.sum(counts, axis=1)
         # Residuals of rows that pad may be anything.
@@ -176,14 +187,28 @@ class CellStack:
         means = self.namespace.to_numpy(xp.sum(counts * squares, axis=-1) / total)
         return np.where(np.isfinite(means), means, np.inf)
 
+    def _of_members(
+        self, solved: StackedSolution, alphas: np.ndarray, some: np.ndarray
+    ) -> np.ndarray:
+        """The same over the rows behind merged ones, of which every cell has as many as it has."""
+        coefficients, intercept, residuals = (
+            self.namespace.to_numpy(a)
+            for a in (solved.coefficients, solved.intercept, solved.residuals)
+        )
+        means = []
+        for k, cell in enumerate(some.tolist()):
+            n = int(self._rows.counts[cell])
+            alone = LeaveOneOut(coefficients[k, :n], intercept[k], residuals[k, :n])
+            means.append(self.cells[cell].mean_square(alone, float(alphas[k])))
+        return np.array(means)
+
     def scores_of_pairs(self, pairs: Mapping[int, tuple[int, int]]) -> dict[int, float]:
         """Leave-one-out mean squared error of one pair a cell, by its position in the stack."""
         found: dict[int, float] = {}
         for kernel, some in _by_kernel({cell: pair[0] for cell, pair in pairs.items()}):
             alphas = np.array([self.settings.grid.alphas[pairs[c][1]] for c in some.tolist()])
             solved = self._solve(kernel, alphas, some, held_out=True)
-            assert solved.residuals is not None
-            scores = self._mean_squares(solved.residuals, some)
+            scores = self._mean_squares(solved, alphas, some)
             for position, cell in enumerate(some.tolist()):
                 if solved.regular[position]:
                     found[cell] = float(scores[position])

@@ -218,10 +218,11 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         y : array of shape (n_rows,) or (n_rows, n_targets)
             Of any of these kinds; with a Parquet X, also the name of one of its columns.
         sample_weight : float or array of shape (n_rows,), optional
-            A row of weight 2 counts as two rows, one of weight 0 not at all: rows that are the same
-            are one row of their weights' sum, by which cells are cut and tuned (in scores it
-            counts once, unless `weighted_scores`). Rows that are read from disk are cut, and
-            left out, as they are.
+            A row of weight 2 counts as two rows, one of weight 0 not at all: rows with the same x
+            are one row of their weights' sum, by which cells are cut and tuned. Copies of a row are
+            left out together (and count once in scores, unless `weighted_scores`), rows that
+            share x but not their targets one by one. Rows that are read from disk are cut, and left
+            out, as they are.
         """
         with unchanged_on_error(self):
             if self.intervals not in ("auto", "jackknife+", None):

@@ -172,7 +172,8 @@ class PartitionedModel(SharesExecutor, Storable):
     ) -> FittedCells:
         """Choose and fit by rows that differ, and give every row its part."""
         merged = replace(data, X=distinct.X, weights=distinct.weights)
-        fitted = CellFitting(self, merged, distinct.targets, options, run).fit()
+        members = distinct.members if distinct.are_draws else None
+        fitted = CellFitting(self, merged, distinct.targets, options, run, members=members).fit()
         cells, models, residuals = distinct.expanded(fitted.cells, fitted.models, fitted.residuals)
         X: Any = data.X
         if fitted.length_scales is not None:

@@ -20,6 +20,7 @@ from ridgefold.engine import metered
 from ridgefold.engine.average_search import error_of_average, search_average
 from ridgefold.engine.cell_rows import CellRows, Training, number_of, rows_of, spaced
 from ridgefold.engine.local_fit import FitSettings
+from ridgefold.engine.members import Members
 from ridgefold.engine.partition_count import (
     Count,
     Fitted,
@@ -137,8 +138,16 @@ class CellFitting:
     """One fit, step by step."""
 
     def __init__(
-        self, model: Any, data: TrainingData, targets: np.ndarray, options: Options, run: Run
+        self,
+        model: Any,
+        data: TrainingData,
+        targets: np.ndarray,
+        options: Options,
+        run: Run,
+        *,
+        members: Members | None = None,
     ) -> None:
+        """`members`: the given rows behind the data, if scores are to leave out each of them."""
         self.model, self.options, self.run = model, options, run
         with as_ridgefold_errors("random_state must be None, a whole number or a RandomState"):
             state = check_random_state(model.random_state)
@@ -163,7 +172,9 @@ class CellFitting:
             )
             # Cells are cut, and distances measured, in the learned metric.
             self.data = replace(data, X=ScaledRows(data.X, self.scales))
-        self.training = Training(self.data.X, targets, data.weights, model._weighs_scores())
+        self.training = Training(
+            self.data.X, targets, data.weights, model._weighs_scores(), members
+        )
         self.n_rows = int(data.X.shape[0])
         self.shared = (
             self.n_rows > CELL_SEARCH.many_rows if options.shared is None else options.shared
