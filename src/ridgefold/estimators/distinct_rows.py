@@ -37,9 +37,16 @@ class DistinctRows:
     given_weights: np.ndarray
 
     def expanded(
-        self, cells: Cells, models: LocalModels, residuals: np.ndarray | None
+        self,
+        cells: Cells,
+        models: LocalModels,
+        residuals: np.ndarray | None,
+        one_fit: np.ndarray | None = None,
     ) -> tuple[Cells, LocalModels, np.ndarray | None]:
-        """Cells, models and leave-one-out residuals of the given rows."""
+        """Cells, models and leave-one-out residuals of the given rows.
+
+        `one_fit`: the coefficients that the residuals belong to, if they are not the models'.
+        """
         members = np.argsort(self.group_of, kind="stable")[np.sum(self.group_of < 0) :]
         sizes = np.bincount(self.group_of[members], minlength=len(self.X))
         starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -66,6 +73,8 @@ class DistinctRows:
                 highest=np.maximum(highest, models.highest),
             )
         if residuals is not None:
+            if one_fit is not None:
+                parts = replace(parts, merged_dual=one_fit[entry])
             alone = (sizes[group] == 1)[:, None]
             exact = residuals[entry]
             residuals = np.where(alone, exact, parts.residuals(exact)).astype(residuals.dtype)
