@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ridgefold.engine.average_search import _draw, _errors_of_average
+from ridgefold.engine.average_search import _draw, _errors_of_average, _Sample
 from ridgefold.engine.cell_rows import Training
 from ridgefold.executors import Serial
 from ridgefold.kernels import RBF
@@ -21,13 +21,14 @@ def test_rows_count_by_their_weights_only_where_that_is_asked_for(weighted):
     cells = PARTITIONERS["random"].fit(X, 3, 0.0, np.random.default_rng(1))
 
     def errors(sample):
+        rows = np.asarray(sample)
         return _errors_of_average(
             training,
             cells,
             RBF(1.0),
             np.array([0.1, 1.0]),
             Serial(),
-            sample=np.asarray(sample),
+            sample=_Sample(rows, Y[rows], training.counts(rows), None),
             bias=True,
             device=None,
         )
@@ -40,13 +41,13 @@ def test_rows_count_by_their_weights_only_where_that_is_asked_for(weighted):
 @pytest.mark.parametrize(("targets", "expected"), [(1, 2000), (3, 666), (50, 500)])
 def test_pairs_are_told_apart_by_some_thousand_targets(targets, expected):
     many = Training(np.zeros((3000, 1)), np.zeros((3000, targets)), None, False)
-    drawn = _draw(many, np.random.default_rng(0))
+    drawn = _draw(many, np.random.default_rng(0)).rows
     assert len(drawn) == len(np.unique(drawn)) == expected
     few = Training(np.zeros((30, 1)), np.zeros((30, targets)), None, False)
-    assert np.array_equal(_draw(few, np.random.default_rng(0)), np.arange(30))
+    assert np.array_equal(_draw(few, np.random.default_rng(0)).rows, np.arange(30))
 
 
 def test_rows_without_weight_are_not_held_out():
     weights = np.tile([0.0, 1.0], 20)
     training = Training(np.zeros((40, 1)), np.zeros((40, 1)), weights, False)
-    assert np.array_equal(_draw(training, np.random.default_rng(0)), np.arange(1, 40, 2))
+    assert np.array_equal(_draw(training, np.random.default_rng(0)).rows, np.arange(1, 40, 2))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import ridgefold.executors
 from ridgefold.executors import EXECUTORS, Caller
@@ -41,9 +41,11 @@ def test_results_come_in_the_order_of_the_items(name, workers):
 
 
 @pytest.mark.parametrize("name", HERE)
-def test_every_task_has_one_blas_thread(name):
-    for threads in EXECUTORS[name](2).map(blas_threads, [0, 1]):
-        assert set(threads) <= {1}
+@pytest.mark.parametrize("workers", [1, 2])
+def test_every_task_has_one_blas_thread(name, workers):
+    with threadpool_limits(2):
+        for threads in EXECUTORS[name](workers).map(blas_threads, [0, 1]):
+            assert set(threads) <= {1}
 
 
 @pytest.mark.parametrize("name", HERE)

@@ -12,9 +12,9 @@ from ridgefold import PartitionedKernelRidge
 from ridgefold.cli import app
 
 
-def plan(rows, workers, memory="64GB", columns=20):
+def plan(rows, workers, memory="64GB", columns=20, **settings):
     explained = ridgefold.explain(
-        PartitionedKernelRidge(),
+        PartitionedKernelRidge(**settings),
         n_samples=rows,
         n_features=columns,
         n_workers=workers,
@@ -46,6 +46,17 @@ def test_more_workers_are_faster_until_the_rest_decides():
 def test_time_grows_in_proportion_to_rows():
     small, large = (plan(rows, 10)[0]["predicted_seconds"] for rows in (10**7, 10**8))
     assert 8 < large / small < 12
+
+
+def test_means_of_folds_are_charged_where_cells_are_fitted():
+    plain, mean = (plan(10**7, 10, average_folds=folds)[0]["parts"] for folds in (False, 5))
+    costlier = [
+        one["step"]
+        for one, other in zip(plain, mean, strict=True)
+        if other["predicted_seconds"] > one["predicted_seconds"]
+    ]
+    assert len(costlier) == 1
+    assert costlier[0].startswith("fitting cells")
 
 
 def test_a_step_that_does_not_fit_is_named():

@@ -296,7 +296,7 @@ def relevance_of(model: Any) -> dict[str, str] | None:
 def intervals_of(inner: Any) -> str:
     """What is kept for intervals, in words."""
     if hasattr(inner, "held_out_residuals_"):
-        kept = inner.held_out_residuals_
+        kept = inner._kept_for_intervals()
         return "none kept" if kept is None else f"jackknife+ by cell ({kept.size:,} numbers)"
     found = inner.intervals_
     return "none kept" if found is None else f"{found.method} ({found.kept_numbers:,} numbers)"

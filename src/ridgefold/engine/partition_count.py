@@ -133,8 +133,8 @@ def choose_count(
     """The number of cells for `route` and `blend`, fitted as `settings` say.
 
     Where all rows were tried, the cells of the chosen size come back with it, and their models
-    if all share a pair. Cells that are
-    tried are tasks of the executor; `hand_out` says how they get their rows.
+    if all share a pair and each is one fit. Cells that are tried are tasks of the executor;
+    `hand_out` says how they get their rows.
     """
     n = training.X.shape[0]
     parts: list[_Region] = []
@@ -183,7 +183,7 @@ def choose_count(
         tuple(trials),
         starts[1 + min(chosen, len(tried) - 1)][-1],
         None if known is None else known.cells,
-        None if settings.choose else known,
+        None if settings.choose or settings.average_folds else known,
     )
 
 
@@ -241,9 +241,17 @@ def _measure(
         key_of=key,
         good_start=good_start,
     )
-    alike = replace(settings, grid=grid, choose=False, held_out=True, trial=settings.choose)
+    alike = replace(
+        settings,
+        grid=grid,
+        choose=False,
+        held_out=True,
+        trial=settings.choose,
+        average_folds=None,
+        one_fit=False,
+    )
     ones = np.ones(number_of(cells))
-    models, residuals = run_cells(part.handed, cells, alike, ones, executor, key_of=key)
+    models, residuals, _ = run_cells(part.handed, cells, alike, ones, executor, key_of=key)
     assert residuals is not None
     scored = _scored(part.training, cells, models, residuals, clip=settings.clip)
     return _Measured(grid, scored, Fitted(cells, models, residuals))

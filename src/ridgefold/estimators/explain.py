@@ -13,6 +13,7 @@ from ridgefold.estimators.cross_validated import CrossValidatedModel
 from ridgefold.estimators.grids import DECADES_BELOW, alphas_over
 from ridgefold.estimators.kernel_ridge_cv import KernelRidgeCV
 from ridgefold.estimators.partitioned_base import PartitionedModel
+from ridgefold.estimators.partitioned_options import folds_averaged
 from ridgefold.estimators.search_place import search_executor
 from ridgefold.estimators.table_model import TableModel
 from ridgefold.kernels import Kernel, KernelSettings, resolve_kernel
@@ -86,7 +87,13 @@ def explain(
     if isinstance(model, PartitionedModel):
         workers = 1 if n_workers is None else _count("n_workers", n_workers)
         slopes = model.partition == "tree" and model.combine != "average"
-        return explain_cells(fit, workers, resources, slopes=slopes and model.n_partitions != 1)
+        return explain_cells(
+            fit,
+            workers,
+            resources,
+            slopes=slopes and model.n_partitions != 1,
+            average_folds=folds_averaged(model.average_folds),
+        )
     plans: list[tuple[str, Plan | Exception]] = []
     where = {}
     if isinstance(model, CrossValidatedModel):

@@ -24,6 +24,7 @@ from ridgefold.estimators.ls_svm import (
     row_counts,
 )
 from ridgefold.estimators.partitioned_base import PartitionedModel
+from ridgefold.estimators.partitioned_options import folds_averaged
 from ridgefold.estimators.partitioned_stream import Stream, as_source
 from ridgefold.estimators.probabilities import fit_curves
 from ridgefold.estimators.regressor import check_coverage
@@ -84,6 +85,11 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         Kernel and ridge by cell, or one pair for all, chosen on a few cells; "auto" shares them
         above 300,000 rows and where they must be shared. Cells of more than 1,536 rows take the
         shared pair in any case.
+    average_folds : bool or int, default=False
+        Predict in every cell with the mean of the models without one of so many folds, True for
+        5, instead of one fit of all its rows. Its rows are dealt out in turn; cells of fewer than
+        two rows a fold keep the one fit. What is chosen, and `held_out_residuals_`, are those of
+        one fit a cell; there are no intervals.
     weighted_scores : bool, default=False
         Count rows by their weights in the scores that choose, too.
     loss : float, default=0.02
@@ -121,8 +127,8 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
     effective_dimension_ : float or None
         tr K(K + alpha·I)⁻¹, with combine="average".
     held_out_residuals_ : array of shape (n_rows, n_targets) or None
-        Leave-one-out residuals of the combined model, where cells chose their own ridge or
-        `intervals` asks for them.
+        Leave-one-out residuals of the combined model (with `average_folds`, of one fit a cell),
+        where cells chose their own ridge or `intervals` asks for them.
     y_fit_ : array with the shape of y
         The targets of the training rows.
     length_scales_ : array of shape (n_columns,) or None
@@ -165,6 +171,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         overlap: float = 0.35,
         clip: bool = True,
         tuning: str = "auto",
+        average_folds: bool | int = False,
         weighted_scores: bool = False,
         loss: float = 0.02,
         n_jobs: int | None = None,
@@ -193,6 +200,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         self.overlap = overlap
         self.clip = clip
         self.tuning = tuning
+        self.average_folds = average_folds
         self.weighted_scores = weighted_scores
         self.loss = loss
         self.n_jobs = n_jobs
@@ -228,6 +236,12 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
             if self.intervals not in ("auto", "jackknife+", None):
                 raise InvalidInputError(
                     f'intervals must be "auto", "jackknife+" or None, got {self.intervals!r}'
+                )
+            if self._needs_held_out() and folds_averaged(self.average_folds) is not None:
+                raise InvalidInputError(
+                    f'intervals="jackknife+" are those of one fit a cell, but average_folds='
+                    f"{self.average_folds!r} predicts with means of several: use "
+                    'average_folds=False, or intervals="auto"'
                 )
             X, y, sample_weight = self._taken(X, y, sample_weight)
             stream = self._opened(X, y, sample_weight)
@@ -287,7 +301,8 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         """
         check_is_fitted(self, "X_fit_")
         coverage = check_coverage(coverage)
-        if not COMBINERS[self._combine].needs_space or self.held_out_residuals_ is None:
+        residuals = self._kept_for_intervals()
+        if residuals is None:
             raise InvalidInputError(self._why_no_intervals())
         rows = self._new_rows(namespace_of(X).to_numpy(X) if is_tensor(X) else X)
         assignment = self._assignment(rows)
@@ -296,7 +311,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
             self._weights,
             self._cells,
             self._models,
-            self.held_out_residuals_.astype(np.float64),
+            residuals.astype(np.float64),
             bool(self.fit_intercept),
         )
         centre = self._combined(rows, assignment).astype(np.float64)
@@ -313,12 +328,22 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         )
         return (lower[:, 0], upper[:, 0]) if self._one_target else (lower, upper)
 
+    def _kept_for_intervals(self) -> np.ndarray | None:
+        """Leave-one-out residuals, if they are those of the model itself."""
+        own = COMBINERS[self._combine].needs_space and self._average_folds is None
+        return self.held_out_residuals_ if own else None
+
     def _why_no_intervals(self) -> str:
         if not COMBINERS[self._combine].needs_space:
             how = "refined" if self.refine is not None else f'combine="{self._combine}"'
             return (
                 f'a {how} model has no intervals: fit with combine="blend" or "route" and '
                 "refine=None, or use KernelRidge"
+            )
+        if self._average_folds is not None:
+            return (
+                f"a mean of fold models (average_folds={self._average_folds}) has no intervals, "
+                "which are those of one fit a cell: fit with average_folds=False"
             )
         return (
             f"no leave-one-out residuals were kept to predict intervals with (intervals="
@@ -332,14 +357,15 @@ class PartitionedLSSVMClassifier(ClassifierMixin, PartitionedModel):
     Parameters
     ----------
     partition, n_partitions, combine, refine, alpha, kernel, gamma, length_scale, degree, coef0, \
-kernel_params, fit_intercept, learn_scales, scale_groups, overlap, clip, tuning, \
+kernel_params, fit_intercept, learn_scales, scale_groups, overlap, clip, tuning, average_folds, \
 weighted_scores, loss, n_jobs, executor, random_state, memory_budget, verbose, run_dir, device
         As in :class:`PartitionedKernelRidge`; errors are those of the labels ±1.
     class_weight : dict, "balanced" or None
         Weights of the classes in all rows, multiplied with `sample_weight`. With them rows count by
         their weights in the scores that choose, too.
     probability : bool, default=False
-        Make :meth:`predict_proba` available, calibrated on leave-one-out decision values.
+        Make :meth:`predict_proba` available, calibrated on leave-one-out decision values (with
+        `average_folds`, of one fit a cell).
 
     Attributes
     ----------
@@ -385,6 +411,7 @@ held_out_residuals_, length_scales_, certificate_, n_steps_
         overlap: float = 0.35,
         clip: bool = True,
         tuning: str = "auto",
+        average_folds: bool | int = False,
         weighted_scores: bool = False,
         loss: float = 0.02,
         n_jobs: int | None = None,
@@ -414,6 +441,7 @@ held_out_residuals_, length_scales_, certificate_, n_steps_
         self.overlap = overlap
         self.clip = clip
         self.tuning = tuning
+        self.average_folds = average_folds
         self.weighted_scores = weighted_scores
         self.loss = loss
         self.n_jobs = n_jobs

@@ -30,6 +30,7 @@ from ridgefold.estimators.partitioned_options import (
     EXACT,
     Options,
     device_bytes,
+    folds_averaged,
     options_of,
     partitioner_of,
 )
@@ -80,6 +81,7 @@ class PartitionedModel(SharesExecutor, Storable):
     overlap: float
     clip: bool
     tuning: str
+    average_folds: bool | int
     weighted_scores: bool
     loss: float
     n_jobs: int | None
@@ -172,9 +174,18 @@ class PartitionedModel(SharesExecutor, Storable):
     ) -> FittedCells:
         """Choose and fit by rows that differ, and give every row its part."""
         merged = replace(data, X=distinct.X, weights=distinct.weights)
-        members = distinct.members if distinct.are_draws else None
-        fitted = CellFitting(self, merged, distinct.targets, options, run, members=members).fit()
-        cells, models, residuals = distinct.expanded(fitted.cells, fitted.models, fitted.residuals)
+        fitted = CellFitting(
+            self,
+            merged,
+            distinct.targets,
+            options,
+            run,
+            members=distinct.members if distinct.are_draws else None,
+            one_fit=True,
+        ).fit()
+        cells, models, residuals = distinct.expanded(
+            fitted.cells, fitted.models, fitted.residuals, fitted.one_fit
+        )
         X: Any = data.X
         if fitted.length_scales is not None:
             X = ScaledRows(X, fitted.length_scales)
@@ -266,6 +277,7 @@ class PartitionedModel(SharesExecutor, Storable):
             None if residuals is None else combined_residuals(cells, residuals, n, new_array)
         )
         self._cells, self._models, self._combine = cells, fitted.models, self.combine
+        self._average_folds = folds_averaged(self.average_folds)
         self._weights = None if data.weights is None else np.asarray(data.weights)
         self.n_steps_ = 0
         self.run_record_ = RunRecord(fitted.steps)
@@ -449,6 +461,7 @@ class PartitionedModel(SharesExecutor, Storable):
             "cells": self._cells,
             "model": self._models,
             "combine": self._combine,
+            "average_folds": self._average_folds,
             "partition_sizes": self.partition_sizes_,
             "trials": list(self.trials_),
             "effective_dimension": self.effective_dimension_,
@@ -470,6 +483,7 @@ class PartitionedModel(SharesExecutor, Storable):
             self.run_record_ = state["run_record"]
         self.X_fit_, self._cells, self._models = state["rows"], state["cells"], state["model"]
         self._combine = state["combine"]
+        self._average_folds = state.get("average_folds")
         self.partition_sizes_ = state["partition_sizes"]
         self.n_partitions_ = len(self.partition_sizes_)
         self.trials_ = tuple(state["trials"])

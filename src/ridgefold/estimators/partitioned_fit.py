@@ -81,6 +81,8 @@ class FittedCells:
     models: LocalModels
     residuals: np.ndarray | None
     """Leave-one-out residuals, aligned with ``cells.rows``."""
+    one_fit: np.ndarray | None
+    """Coefficients of one fit a cell, where models are means of folds and it was asked for."""
     rows: CellRows
     """The rows by cell."""
     grid: Grid
@@ -146,9 +148,11 @@ class CellFitting:
         run: Run,
         *,
         members: Members | None = None,
+        one_fit: bool = False,
     ) -> None:
-        """`members`: the given rows behind the data, if scores are to leave out each of them."""
-        self.model, self.options, self.run = model, options, run
+        """`members`: the given rows behind the data, if scores are to leave out each of them;
+        `one_fit`: keep its coefficients with the residuals, whatever the models are."""
+        self.model, self.options, self.run, self.one_fit = model, options, run, one_fit
         with as_ridgefold_errors("random_state must be None, a whole number or a RandomState"):
             state = check_random_state(model.random_state)
         seed = run.step("seed", lambda: int(state.randint(SEEDS)))
@@ -184,16 +188,18 @@ class CellFitting:
         options = self.options
         search = self._search_average() if options.combiner.scales_alpha else self._in_space()
         residuals: np.ndarray | None
+        one_fit: np.ndarray | None = None
         if search.fitted is not None:
             models, residuals = search.fitted.models, search.fitted.residuals
         else:
-            models, residuals = self._run(search)
+            models, residuals, one_fit = self._run(search)
         if not self.model._keeps_held_out(self._choosing(search.grid)):
             residuals = None
         return FittedCells(
             search.cells,
             models,
             residuals,
+            one_fit,
             search.rows,
             search.grid,
             search.trials,
@@ -251,13 +257,18 @@ class CellFitting:
         partition = "principal" if self._wants_slopes() else self.model.partition
         return partition if isinstance(partition, str) else type(partition).__name__
 
-    def _run(self, search: _Search) -> tuple[LocalModels, np.ndarray | None]:
+    def _run(self, search: _Search) -> tuple[LocalModels, np.ndarray | None, np.ndarray | None]:
         sizes = np.diff(search.cells.offsets)
         factors = np.array(
             [cell_alpha(self.options.combiner, 1.0, int(s), self.n_rows) for s in sizes]
         )
         settings = self._fit_settings(search.grid)
-        plan = self._plans().cells(sizes, choose=settings.choose, held_out=settings.held_out)
+        plan = self._plans().cells(
+            sizes,
+            choose=settings.choose,
+            held_out=settings.held_out,
+            average_folds=settings.average_folds,
+        )
         with progress_bar(self.model.verbose, "fitting cells") as progress:
             return self._noted(
                 "fitting cells",
@@ -287,16 +298,19 @@ class CellFitting:
         return grid.is_choice and not self.shared
 
     def _fit_settings(self, grid: Grid) -> FitSettings:
-        choose = self._choosing(grid)
+        choose, average_folds = self._choosing(grid), self.options.average_folds
+        held_out = choose or self.model._needs_held_out()
         return FitSettings(
             grid=grid,
             choose=choose,
             bias=self.options.bias,
-            held_out=choose or self.model._needs_held_out(),
+            held_out=held_out,
             clip=bool(self.model.clip) and not self.options.combiner.scales_alpha,
             fallback=self._fallback(),
             device=self.options.device,
             memory_bytes=self.options.memory_bytes,
+            average_folds=average_folds,
+            one_fit=self.one_fit and held_out and average_folds is not None,
         )
 
     def _fallback(self) -> np.ndarray:

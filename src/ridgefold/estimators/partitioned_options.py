@@ -17,6 +17,7 @@ from ridgefold.partitioners import PARTITIONERS, Partitioner
 from ridgefold.planning import available_resources, device_named
 
 EXACT = "exact"
+_FOLDS = 5
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class Options:
     refine: int | str | None
     shared: bool | None
     """Whether all cells share one pair of kernel and ridge; None if it is to be decided."""
+    average_folds: int | None
+    """Of how many folds each cell's model is the mean; None if it is one fit."""
     bias: bool
     device: str | None
     """Where cells are worked on, many at once; None for the processor."""
@@ -54,6 +57,13 @@ def options_of(model: Any) -> Options:
             f'combine="blend" or "route" and refine=None, got combine={model.combine!r} and '
             f"refine={model.refine!r}"
         )
+    average_folds = folds_averaged(model.average_folds)
+    if refine is not None and average_folds is not None:
+        raise InvalidInputError(
+            f"refine={refine!r} improves one fit of all rows, but average_folds="
+            f"{model.average_folds!r} asks for means of several fits: use average_folds=False, or "
+            "refine=None"
+        )
     return Options(
         partitioner=partitioner,
         combiner=combiner,
@@ -69,6 +79,7 @@ def options_of(model: Any) -> Options:
         loss=_between("loss", model.loss, "the share of accuracy that more cells may cost"),
         refine=refine,
         shared=_shared(model.tuning, model.combine, combiner, refine),
+        average_folds=average_folds,
         bias=bool(model.fit_intercept),
         device=device,
         memory_bytes=device_bytes(device, model.memory_budget),
@@ -145,6 +156,18 @@ def _refine(refine: Any) -> int | str | None:
             f'refine must be None, "exact" or a number of steps >= 1, got {refine!r}'
         )
     return int(refine)
+
+
+def folds_averaged(average_folds: Any) -> int | None:
+    """How many folds the models of cells are means of; None if each is one fit."""
+    if isinstance(average_folds, (bool, np.bool_)):
+        return _FOLDS if average_folds else None
+    if not isinstance(average_folds, (int, np.integer)) or average_folds < 2:
+        raise InvalidInputError(
+            f"average_folds must be False, True (for {_FOLDS} folds) or a whole number of folds "
+            f">= 2, got {average_folds!r}"
+        )
+    return int(average_folds)
 
 
 def _shared(tuning: Any, combine: str, combiner: Combiner, refine: int | str | None) -> bool | None:

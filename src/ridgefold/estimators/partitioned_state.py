@@ -29,7 +29,11 @@ STATE: Mapping[str, Any] = {
     "column_names": list[str] | None,
 }
 """Entries of the state, with their types."""
-OPTIONAL: Mapping[str, Any] = {"targets": np.ndarray, "run_record": RunRecord}
+OPTIONAL: Mapping[str, Any] = {
+    "targets": np.ndarray,
+    "run_record": RunRecord,
+    "average_folds": int | None,
+}
 """What a file may lack, as older ones do."""
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ridgefold.errors import WorkerLostError
 from ridgefold.executors.base import Executor, Result
+from ridgefold.linalg.threads import threads
 
 
 class Processes(Executor):
@@ -25,7 +26,8 @@ class Processes(Executor):
     ) -> Iterator[Result]:
         from joblib import Parallel, delayed, parallel_config
 
-        with parallel_config("loky", n_jobs=self.n_workers, inner_max_num_threads=1):
+        # One worker is this process, for joblib.
+        with threads(1), parallel_config("loky", n_jobs=self.n_workers, inner_max_num_threads=1):
             try:
                 yield from Parallel(batch_size=1, return_as="generator")(
                     delayed(task)(item) for item in items

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
+from ridgefold.crossval import METHODS
 from ridgefold.planning.calibration import known_rates
 from ridgefold.planning.rates import seconds
-from ridgefold.records import CELL_SEARCH, Cost, Plan, Problem, Resources
+from ridgefold.records import CELL_SEARCH, Cost, FoldShape, Plan, Problem, Resources
 
 CELL_WORK: Mapping[str, str] = {
     "gradient": "of the exact held-out error, on a sample of the rows",
@@ -131,10 +133,20 @@ class CellPlans:
         """A few ridge values with a few kernels, on some rows."""
         return self._scores(rows, _PILOT_KERNELS * _PILOT_RIDGES)
 
-    def cells(self, sizes: np.ndarray, *, choose: bool, held_out: bool) -> Plan:
+    def cells(
+        self,
+        sizes: np.ndarray,
+        *,
+        choose: bool,
+        held_out: bool,
+        average_folds: int | None = None,
+    ) -> Plan:
         """All cells; workers share them."""
         typical = float(np.mean(np.asarray(sizes, dtype=np.float64) ** 3)) ** (1.0 / 3.0)
-        total = len(sizes) * self._cell(typical, choose=choose, held_out=held_out)
+        each = self._cell(typical, choose=choose, held_out=held_out)
+        if average_folds is not None:
+            each += self.mean_of_folds(typical, average_folds)
+        total = len(sizes) * each
         method = "search" if choose else "inverses" if held_out else "factors"
         largest = float(np.max(sizes))
         row = self.problem.itemsize * (self.problem.n_columns + self.problem.n_targets)
@@ -161,6 +173,14 @@ class CellPlans:
         if not choose or rows > CELL_SEARCH.largest_searched:
             return fit
         return fit + self._scores(self._core(rows), CELL_SEARCH.pairs)
+
+    def mean_of_folds(self, rows: float, n_folds: int) -> float:
+        """Seconds for the held-out predictions of a cell's folds, and for the fit of their mean."""
+        n, test = math.ceil(rows), math.ceil(rows / n_folds)
+        folds = (FoldShape(test, n - test, n_folds),)
+        cell = replace(self.problem, n_rows=n, n_alphas=1, folds=folds)
+        held_out = METHODS["inverse_blocks"].cost(cell)
+        return seconds(held_out, cell, known_rates()) + self._matrices(rows, factors=1.0)
 
     def _trial(self, rows: float, *, choose: bool) -> float:
         """A cell of a size that is tried."""

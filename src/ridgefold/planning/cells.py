@@ -44,12 +44,18 @@ def _cell_rows(n_rows: int) -> int:
 
 
 def explain_cells(
-    problem: Problem, workers: int, resources: Resources, *, slopes: bool = True
+    problem: Problem,
+    workers: int,
+    resources: Resources,
+    *,
+    slopes: bool = True,
+    average_folds: int | None = None,
 ) -> Explanation:
     """The steps of a partitioned fit on `workers` processes of one BLAS thread each.
 
     `resources` are those of one worker, and of the process that drives them; `slopes` says whether
-    cells are cut across directions in which targets change.
+    cells are cut across directions in which targets change, `average_folds` of how many folds the
+    models of cells are means.
     """
     n, d, size = problem.n_rows, problem.n_columns, problem.itemsize
     memory = resources.memory_bytes
@@ -65,7 +71,10 @@ def explain_cells(
     model = size * entries * problem.n_targets
     busy_trying = min(workers, _CELLS_ASKED)
     busy_placing, busy_fitting = min(workers, blocks), min(workers, tasks)
+    plans = CellPlans(problem, resources, 1, overlap=True)
     cell = _cell_seconds(problem, entries / m)
+    if average_folds is not None:
+        cell += plans.mean_of_folds(entries / m, average_folds)
 
     steps = [
         _step(
@@ -126,7 +135,7 @@ def explain_cells(
     )
     serial = looking + finding + learning
     if slopes and m > 1:
-        plan = CellPlans(problem, resources, 1, overlap=True).slopes()
+        plan = plans.slopes()
         some = CELL_SEARCH.rows_for_slopes(n, d)
         serial += plan.seconds
         steps.insert(

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ridgefold.combiners import COMBINERS
 from ridgefold.errors import InvalidInputError
 from ridgefold.report.evidence import HeldOutNumbers, held_out_of, inner_of, to_numpy
 
@@ -71,8 +70,7 @@ def _keeps_intervals(inner: Any) -> bool:
     if hasattr(inner, "classes_"):
         return False
     if hasattr(inner, "held_out_residuals_"):
-        space = COMBINERS[inner._combine].needs_space
-        return bool(space and inner.held_out_residuals_ is not None)
+        return inner._kept_for_intervals() is not None
     return getattr(inner, "intervals_", None) is not None
 
 
