@@ -70,6 +70,16 @@ def bordered(K: np.ndarray, alpha: float, weights: np.ndarray | None = None) -> 
     return np.block([[np.zeros((1, 1)), np.ones((1, n))], [np.ones((n, 1)), K + ridge]])
 
 
+def least_squares(
+    features: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Slopes and intercepts of least squares, what ridge regression tends to as α goes to zero."""
+    root = np.ones(len(y)) if weights is None else np.sqrt(weights)
+    columns = np.column_stack([features, np.ones(len(y))]).astype(np.float64)
+    found = np.linalg.lstsq(columns * root[:, None], (y.T * root).T.astype(np.float64), rcond=None)
+    return found[0][:-1], found[0][-1]
+
+
 def residual_ratio(A: np.ndarray, x: np.ndarray, b: np.ndarray) -> float:
     """‖b − Ax‖/(‖A‖‖x‖ + ‖b‖), the worst over the columns, without overflow."""
     A, x, b = (np.asarray(m, dtype=np.float64) for m in (A, x, b))

@@ -1,15 +1,16 @@
-"""One cell: what was scored is not solved again, and what its core is."""
+"""One cell: what was scored is not solved again, what its core is, and singular systems."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from cases import rows
+from cases import least_squares, rows
+from namespaces import EVERYWHERE, to_numpy
 from ridgefold.engine import local_fit
 from ridgefold.engine.local_fit import CellData, CellSystem
 from ridgefold.engine.local_search import search_cell
-from ridgefold.kernels import RBF
+from ridgefold.kernels import RBF, Linear, Polynomial
 from ridgefold.linalg import namespace_of
 from ridgefold.records import CELL_SEARCH, Grid
 
@@ -132,3 +133,41 @@ def test_a_cell_chooses_by_its_core_and_is_fitted_on_all_rows():
     assert choice == search_cell(alone, grid)
     fit = cell.fit(choice.kernel, float(grid.alphas[choice.alpha]), held_out=True)
     assert np.all(fit.dual_coef != 0.0)
+
+
+LOW_RANK = {
+    "linear": (Linear(), X),
+    "quadratic": (
+        Polynomial(2, coef0=0.0),
+        np.stack([X[:, i] * X[:, j] for i in range(3) for j in range(i + 1)], axis=1),
+    ),
+}
+"""Kernels and the columns of which they are inner products, of fewer than there are rows."""
+OFF = {np.float64: 1e-11, np.float32: 1e-3}
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+@pytest.mark.parametrize("dtype", OFF)
+@pytest.mark.parametrize("weights", [None, np.arange(40.0) % 3], ids=["equal", "weighted"])
+@pytest.mark.parametrize("name", LOW_RANK)
+@pytest.mark.parametrize("held_out", [False, True])
+def test_a_cell_with_a_ridge_below_rounding_is_least_squares_with_an_intercept(
+    library, dtype, weights, name, held_out
+):
+    convert, (kernel, features) = EVERYWHERE[library], LOW_RANK[name]
+    Z, y = X.astype(dtype), (Y + 5.0).astype(dtype)
+    given = None if weights is None else convert(weights.astype(dtype))
+    cell = CellSystem(CellData(convert(Z), convert(y), given, None), (kernel,), bias=True)
+    fit = cell.fit(0, 1e-15, held_out=held_out)
+    slopes, intercept = least_squares(features, y, weights)
+    predicted = kernel(X) @ to_numpy(fit.dual_coef) + to_numpy(fit.intercept)
+    np.testing.assert_allclose(predicted, features @ slopes + intercept, rtol=0, atol=OFF[dtype])
+    if held_out:
+        for i in range(40):
+            rest = np.delete(np.arange(40), i)
+            some = None if weights is None else weights[rest]
+            slopes, intercept = least_squares(features[rest], y[rest], some)
+            expected = y[i] - features[i] @ slopes - intercept
+            np.testing.assert_allclose(
+                to_numpy(fit.residuals)[i], expected, rtol=0, atol=OFF[dtype]
+            )

@@ -18,7 +18,7 @@ from ridgefold.engine import shared_pair
 from ridgefold.engine.partitioned import limits_of
 from ridgefold.engine.scaled_rows import ScaledRows
 from ridgefold.errors import InvalidInputError, UnsupportedInputError
-from ridgefold.kernels import RBF
+from ridgefold.kernels import RBF, Linear, Polynomial
 from ridgefold.partitioners import PARTITIONERS, KMeansCells
 
 PAIRS = [
@@ -27,6 +27,7 @@ PAIRS = [
     for combine in COMBINERS
     if PARTITIONERS[partition].in_space or not COMBINERS[combine].needs_space
 ]
+KERNEL = RBF(1.0)
 FIXED = {"alpha": 0.1, "length_scale": 1.0, "clip": False}
 
 
@@ -38,7 +39,7 @@ def data(n=240, d=2, targets=1, seed=0):
     return X, y[:, 0] if targets == 1 else y
 
 
-def by_hand(model, X, y, new, weights=None):
+def by_hand(model, X, y, new, weights=None, *, alpha=0.1, kernel=KERNEL):
     """The combined prediction from plain fits in the model's own cells."""
     cells, combiner = model._cells, COMBINERS[model.combine]
     partitioner = PARTITIONERS[model.partition]
@@ -49,8 +50,8 @@ def by_hand(model, X, y, new, weights=None):
     for cell in range(m):
         rows = cells.rows[cells.offsets[cell] : cells.offsets[cell + 1]]
         plain = KernelRidge(
-            cell_alpha(combiner, 0.1, len(rows), n),
-            kernel=RBF(1.0),
+            cell_alpha(combiner, alpha, len(rows), n),
+            kernel=kernel,
             fit_intercept=model.fit_intercept,
         ).fit(X[rows], y[rows], None if weights is None else weights[rows])
         where, weight = assignment.of_cell(cell)
@@ -115,6 +116,63 @@ def test_one_cell_is_the_whole_fit(combine):
     model = PartitionedKernelRidge("tree", 1, combine, **FIXED).fit(X, y)
     whole = KernelRidge(0.1, kernel=RBF(1.0), fit_intercept=True).fit(X, y)
     assert np.allclose(model.predict(X), whole.predict(X), rtol=1e-10)
+
+
+SINGULAR = {"alpha": 1e-15, "clip": False}
+LOW_RANK = [Linear(), Polynomial(2, coef0=0.0)]
+
+
+@pytest.mark.filterwarnings("ignore::ridgefold.errors.SingularSystemWarning")
+@pytest.mark.parametrize("kernel", LOW_RANK, ids=["linear", "quadratic"])
+@pytest.mark.parametrize("device", [None, "cpu"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("targets", [1, 2])
+def test_one_cell_with_a_ridge_below_rounding_is_the_whole_fit(kernel, device, weighted, targets):
+    X, y = data(40, 3, targets)
+    y = y + 5.0  # far from zero, where a bias tells
+    weights = np.arange(40.0) % 3 if weighted else None
+    model = PartitionedKernelRidge(n_partitions=1, kernel=kernel, device=device, **SINGULAR)
+    whole = KernelRidge(1e-15, kernel=kernel, fit_intercept=True)
+    found, expected = (fitted.fit(X, y, weights).predict(X) for fitted in (model, whole))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11)
+
+
+@pytest.mark.filterwarnings("ignore::ridgefold.errors.SingularSystemWarning")
+@pytest.mark.parametrize("kernel", LOW_RANK, ids=["linear", "quadratic"])
+@pytest.mark.parametrize("device", [None, "cpu"])
+@pytest.mark.parametrize("combine", ["route", "blend", "average"])
+def test_cells_with_a_ridge_below_rounding_combine_plain_fits(kernel, device, combine):
+    X, y = data(150, 3)
+    weights = np.random.default_rng(2).integers(0, 3, len(X)).astype(float)
+    new = data(50, 3, seed=1)[0]
+    model = PartitionedKernelRidge(
+        "tree", 3, combine, kernel=kernel, device=device, **SINGULAR
+    ).fit(X, y, weights)
+    expected = by_hand(model, X, y, new, weights, alpha=1e-15, kernel=kernel)
+    np.testing.assert_allclose(model.predict(new), expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_single_precision_with_a_ridge_below_rounding_is_the_whole_fit(device):
+    X, y = data(40, 3)
+    model = PartitionedKernelRidge(n_partitions=1, kernel="linear", device=device, **SINGULAR)
+    found = model.fit(X.astype(np.float32), y.astype(np.float32)).predict(X.astype(np.float32))
+    assert found.dtype == np.float32
+    expected = KernelRidge(1e-15, kernel="linear", fit_intercept=True).fit(X, y).predict(X)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_held_out_residuals_with_a_ridge_below_rounding_are_those_of_refits(device):
+    X, y = data(40, 3)
+    model = PartitionedKernelRidge(
+        n_partitions=1, kernel="linear", intervals="jackknife+", device=device, **SINGULAR
+    ).fit(X, y)
+    for i in range(40):
+        rest = np.delete(np.arange(40), i)
+        plain = KernelRidge(1e-15, kernel="linear", fit_intercept=True).fit(X[rest], y[rest])
+        expected = y[i] - plain.predict(X[[i]])[0]
+        assert model.held_out_residuals_[i, 0] == pytest.approx(expected, abs=1e-11)
 
 
 @pytest.mark.parametrize("bias", [False, True])

@@ -13,7 +13,7 @@ from ridgefold.kernels import Kernel, KernelGram, WidthTable
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.linalg.leave_one_out import LeaveOneOut, leave_one_out
 from ridgefold.linalg.quick import QuickSolver
-from ridgefold.linalg.symmetric import factorise
+from ridgefold.linalg.ridge import solve_ridge
 from ridgefold.records import CELL_SEARCH, Grid
 
 
@@ -265,21 +265,13 @@ class CellSystem:
         return self._of_all_rows(CellFit(coefficients, intercept, kernel, alpha, residuals))
 
     def _solve(self, kernel: int, alpha: float) -> tuple[Array, Array]:
-        namespace, direction = self.namespace, self._direction
-
-        def refill(storage: Array) -> None:
-            self._write(kernel, storage)
-            namespace.add_to_diagonal_in_place(storage, alpha)
-
-        matrix = namespace.empty((self.n_rows, self.n_rows), self._right)
-        refill(matrix)
-        factor = factorise(namespace, matrix, refill)
-        if direction is None:
-            return factor.solve(self._right), namespace.zeros(self._right.shape[1], self._right)
-        solved = factor.solve(namespace.xp.concat([self._right, direction[:, None]], axis=1))
-        along = solved[:, -1]
-        intercept = direction @ solved[:, :-1] / (direction @ along)
-        return solved[:, :-1] - along[:, None] * intercept[None, :], intercept
+        return solve_ridge(
+            self.namespace,
+            lambda out: self._write(kernel, out),
+            self._right,
+            alpha,
+            self._direction,
+        )
 
     def _of_all_rows(self, fit: CellFit) -> CellFit:
         """Put rows of weight zero back: no coefficient, the residual of a prediction."""

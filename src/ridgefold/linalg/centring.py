@@ -18,9 +18,11 @@ method that knows (K + αI)⁻¹ knows the bordered inverse: its lower-right blo
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from ridgefold.linalg.namespace import Array, Namespace
+from ridgefold.linalg.symmetric import Factor
 
 # Rows worked on at once: at this height the temporary products stay in the cache.
 _STEP = 64
@@ -77,3 +79,18 @@ def centre_in_place(namespace: Namespace, lower: Array, s: Array, shift: float) 
         block = lower[start:stop, :stop]
         block -= left[start:stop, :] @ right[:, :stop]
     return Centring(namespace, u, scale, product, shift)
+
+
+def centre_for_bias(namespace: Namespace, lower: Array, s: Array) -> Centring:
+    """`centre_in_place` with a τ between the mean and the largest possible eigenvalue."""
+    trace = float(namespace.xp.sum(namespace.diagonal(lower)))
+    return centre_in_place(namespace, lower, s, abs(trace) / math.sqrt(lower.shape[0]))
+
+
+def solve_with_bias(factor: Factor, centring: Centring | None, right: Array) -> tuple[Array, Array]:
+    """ã and b from a factorised system matrix; b is zero without a centring."""
+    if centring is None:
+        return factor.solve(right), factor.namespace.zeros(right.shape[1], right)
+    # Rounding leaves a part along u, which the border of the system says is zero.
+    solution = centring.project(factor.solve(centring.project(right)))
+    return solution, centring.bias(right, solution)

@@ -6,19 +6,18 @@ With H = (K̃ + αI)⁻¹, and with a bias (s = √w, ones without weights)
 
 the residual of row i by the model that never saw it is w_i^(−½)·ã_i/C_ii (An, Liu and
 Venkatesh 2007 for folds of one row; the bias as in Cawley and Talbot 2007). H comes from a
-Cholesky factor and the inverse of its triangle, 2n³/3 operations.
+Cholesky factor and the inverse of its triangle, 2n³/3 operations; where there is none, C from the
+centred matrix (`linalg.centring`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from ridgefold.linalg.namespace import Array, Namespace, namespace_of
-from ridgefold.linalg.symmetric import (
-    SpectralFactor,
-    factorise,
-)
+from ridgefold.linalg.centring import solve_with_bias
+from ridgefold.linalg.namespace import Array, Namespace
+from ridgefold.linalg.ridge import Write, factorise_ridge, with_bias, without_bias
+from ridgefold.linalg.symmetric import SpectralFactor
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ def _scaled(residuals: Array, roots: Array | None) -> Array:
 
 def leave_one_out(
     namespace: Namespace,
-    write: Callable[[Array], object],
+    write: Write,
     targets: Array,
     alpha: float,
     *,
@@ -58,38 +57,25 @@ def leave_one_out(
     roots : array of shape (n,), optional
         √w.
     """
-    n = targets.shape[0]
-
-    def refill(storage: Array) -> None:
-        write(storage)
-        namespace.add_to_diagonal_in_place(storage, alpha)
-
-    matrix = namespace.empty((n, n), targets)
-    refill(matrix)
-    factor = factorise(namespace, matrix, refill)
-    right = targets
-    if direction is not None:
-        right = namespace.xp.concat([targets, direction[:, None]], axis=1)
-    solved = factor.solve(right)
-    coefficients, intercept = without_bias(solved, direction)
-    if isinstance(factor, SpectralFactor) and (regular := factor.regular(alpha)) is not factor:
-        # Below rounding the solution is that of least norm, but residuals follow from the inverse.
-        factor = regular
-        solved = factor.solve(right)
-    held_out, _ = without_bias(solved, direction)
-    diagonal = factor.inverse_diagonal_in_place()
-    if direction is not None:
-        along = solved[:, -1]
+    factor, centring = factorise_ridge(namespace, write, targets, alpha, direction)
+    if direction is not None and centring is None:
+        solved = factor.solve(with_bias(namespace, targets, direction))
+        coefficients, intercept = without_bias(solved, direction)
+        held_out, along = coefficients, solved[:, -1]
+        diagonal = factor.inverse_diagonal_in_place()
         diagonal = diagonal - along * along / (direction @ along)
-        if n == 1:  # nothing is left without it, and rounding would say what that predicts
-            diagonal = diagonal * float("nan")
+    else:
+        coefficients, intercept = solve_with_bias(factor, centring, targets)
+        held_out = coefficients
+        if isinstance(factor, SpectralFactor) and (regular := factor.regular(alpha)) is not factor:
+            # Below rounding the solution is that of least norm, but residuals follow from the
+            # inverse.
+            factor = regular
+            held_out, _ = solve_with_bias(factor, centring, targets)
+        diagonal = factor.inverse_diagonal_in_place()
+        if centring is not None:
+            diagonal = diagonal - centring.direction**2 / (centring.shift + alpha)
+    if direction is not None and targets.shape[0] == 1:
+        # Nothing is left without it, and rounding would say what that predicts.
+        diagonal = diagonal * float("nan")
     return LeaveOneOut(coefficients, intercept, _scaled(held_out / diagonal[:, None], roots))
-
-
-def without_bias(solved: Array, direction: Array | None) -> tuple[Array, Array]:
-    """ã and b from H[ỹ, s], or from Hỹ where there is no bias."""
-    if direction is None:
-        return solved, namespace_of(solved).zeros(solved.shape[1], solved)
-    along, part = solved[:, -1], solved[:, :-1]
-    intercept = direction @ part / (direction @ along)
-    return part - along[:, None] * intercept[None, :], intercept

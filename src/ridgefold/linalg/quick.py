@@ -22,8 +22,9 @@ import numpy as np
 from scipy.linalg import blas
 
 from ridgefold.linalg.blas_pointers import RecordedCalls, pointers_for
-from ridgefold.linalg.leave_one_out import LeaveOneOut, without_bias
+from ridgefold.linalg.leave_one_out import LeaveOneOut
 from ridgefold.linalg.namespace import Array, Namespace
+from ridgefold.linalg.ridge import without_bias
 from ridgefold.linalg.triangle_inverse import inverse_of_factor_in_place
 
 _FOR_RESIDUALS = {np.float32: 1e4, np.float64: 1e11}

@@ -306,6 +306,17 @@ def factorise(
         Size of the numbers that the matrix was computed from (by elimination, say), if that
         may be larger than the matrix itself: rounding error is relative to it.
     """
+    factor = factorise_by_cholesky(namespace, matrix, scale)
+    if factor is not None:
+        return factor
+    refill(matrix)
+    return factorise_spectrally(namespace, matrix, scale)
+
+
+def factorise_by_cholesky(
+    namespace: Namespace, matrix: Array, scale: float = 0.0
+) -> CholeskyFactor | None:
+    """The Cholesky factor in the matrix's own storage; None where rounding error would be in it."""
     largest = float(namespace.xp.max(namespace.diagonal(matrix)))
     if not math.isfinite(largest):
         raise NumericalError(
@@ -318,8 +329,7 @@ def factorise(
         level = rounding_level(matrix.shape[0], namespace.eps(matrix))
         if smallest > level * max(largest, scale):
             return CholeskyFactor(namespace, matrix)
-    refill(matrix)
-    return factorise_spectrally(namespace, matrix, scale)
+    return None
 
 
 def _lower_is_finite(namespace: Namespace, matrix: Array) -> bool:

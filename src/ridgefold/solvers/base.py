@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -11,8 +10,7 @@ import numpy as np
 
 from ridgefold.kernels import Gram, WeightedGram
 from ridgefold.linalg import Array, Namespace
-from ridgefold.linalg.centring import Centring, centre_in_place
-from ridgefold.linalg.symmetric import Factor
+from ridgefold.linalg.centring import Centring, centre_for_bias
 from ridgefold.records import Cost, FittedModel, Problem
 
 
@@ -107,28 +105,10 @@ def for_each_alpha(
     )
 
 
-def solve_with_bias(factor: Factor, centring: Centring | None, right: Array) -> tuple[Array, Array]:
-    """ã and b from a factorised system matrix; b is zero without a centring."""
-    if centring is None:
-        return factor.solve(right), factor.namespace.zeros(right.shape[1], right)
-    # Rounding leaves a part along u, which the border of the system says is zero.
-    solution = centring.project(factor.solve(centring.project(right)))
-    return solution, centring.bias(right, solution)
-
-
-def shift_along_bias(diagonal_sum: float, n: int) -> float:
-    """τ ≥ 0 of `linalg.centring`: between the mean and the largest possible eigenvalue."""
-    return abs(diagonal_sum) / math.sqrt(n)
-
-
 def write_system_matrix(gram: Gram, direction: Array | None, out: Array) -> Centring | None:
     """Write the lower triangle of a Gram matrix, centred along `direction` if there is a bias.
 
     The α of the ridge is not yet on the diagonal.
     """
-    namespace = gram.namespace
     gram.write_lower(out)
-    if direction is None:
-        return None
-    trace = float(namespace.xp.sum(namespace.diagonal(out)))
-    return centre_in_place(namespace, out, direction, shift_along_bias(trace, out.shape[0]))
+    return None if direction is None else centre_for_bias(gram.namespace, out, direction)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from ridgefold.linalg import Array
-from ridgefold.linalg.centring import Centring
+from ridgefold.linalg.centring import Centring, solve_with_bias
 from ridgefold.linalg.symmetric import factorise
 from ridgefold.records import Cost, FittedModel, Problem
 from ridgefold.solvers.base import (
     RidgeSystem,
     for_each_alpha,
-    solve_with_bias,
     write_system_matrix,
 )
 

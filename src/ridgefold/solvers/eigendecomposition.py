@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ridgefold.linalg import Array
+from ridgefold.linalg.centring import solve_with_bias
 from ridgefold.linalg.symmetric import SpectralFactor, factorise_spectrally
 from ridgefold.records import Cost, FittedModel, Problem
 from ridgefold.solvers.base import (
     RidgeSystem,
     for_each_alpha,
-    solve_with_bias,
     write_system_matrix,
 )
 
