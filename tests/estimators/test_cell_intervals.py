@@ -16,6 +16,7 @@ GENERATOR = np.random.default_rng(0)
 X, X_NEW = GENERATOR.uniform(0, 4, (90, 2)), GENERATOR.uniform(0, 4, (14, 2))
 Y = np.sin(2 * X[:, 0]) + X[:, 1] + GENERATOR.normal(scale=0.2, size=90)
 TWO = np.stack([Y, X[:, 0] ** 2 - Y], axis=1)
+NOISY = Y + GENERATOR.normal(scale=2.0, size=90)
 WEIGHTS = GENERATOR.uniform(0.2, 3, 90) * (np.arange(90) % 11 > 0)
 
 
@@ -53,7 +54,26 @@ def without(model, y, weights, row, new):
                 is_new = np.asarray(rows) >= len(X)
                 values[is_new] = np.clip(values[is_new], low, high)
             out[rows] += values * shares.reshape(-1, *[1] * (y.ndim - 1))
-    return out
+    if model._backdrop is None:
+        return out
+    coarse = coarse_without(model._backdrop, both, y.reshape(90, -1), weights, row)
+    share = model.backdrop_share_
+    return out + (share if y.ndim == 2 else share[0]) * (coarse.reshape(out.shape) - out)
+
+
+def coarse_without(backdrop, rows, y, weights, row):
+    """The coarse model at some rows, the first of which were fitted, refitted without one of them.
+
+    With ψ as it is, the fit of all rows minimises Σ w(y − b − ψᵀc)² + cᵀ(I − Σ wψψᵀ)c.
+    """
+    psi = backdrop.kernel(rows, backdrop.centres) @ backdrop.projection - backdrop.offset
+    w = np.ones(len(X)) if weights is None else weights.copy()
+    penalty = np.eye(psi.shape[1]) - psi[: len(X)].T @ (w[:, None] * psi[: len(X)])
+    w[row] = 0.0
+    A = np.column_stack([psi, np.ones(len(psi))])
+    left = A[: len(X)].T @ (w[:, None] * A[: len(X)])
+    left[:-1, :-1] += penalty
+    return A @ np.linalg.solve(left, A[: len(X)].T @ (w[:, None] * y))
 
 
 def by_definition(model, y, weights, new, coverage):
@@ -101,6 +121,16 @@ CASES = {
         None,
     ),
     "learned scales": ({"n_partitions": 3, "learn_scales": True, "gamma": None}, Y, None),
+    "a coarse model behind": (
+        {"n_partitions": 4, "overlap": 0.3, "alpha": None, "gamma": None},
+        NOISY,
+        None,
+    ),
+    "a coarse model behind, weights": (
+        {"n_partitions": 4, "overlap": 0.3, "alpha": None, "gamma": None},
+        NOISY,
+        WEIGHTS,
+    ),
     "no bias": ({"n_partitions": 4, "overlap": 0.3, "fit_intercept": False}, Y, None),
     "one ridge for all": (
         {"n_partitions": 4, "overlap": 0.3, "alpha": 0.1, "gamma": 0.5, "intervals": "jackknife+"},
@@ -121,6 +151,7 @@ def test_intervals_are_those_of_refits_with_the_same_cells(name):
     options = {"alpha": [0.1, 1.0], "gamma": [0.2, 1.0], **options}
     new = X_NEW * options.pop("scale_new", 1.0)
     model = PartitionedKernelRidge(**options).fit(X, y, weights)
+    assert (model.backdrop_share_ is not None) == name.startswith("a coarse model")
     expected = by_definition(model, y, weights, new, 0.8)
     for ours, theirs in zip(model.predict_interval(new, 0.8), expected, strict=True):
         assert ours.shape == model.predict(X_NEW).shape

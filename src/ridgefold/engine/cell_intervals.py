@@ -19,11 +19,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ridgefold.combiners import Assignment
+from ridgefold.engine.backdrop import directions, residuals_without
 from ridgefold.engine.cell_rows import rows_of
 from ridgefold.engine.intervals import interval_from_models
 from ridgefold.engine.leave_one_out import Smoother, smoother
 from ridgefold.kernels import KernelGram
-from ridgefold.records import Cells, LocalModels, Membership
+from ridgefold.records import Backdrop, Cells, LocalModels, Membership
 
 _NEW_ROWS_AT_ONCE = 256
 _MOST_CELLS_KEPT = 16
@@ -41,6 +42,8 @@ class CellIntervals:
     residuals: np.ndarray
     """Leave-one-out residuals of the combined model, shape (n_rows, t)."""
     bias: bool
+    behind: tuple[Backdrop, np.ndarray] | None = None
+    """A coarse model that is mixed in, and the targets of the training rows."""
     _kept: OrderedDict[int, tuple[KernelGram, Smoother]] = field(default_factory=OrderedDict)
 
     def predict(
@@ -102,7 +105,19 @@ class CellIntervals:
             whole = values @ dual + self.models.intercept[other][None, :]
             change = self._within_range(int(other), whole, change)
             shift[np.ix_(places, mine)] += membership.weights[here][:, None, None] * change
+        if self.behind is not None:
+            shift += self.behind[0].share * (self._coarse_shift(rows, new[some]) - shift)
         return shift, self.residuals[rows]
+
+    def _coarse_shift(self, rows: np.ndarray, new: np.ndarray) -> np.ndarray:
+        """f(x) − f₋ᵢ(x) of the coarse model."""
+        assert self.behind is not None
+        backdrop, targets = self.behind
+        weights = np.ones(len(rows)) if self.weights is None else self.weights[rows]
+        psi = directions(backdrop, np.asarray(self.X[rows]))
+        residuals = residuals_without(backdrop, psi, targets[rows], weights)
+        pulls = (1.0 / backdrop.total_weight + directions(backdrop, new) @ psi.T) * weights
+        return np.asarray(pulls[:, :, None] * residuals[None, :, :])
 
     def _within_range(self, cell: int, whole: np.ndarray, change: np.ndarray) -> np.ndarray:
         """What `change` is of predictions that are kept to the cell's limits."""

@@ -32,8 +32,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ridgefold.engine.cell_rows import CellRows, Training, number_of
+from ridgefold.engine.held_out import held_out_errors
 from ridgefold.engine.local_fit import FitSettings
-from ridgefold.engine.partitioned import combined_residuals, run_cells
+from ridgefold.engine.partitioned import run_cells
 from ridgefold.engine.shared_pair import choose_pair
 from ridgefold.executors import Executor
 from ridgefold.executors.base import KeyOf, same_name
@@ -253,48 +254,12 @@ def _measure(
     ones = np.ones(number_of(cells))
     models, residuals, _ = run_cells(part.handed, cells, alike, ones, executor, key_of=key)
     assert residuals is not None
-    scored = _scored(part.training, cells, models, residuals, clip=settings.clip)
-    return _Measured(grid, scored, Fitted(cells, models, residuals))
-
-
-def _scored(
-    training: Training, cells: Cells, models: LocalModels, residuals: np.ndarray, *, clip: bool
-) -> tuple[float, float]:
-    """The sum of squares of what the combined model is off by at rows left out, and their number.
-
-    Those that are left out are the given rows where these are known.
-    """
-    n, members = training.X.shape[0], training.members
-    targets, counts = training.targets, training.counts(np.arange(n))
-    if members is not None:
-        assert training.weights is not None
-        targets = members.spread(targets) + members.deviations
-        counts = members.weights if training.weighted_scores else np.ones(len(targets))
-        alpha = np.repeat(models.alpha, np.diff(cells.offsets))
-        errors = models.dual_coef * (alpha / training.weights[cells.rows])[:, None]
-        inside = members.taken(cells.rows)
-        residuals = inside.residuals(errors, residuals)
-        shares = None if cells.weights is None else inside.spread(cells.weights)
-        cells = Cells(members.places(cells.rows), np.empty(0), shares, {})
-    combined = combined_residuals(cells, residuals, len(targets))
-    if clip:
-        combined = _clipped(targets, combined, counts > 0)
-    counts = np.broadcast_to(counts[:, None], combined.shape)
-    known = np.isfinite(combined) & (counts > 0)
+    off, counts = held_out_errors(part.training, cells, models, residuals, clip=settings.clip)
+    counts = np.broadcast_to(counts[:, None], off.shape)
+    known = np.isfinite(off) & (counts > 0)
     counts = counts[known]
-    return float(counts @ combined[known] ** 2), float(counts.sum())
-
-
-def _clipped(targets: np.ndarray, residuals: np.ndarray, counted: np.ndarray) -> np.ndarray:
-    """Residuals of predictions kept within the range of the targets that count.
-
-    A few wild ones would decide between sizes otherwise. The models keep every cell to limits of
-    its own, within these.
-    """
-    if not counted.any():
-        return residuals
-    lowest, highest = targets[counted].min(axis=0), targets[counted].max(axis=0)
-    return np.asarray(targets - np.clip(targets - residuals, lowest, highest))
+    scored = float(counts @ off[known] ** 2), float(counts.sum())
+    return _Measured(grid, scored, Fitted(cells, models, residuals))
 
 
 def _extrapolated(trials: list[CellTrial], largest: int, loss: float) -> list[CellTrial]:

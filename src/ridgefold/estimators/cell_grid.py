@@ -22,6 +22,7 @@ from ridgefold.estimators.grids import (
 from ridgefold.estimators.learned import is_automatic
 from ridgefold.estimators.validation import TrainingData
 from ridgefold.kernels import Kernel
+from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.learning import FAMILIES
 from ridgefold.records import Grid
 
@@ -53,6 +54,12 @@ def cell_grid(kernel: Any, settings: Mapping[str, Any], alpha: Any, data: Traini
     if fixed:
         families.append(_grid(fixed, alpha, data, ordered=False))
     return replace(families[0], others=tuple(families[1:]))
+
+
+def coarse_kernels(family: DistanceKernel, data: TrainingData) -> list[Kernel]:
+    """The same kernel with the median distance within `data`, and powers of two times it."""
+    grid = widths_from_data(family, data).candidates
+    return [replace(family, **each.params) for each in grid[len(grid) // 2 :]]
 
 
 def _kernel_grids(kernel: Any, settings: Mapping[str, Any], data: TrainingData) -> list[KernelGrid]:

@@ -85,6 +85,11 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         Kernel and ridge by cell, or one pair for all, chosen on a few cells; "auto" shares them
         above 300,000 rows and where they must be shared. Cells of more than 1,536 rows take the
         shared pair in any case.
+    backdrop : "auto" or None, default="auto"
+        Mix in a coarse model of all rows, spanned by 128 of them, by as much as lowers the
+        leave-one-out error: cells of a few hundred rows with noisy targets vary more than they
+        need to. "auto" does so where blended cells choose their own width and ridge, there are at
+        most 300,000 rows, and it gains enough to tell; None never.
     average_folds : bool or int, default=False
         Predict in every cell with the mean of the models without one of so many folds, True for
         5, instead of one fit of all its rows. Its rows are dealt out in turn; cells of fewer than
@@ -134,6 +139,8 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
     length_scales_ : array of shape (n_columns,) or None
         The learned scales, infinite for columns that are left out; the kernels' widths are in
         their units.
+    backdrop_share_ : array of shape (n_targets,) or None
+        How much the coarse model of all rows counts in predictions; None if there is none.
     certificate_ : array of shape (n_targets,) or None
         ‖y − (K + alpha·I)a − b‖ of a refined model.
     n_steps_ : int
@@ -171,6 +178,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         overlap: float = 0.35,
         clip: bool = True,
         tuning: str = "auto",
+        backdrop: str | None = "auto",
         average_folds: bool | int = False,
         weighted_scores: bool = False,
         loss: float = 0.02,
@@ -200,6 +208,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         self.overlap = overlap
         self.clip = clip
         self.tuning = tuning
+        self.backdrop = backdrop
         self.average_folds = average_folds
         self.weighted_scores = weighted_scores
         self.loss = loss
@@ -313,6 +322,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
             self._models,
             residuals.astype(np.float64),
             bool(self.fit_intercept),
+            None if self._backdrop is None else (self._backdrop, self._fitted_targets()),
         )
         centre = self._combined(rows, assignment).astype(np.float64)
         try:
@@ -332,6 +342,11 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         """Leave-one-out residuals, if they are those of the model itself."""
         own = COMBINERS[self._combine].needs_space and self._average_folds is None
         return self.held_out_residuals_ if own else None
+
+    def _fitted_targets(self) -> np.ndarray:
+        """Targets of the training rows, shape (n, t)."""
+        targets = np.asarray(self.y_fit_)
+        return targets[:, None] if targets.ndim == 1 else targets
 
     def _why_no_intervals(self) -> str:
         if not COMBINERS[self._combine].needs_space:
@@ -375,7 +390,7 @@ weighted_scores, loss, n_jobs, executor, random_state, memory_budget, verbose, r
     calibration_ : array of shape (n_columns, 2)
         Slope and offset of the curve from decision values to probabilities, if asked for.
     n_partitions_, partition_sizes_, alpha_, kernels_, trials_, effective_dimension_, \
-held_out_residuals_, length_scales_, certificate_, n_steps_
+held_out_residuals_, length_scales_, backdrop_share_, certificate_, n_steps_
         As in :class:`PartitionedKernelRidge`.
 
     Examples
@@ -411,6 +426,7 @@ held_out_residuals_, length_scales_, certificate_, n_steps_
         overlap: float = 0.35,
         clip: bool = True,
         tuning: str = "auto",
+        backdrop: str | None = "auto",
         average_folds: bool | int = False,
         weighted_scores: bool = False,
         loss: float = 0.02,
@@ -441,6 +457,7 @@ held_out_residuals_, length_scales_, certificate_, n_steps_
         self.overlap = overlap
         self.clip = clip
         self.tuning = tuning
+        self.backdrop = backdrop
         self.average_folds = average_folds
         self.weighted_scores = weighted_scores
         self.loss = loss

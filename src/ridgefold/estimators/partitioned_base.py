@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.combiners import COMBINERS, Assignment
 from ridgefold.engine import metered
+from ridgefold.engine.backdrop import mix_predictions, mix_residuals
 from ridgefold.engine.cell_prediction import CellsOfRows, IndexedRows, predict_cells
 from ridgefold.engine.cell_rows import Training, number_of
 from ridgefold.engine.cell_store import StoredRows
@@ -81,6 +82,7 @@ class PartitionedModel(SharesExecutor, Storable):
     overlap: float
     clip: bool
     tuning: str
+    backdrop: str | None
     average_folds: bool | int
     weighted_scores: bool
     loss: float
@@ -278,6 +280,9 @@ class PartitionedModel(SharesExecutor, Storable):
         )
         self._cells, self._models, self._combine = cells, fitted.models, self.combine
         self._average_folds = folds_averaged(self.average_folds)
+        self._backdrop = fitted.backdrop
+        if self._backdrop is not None and self.held_out_residuals_ is not None:
+            mix_residuals(self._backdrop, fitted.training, self.held_out_residuals_)
         self._weights = None if data.weights is None else np.asarray(data.weights)
         self.n_steps_ = 0
         self.run_record_ = RunRecord(fitted.steps)
@@ -391,6 +396,13 @@ class PartitionedModel(SharesExecutor, Storable):
         return combiner.assign(partitioner, cells.router, number_of(cells), X)
 
     def _combined(self, X: np.ndarray, assignment: Assignment) -> np.ndarray:
+        """What the cells predict together, and the model behind them."""
+        values = self._of_cells(X, assignment)
+        if self._backdrop is not None:
+            mix_predictions(self._backdrop, X, values)
+        return values
+
+    def _of_cells(self, X: np.ndarray, assignment: Assignment) -> np.ndarray:
         executor, cells, models = executor_of(self.executor, self.n_jobs), self._cells, self._models
         rows = getattr(self, "_stored", None) or IndexedRows(self._training_rows(), cells)
         if executor.remote:
@@ -462,6 +474,7 @@ class PartitionedModel(SharesExecutor, Storable):
             "model": self._models,
             "combine": self._combine,
             "average_folds": self._average_folds,
+            "backdrop": self._backdrop,
             "partition_sizes": self.partition_sizes_,
             "trials": list(self.trials_),
             "effective_dimension": self.effective_dimension_,
@@ -483,7 +496,7 @@ class PartitionedModel(SharesExecutor, Storable):
             self.run_record_ = state["run_record"]
         self.X_fit_, self._cells, self._models = state["rows"], state["cells"], state["model"]
         self._combine = state["combine"]
-        self._average_folds = state.get("average_folds")
+        self._average_folds, self._backdrop = state.get("average_folds"), state.get("backdrop")
         self.partition_sizes_ = state["partition_sizes"]
         self.n_partitions_ = len(self.partition_sizes_)
         self.trials_ = tuple(state["trials"])
@@ -498,6 +511,7 @@ class PartitionedModel(SharesExecutor, Storable):
 
     def _copy_choices(self) -> None:
         self.alpha_ = self._models.alpha
+        self.backdrop_share_ = None if self._backdrop is None else self._backdrop.share
         self.kernels_ = [self._models.kernels[k] for k in self._models.kernel_of_cell]
 
     def __sklearn_tags__(self) -> Tags:

@@ -18,7 +18,9 @@ from sklearn.utils import check_random_state
 from ridgefold.combiners import cell_alpha
 from ridgefold.engine import metered
 from ridgefold.engine.average_search import error_of_average, search_average
+from ridgefold.engine.backdrop import fit_backdrop, with_share
 from ridgefold.engine.cell_rows import CellRows, Training, number_of, rows_of, spaced
+from ridgefold.engine.held_out import held_out_errors
 from ridgefold.engine.local_fit import FitSettings
 from ridgefold.engine.members import Members
 from ridgefold.engine.partition_count import (
@@ -34,7 +36,7 @@ from ridgefold.engine.scaled_rows import ScaledRows
 from ridgefold.engine.shared_pair import choose_pair
 from ridgefold.engine.slopes import mean_slopes
 from ridgefold.errors import InvalidInputError, NumericalError
-from ridgefold.estimators.cell_grid import cell_grid, rbf_grid
+from ridgefold.estimators.cell_grid import cell_grid, coarse_kernels, rbf_grid
 from ridgefold.estimators.learned import AUTO, is_automatic
 from ridgefold.estimators.partitioned_options import Options
 from ridgefold.estimators.progress import progress_bar
@@ -49,6 +51,7 @@ from ridgefold.partitioners import Guided
 from ridgefold.planning import CellPlans, available_resources
 from ridgefold.records import (
     CELL_SEARCH,
+    Backdrop,
     Cells,
     CellTrial,
     Grid,
@@ -91,6 +94,8 @@ class FittedCells:
     length_scales: np.ndarray | None
     training: Training
     """All rows, in the metric of the cells."""
+    backdrop: Backdrop | None
+    """A coarse model of all rows that is mixed in."""
     steps: tuple[Step, ...]
     """What was done, with predicted and measured cost."""
     plans: CellPlans
@@ -193,6 +198,10 @@ class CellFitting:
             models, residuals = search.fitted.models, search.fitted.residuals
         else:
             models, residuals, one_fit = self._run(search)
+        backdrop = None
+        if residuals is not None and self._wants_backdrop(search):
+            one = models if one_fit is None else replace(models, dual_coef=one_fit)
+            backdrop = self._backdrop(search, one, residuals)
         if not self.model._keeps_held_out(self._choosing(search.grid)):
             residuals = None
         return FittedCells(
@@ -206,6 +215,7 @@ class CellFitting:
             search.dimension,
             self.scales,
             self.training,
+            backdrop,
             tuple(self.steps),
             self._plans(),
         )
@@ -470,6 +480,42 @@ class CellFitting:
         plan = self._plans().pair(float(np.median(np.diff(cells.offsets))))
         found: Grid = self._noted(
             "choosing a pair for all cells", plan, lambda: self.run.step("start", choose)
+        )
+        return found
+
+    # -- behind the cells ----------------------------------------------------------------
+
+    def _wants_backdrop(self, search: _Search) -> bool:
+        """Where overlapping cells choose width and ridge, and there is more than one."""
+        grid, options = search.grid, self.options
+        return (
+            options.backdrop
+            and options.combiner.overlaps
+            and options.bias
+            and self._choosing(grid)
+            and grid.ordered
+            and self.model.alpha is None
+            and number_of(search.cells) > 1
+        )
+
+    def _backdrop(
+        self, search: _Search, models: LocalModels, residuals: np.ndarray
+    ) -> Backdrop | None:
+        """A coarse model of all rows, if it lowers the leave-one-out error of the cells."""
+
+        def make() -> Backdrop | None:
+            some = spaced(self.n_rows, _SAMPLE_ROWS)
+            part = replace(self.data, X=np.ascontiguousarray(self.data.X[some]), weights=None)
+            family = search.grid.kernels[search.grid.start]
+            coarse = fit_backdrop(self.training, coarse_kernels(family, part), self.rng)
+            clip = bool(self.model.clip)
+            off, counts = held_out_errors(self.training, search.cells, models, residuals, clip=clip)
+            return with_share(coarse, self.training, off, counts)
+
+        found: Backdrop | None = self._noted(
+            "fitting a coarse model of all rows",
+            self._plans().backdrop(),
+            lambda: self.run.step("backdrop", make, self.rng),
         )
         return found
 

@@ -37,6 +37,8 @@ class Options:
     average_folds: int | None
     """Of how many folds each cell's model is the mean; None if it is one fit."""
     bias: bool
+    backdrop: bool
+    """Whether a coarse model of all rows may be mixed in."""
     device: str | None
     """Where cells are worked on, many at once; None for the processor."""
     memory_bytes: float
@@ -81,6 +83,7 @@ def options_of(model: Any) -> Options:
         shared=_shared(model.tuning, model.combine, combiner, refine),
         average_folds=average_folds,
         bias=bool(model.fit_intercept),
+        backdrop=_backdrop(model.backdrop),
         device=device,
         memory_bytes=device_bytes(device, model.memory_budget),
     )
@@ -145,6 +148,12 @@ def _between(name: str, value: Any, meaning: str) -> float:
     if not number or not 0 <= value <= 1:
         raise InvalidInputError(f"{name}, {meaning}, must be from 0 to 1, got {value!r}")
     return float(value)
+
+
+def _backdrop(backdrop: Any) -> bool:
+    if backdrop is None or (isinstance(backdrop, str) and backdrop == "auto"):
+        return backdrop is not None
+    raise InvalidInputError(f'backdrop must be "auto" or None, got {backdrop!r}')
 
 
 def _refine(refine: Any) -> int | str | None:

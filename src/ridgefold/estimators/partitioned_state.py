@@ -11,7 +11,7 @@ from ridgefold.combiners import COMBINERS
 from ridgefold.errors import ModelFileError
 from ridgefold.kernels import Kernel
 from ridgefold.partitioners import PARTITIONERS
-from ridgefold.records import Cells, CellTrial, LocalModels, RunRecord
+from ridgefold.records import Backdrop, Cells, CellTrial, LocalModels, RunRecord
 
 STATE: Mapping[str, Any] = {
     "rows": np.ndarray,
@@ -33,6 +33,7 @@ OPTIONAL: Mapping[str, Any] = {
     "targets": np.ndarray,
     "run_record": RunRecord,
     "average_folds": int | None,
+    "backdrop": Backdrop | None,
 }
 """What a file may lack, as older ones do."""
 
@@ -81,21 +82,45 @@ def require_consistent(state: Mapping[str, Any], partition: Any) -> None:
         )
         and (state["column_names"] is None or len(state["column_names"]) == rows.shape[1])
     )
-    held_out, weights = state["held_out"], state["weights"]
+    held_out, weights, scales = state["held_out"], state["weights"], state["length_scales"]
+    columns = rows.shape[1] if scales is None else int(np.isfinite(scales).sum())
     if held_out is not None:
         good = good and held_out.shape == (n, models.dual_coef.shape[1])
         good = good and held_out.dtype == rows.dtype
     if weights is not None:
         good = good and _floats(weights, weights.dtype, 1) and weights.shape == (n,)
+    good = good and _stands_behind(state.get("backdrop"), models.dual_coef.shape[1], columns)
     if not good:
         raise ModelFileError("model.state holds cells and models that do not fit together")
     if state["combine"] not in COMBINERS or partition not in PARTITIONERS:
         raise ModelFileError("model.state names a partition or combination unknown here")
-    if COMBINERS[state["combine"]].needs_space:
-        partitioner, scales = PARTITIONERS[partition], state["length_scales"]
-        columns = rows.shape[1] if scales is None else np.isfinite(scales).sum()
-        if not partitioner.accepts(cells.router, m, int(columns)):
-            raise ModelFileError(f"model.state.cells has no router for {partition!r} cells")
+    in_space = COMBINERS[state["combine"]].needs_space
+    if in_space and not PARTITIONERS[partition].accepts(cells.router, m, columns):
+        raise ModelFileError(f"model.state.cells has no router for {partition!r} cells")
+
+
+def _stands_behind(backdrop: Backdrop | None, n_targets: int, n_columns: int) -> bool:
+    """Whether a coarse model fits the cells, if there is one."""
+    if backdrop is None:
+        return True
+    arrays = {
+        "centres": (len(backdrop.centres), n_columns),
+        "projection": (len(backdrop.centres), len(backdrop.offset)),
+        "offset": (len(backdrop.offset),),
+        "coefficients": (len(backdrop.offset), n_targets),
+        "intercept": (n_targets,),
+        "share": (n_targets,),
+    }
+    return (
+        all(
+            _floats(array := getattr(backdrop, name), array.dtype, len(shape))
+            and array.shape == shape
+            for name, shape in arrays.items()
+        )
+        and isinstance(backdrop.kernel, Kernel)
+        and 0.0 < backdrop.total_weight < np.inf
+        and bool(np.all((backdrop.share >= 0) & (backdrop.share <= 1)))
+    )
 
 
 def _floats(a: Any, dtype: Any, ndim: int) -> bool:

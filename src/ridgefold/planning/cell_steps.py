@@ -23,6 +23,7 @@ CELL_WORK: Mapping[str, str] = {
     "sizes": "tried by exact leave-one-out, on regions of the rows",
     "pilots": "exact leave-one-out on a few cells",
     "search": "exact leave-one-out in every cell",
+    "coarse": "a fit of all rows in the span of a few, and its exact leave-one-out error",
     "inverses": "exact up to rounding in every cell",
     "factors": "exact up to rounding in every cell",
     "tree": "across directions in which targets change",
@@ -38,6 +39,8 @@ _LEARNING = ((500.0, 150), (1000.0, 25), (2000.0, 25))
 _PILOT_KERNELS = 7
 _PILOT_RIDGES = 5
 """Kernels that a first look goes to, and ridge values with each."""
+_COARSE_KERNELS = 4
+"""Kernels of the model behind the cells."""
 _QUICK = 0.6
 """What a factor and its inverse for comparisons take, in parts of exact ones: 0.4 in single
 precision, 0.7 in double."""
@@ -153,6 +156,13 @@ class CellPlans:
         peak = self.workers * (4 * 8.0 * largest**2 + 2 * row * max(largest, _ROWS_A_BATCH))
         model = self.problem.itemsize * self.problem.n_targets * 2.0 * float(np.sum(sizes))
         return self._plan(method, total / min(self.workers, len(sizes)), peak + model)
+
+    def backdrop(self) -> Plan:
+        """A fit of all rows in the span of a few, with kernels compared on some of them."""
+        n, r = float(self.problem.n_rows), float(CELL_SEARCH.backdrop_rows)
+        looked = _COARSE_KERNELS * min(n, CELL_SEARCH.backdrop_pair_rows) + 2 * n
+        flops = {"kernel": 2 * looked * r, "product": 6.0 * looked * r**2, "calls": 100.0}
+        return self._plan("coarse", self._seconds(flops), 8.0 * r * min(n, 5 * 8192.0))
 
     def average(self, partition: str, sizes: np.ndarray) -> Plan:
         """Pairs for the mean of all cells, on a sample of the rows."""

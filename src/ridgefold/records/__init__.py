@@ -7,6 +7,7 @@ from ridgefold.records.intervals import Intervals
 from ridgefold.records.metric import LearnedMetric, LearningStep
 from ridgefold.records.model import FittedModel
 from ridgefold.records.partition import (
+    Backdrop,
     Cells,
     CellTrial,
     FittedBatch,
@@ -23,6 +24,7 @@ from ridgefold.records.warps import Quantile, SignedLog, Standardise, Warp
 
 __all__ = [
     "CELL_SEARCH",
+    "Backdrop",
     "CategoryColumn",
     "CellSearch",
     "CellTrial",

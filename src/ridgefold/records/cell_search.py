@@ -40,6 +40,10 @@ class CellSearch:
     """numbers in them, but for a few hundred rows,"""
     slope_pair_rows: int = 512
     """and of those on which their kernel and ridge are chosen."""
+    backdrop_rows: int = 128
+    """Rows in whose span all of them are fitted, behind the cells,"""
+    backdrop_pair_rows: int = 2048
+    """and rows on which kernels for that are compared."""
     many_rows: int = 300_000
     """Above so many rows cells share a pair, and are no larger than the next number says."""
     largest_of_many: int = 512

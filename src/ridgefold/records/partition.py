@@ -113,6 +113,30 @@ class LocalModels:
 
 
 @dataclass(frozen=True)
+class Backdrop:
+    """A coarse model of all rows behind those of the cells: (1 − s)·f_cells(x) + s·f(x).
+
+    f(x) = b + ψ(x)ᵀc with ψ(x) = Pᵀk(Z, x) − offset; see `engine.backdrop`.
+    """
+
+    centres: np.ndarray
+    """Z, some rows, in the metric of the cells; shape (r, n_columns)."""
+    kernel: Any
+    projection: np.ndarray
+    """P, of shape (r, k)."""
+    offset: np.ndarray
+    """Shape (k,)."""
+    coefficients: np.ndarray
+    """c, of shape (k, n_targets)."""
+    intercept: np.ndarray
+    """b, of shape (n_targets,)."""
+    total_weight: float
+    """Of all rows of the fit."""
+    share: np.ndarray
+    """s of every target, from 0 to 1."""
+
+
+@dataclass(frozen=True)
 class FittedBatch:
     """The models of some cells, one after the other, as they come from a task."""
 

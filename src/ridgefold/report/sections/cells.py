@@ -15,6 +15,9 @@ from ridgefold.report.words import clean, count, number, percent, plural, settin
 _MOST_ROWS = 200
 
 
+_MOST_SHARES = 8
+
+
 def cells(subject: Subject, canvas: Canvas) -> Section | None:
     """Sizes, errors and settings of the cells, and a map of them."""
     inner = subject.inner
@@ -28,6 +31,9 @@ def cells(subject: Subject, canvas: Canvas) -> Section | None:
     )
     shared = float(np.mean(np.bincount(inner._cells.rows, minlength=subject.n_rows) > 1))
     lead += f"; {percent(shared)} of the rows lie in several." if shared > 0 else "."
+    if inner.backdrop_share_ is not None:
+        shares = ", ".join(percent(float(share)) for share in inner.backdrop_share_[:_MOST_SHARES])
+        lead += f" A coarse model of all rows counts {shares} in predictions."
     pictures: list[Picture] = []
     tables: list[Table] = []
     if has_map(inner):
