@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ridgefold import PartitionedKernelRidge
-from ridgefold.engine import partition_count
+from ridgefold.engine import held_out, partition_count
 from ridgefold.records import CELL_SEARCH, CellTrial
 
 
@@ -50,7 +50,7 @@ def test_no_folds_are_averaged_while_sizes_are_compared(tried, tuning):
     model = PartitionedKernelRidge(tuning=tuning, average_folds=3).fit(X, y)
     assert tried
     assert all(settings.average_folds is None for settings in tried)
-    assert model.run_record_.steps[-1].name == "fitting cells"
+    assert "fitting cells" in [step.name for step in model.run_record_.steps]
 
 
 def test_models_that_share_a_pair_are_those_that_were_tried():
@@ -197,7 +197,7 @@ def test_rows_of_weight_zero_count_in_no_score(monkeypatch):
     shown = replace(training, weights=ignored, weighted_scores=True)
     assert shown.counts(np.arange(600)).tolist() == ignored.tolist()
     wild = np.where(ignored[:, None] > 0, training.targets, 1e9)
-    clipped = partition_count._clipped(wild, 1e6 * np.ones_like(wild), ignored > 0)
+    clipped = held_out._clipped(wild, 1e6 * np.ones_like(wild), ignored > 0)
     assert np.abs(clipped[ignored > 0]).max() < 20
 
 

@@ -10,6 +10,7 @@ import ridgefold
 from cases import bordered, condition
 from ridgefold import PartitionedKernelRidge, PartitionedLSSVMClassifier
 from ridgefold.engine import cell_rows
+from ridgefold.engine.backdrop import mix_predictions
 from ridgefold.errors import InvalidInputError, RunDirectoryMismatchError
 
 rng = np.random.default_rng(0)
@@ -58,6 +59,8 @@ def mean_of_refits(model, X, y, *, folds=3, weights=None, by_value=False):
         roots = np.sqrt(weights[rows])
         K = roots[:, None] * kernel(X[rows]) * roots[None, :]
         worst = max(worst, len(rows) + condition(K + alpha * np.eye(len(rows))))
+    if model._backdrop is not None:
+        mix_predictions(model._backdrop, new, total)
     return total, 10.0 * worst * float(np.finfo(dtype).eps) * np.abs(total).max()
 
 
@@ -79,8 +82,9 @@ def distances(dtype=np.float64, weights=None, **settings):
     """How far a model of three folds, and one fit a cell, are from the mean of refits; a bound."""
     rows, y, new = (a.astype(dtype) for a in (X, Y, NEW))
     given = None if weights is None else weights.astype(dtype)
+    alone = {"clip": False, "backdrop": None}
     models = [
-        PartitionedKernelRidge(average_folds=folds, clip=False, **settings).fit(rows, y, given)
+        PartitionedKernelRidge(average_folds=folds, **alone, **settings).fit(rows, y, given)
         for folds in (3, False)
     ]
     predicted = [model.predict(new) for model in models]
@@ -252,7 +256,7 @@ def test_a_clone_gives_the_same_model():
 
 def test_the_step_says_what_the_folds_cost():
     steps = [
-        PartitionedKernelRidge(n_partitions=3, average_folds=folds).fit(X, Y).run_record_.steps[-1]
+        PartitionedKernelRidge(n_partitions=3, average_folds=folds).fit(X, Y).run_record_.steps[-2]
         for folds in (False, 2, 5)
     ]
     assert {step.name for step in steps} == {"fitting cells"}

@@ -171,6 +171,7 @@ def test_the_steps_of_a_fit_on_cells_are_shown_with_their_cost(pages):
         "cutting cells",
         "choosing a pair for all cells",
         "fitting cells",
+        "fitting a coarse model of all rows",
     ]
     for step in steps:
         assert step.name in page.text

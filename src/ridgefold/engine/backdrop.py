@@ -48,7 +48,7 @@ def fit_backdrop(
     """
     n = training.X.shape[0]
     some = np.sort(rng.choice(n, min(n, CELL_SEARCH.backdrop_rows), replace=False))
-    centres = np.asarray(training.X[some], dtype=np.float64)
+    centres = np.ascontiguousarray(training.X[some], dtype=np.float64)
     part = training.taken(spaced(n, CELL_SEARCH.backdrop_pair_rows))
     with threads(1):
         best = min(kernels, key=lambda kernel: float(_Fits(part, kernel, centres).scores.min()))
@@ -129,9 +129,10 @@ class _Fits:
         return Backdrop(
             centres=self.centres,
             kernel=self.kernel,
-            projection=self._map @ axes,
+            # In the order that files keep: products round by it.
+            projection=np.ascontiguousarray(self._map @ axes),
             offset=self._mean @ axes,
-            coefficients=self._right / roots[:, None],
+            coefficients=np.ascontiguousarray(self._right / roots[:, None]),
             intercept=self._y_mean,
             total_weight=self._total,
             share=np.ones(len(self._y_mean)),

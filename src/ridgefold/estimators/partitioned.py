@@ -372,8 +372,9 @@ class PartitionedLSSVMClassifier(ClassifierMixin, PartitionedModel):
     Parameters
     ----------
     partition, n_partitions, combine, refine, alpha, kernel, gamma, length_scale, degree, coef0, \
-kernel_params, fit_intercept, learn_scales, scale_groups, overlap, clip, tuning, average_folds, \
-weighted_scores, loss, n_jobs, executor, random_state, memory_budget, verbose, run_dir, device
+kernel_params, fit_intercept, learn_scales, scale_groups, overlap, clip, tuning, backdrop, \
+average_folds, weighted_scores, loss, n_jobs, executor, random_state, memory_budget, verbose, \
+run_dir, device
         As in :class:`PartitionedKernelRidge`; errors are those of the labels ±1.
     class_weight : dict, "balanced" or None
         Weights of the classes in all rows, multiplied with `sample_weight`. With them rows count by
