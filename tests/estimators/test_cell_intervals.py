@@ -158,6 +158,27 @@ def test_intervals_are_those_of_refits_with_the_same_cells(name):
         np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-8)
 
 
+def test_intervals_of_singular_cells_are_those_of_a_tiny_ridge():
+    flat = np.column_stack([X, X.sum(axis=1)])
+    settings = {"n_partitions": 3, "kernel": "linear", "intervals": "jackknife+"}
+    ends = [
+        np.stack(
+            PartitionedKernelRidge(alpha=alpha, **settings)
+            .fit(flat, Y)
+            .predict_interval(flat[:20], 0.8)
+        )
+        for alpha in (1e-14, 1e-6)
+    ]
+    np.testing.assert_allclose(*ends, atol=1e-6)
+
+
+def test_models_of_files_without_targets_say_what_to_do():
+    model = PartitionedKernelRidge(n_partitions=4).fit(X, Y)
+    del model.y_fit_
+    with pytest.raises(InvalidInputError, match="fit and save it again"):
+        model.predict_interval(X_NEW)
+
+
 def test_intervals_survive_a_file(tmp_path):
     model = PartitionedKernelRidge(n_partitions=4).fit(X, Y, WEIGHTS)
     model.save(tmp_path / "m")

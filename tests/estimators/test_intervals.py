@@ -78,6 +78,17 @@ def test_cv_plus_is_that_of_refits_without_each_fold(name):
         np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::ridgefold.errors.ConditionWarning")
+@pytest.mark.parametrize("bias", [True, False])
+def test_jackknife_plus_of_a_singular_system_is_that_of_a_tiny_ridge(bias):
+    settings = {"kernel": "linear", "fit_intercept": bias, "intervals": "jackknife+"}
+    ends = [
+        np.stack(KernelRidge(alpha, **settings).fit(X, Y).predict_interval(X_NEW, 0.8))
+        for alpha in (1e-15, 1e-7)
+    ]
+    np.testing.assert_allclose(*ends, atol=1e-6)
+
+
 def test_a_ridge_for_each_target_is_taken_by_cv_plus_alone():
     model = KernelRidge((0.1, 2.0), kernel="rbf", intervals="cv+").fit(X, TWO)
     lower, _ = model.predict_interval(X_NEW)

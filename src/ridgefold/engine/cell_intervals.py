@@ -4,7 +4,7 @@ Cells stay as they are when row i is left out, so only the models of the cells t
 change. With w_c(x) the weights of the combination, r_ic row i's leave-one-out residual in
 cell c and g_ic of `engine.leave_one_out`,
 
-    f₋ᵢ(x) = f(x) − Σ_c w_c(x) r_ic g_ic(x),    r_ic = a_ic/D_ii,
+    f₋ᵢ(x) = f(x) − Σ_c w_c(x) r_ic g_ic(x),    r_ic = (Dy)_i/D_ii,
 
 over the cells that hold i and reach x; where a cell's predictions are kept to limits
 (`engine.partitioned.limits_of`), before and after. A new row's interval is made from the rows of
@@ -35,6 +35,8 @@ class CellIntervals:
     """Everything that the intervals of a partitioned model are made from."""
 
     X: np.ndarray
+    targets: np.ndarray
+    """Targets of the training rows, shape (n_rows, t)."""
     weights: np.ndarray | None
     """Weights of the training rows."""
     cells: Cells
@@ -42,8 +44,8 @@ class CellIntervals:
     residuals: np.ndarray
     """Leave-one-out residuals of the combined model, shape (n_rows, t)."""
     bias: bool
-    behind: tuple[Backdrop, np.ndarray] | None = None
-    """A coarse model that is mixed in, and the targets of the training rows."""
+    backdrop: Backdrop | None = None
+    """A coarse model that is mixed in."""
     _kept: OrderedDict[int, tuple[KernelGram, Smoother]] = field(default_factory=OrderedDict)
 
     def predict(
@@ -96,26 +98,25 @@ class CellIntervals:
             values = gram.against(new[membership.rows[here]]).block()[:, found.rows]
             slopes = values @ found.matrix[:, theirs] + found.offset[theirs][None, :]
             dual = self.models.dual_coef[int(self.cells.offsets[other]) + found.rows]
-            diagonal = np.diagonal(found.matrix)[theirs][:, None]
+            # Not from the model's coefficients: those of a singular system are of least norm.
+            top = found.regular[theirs] @ self.targets[in_other]
+            diagonal = np.diagonal(found.regular)[theirs][:, None]
             # Zero where a row is all that a cell with a bias has: nothing is left without it.
-            residuals = np.divide(
-                dual[theirs], diagonal, where=diagonal != 0, out=0.0 * dual[theirs]
-            )
+            residuals = np.divide(top, diagonal, where=diagonal != 0, out=np.zeros_like(top))
             change = slopes[:, :, None] * residuals[None, :, :]
             whole = values @ dual + self.models.intercept[other][None, :]
             change = self._within_range(int(other), whole, change)
             shift[np.ix_(places, mine)] += membership.weights[here][:, None, None] * change
-        if self.behind is not None:
-            shift += self.behind[0].share * (self._coarse_shift(rows, new[some]) - shift)
+        if self.backdrop is not None:
+            coarse = self._coarse_shift(self.backdrop, rows, new[some])
+            shift += self.backdrop.share * (coarse - shift)
         return shift, self.residuals[rows]
 
-    def _coarse_shift(self, rows: np.ndarray, new: np.ndarray) -> np.ndarray:
+    def _coarse_shift(self, backdrop: Backdrop, rows: np.ndarray, new: np.ndarray) -> np.ndarray:
         """f(x) − f₋ᵢ(x) of the coarse model."""
-        assert self.behind is not None
-        backdrop, targets = self.behind
         weights = np.ones(len(rows)) if self.weights is None else self.weights[rows]
         psi = directions(backdrop, np.asarray(self.X[rows]))
-        residuals = residuals_without(backdrop, psi, targets[rows], weights)
+        residuals = residuals_without(backdrop, psi, self.targets[rows], weights)
         pulls = (1.0 / backdrop.total_weight + directions(backdrop, new) @ psi.T) * weights
         return np.asarray(pulls[:, :, None] * residuals[None, :, :])
 
@@ -143,7 +144,7 @@ class CellIntervals:
             weights = None if self.weights is None else self.weights[rows]
             if weights is not None and not np.any(weights > 0):
                 none = np.empty(0, dtype=np.intp)
-                found = Smoother(none, np.empty((0, 0)), np.empty(0))
+                found = Smoother(none, np.empty((0, 0)), np.empty(0), np.empty((0, 0)))
             else:
                 found = smoother(gram, float(self.models.alpha[cell]), weights, self.bias)
             self._kept[cell] = (gram, found)

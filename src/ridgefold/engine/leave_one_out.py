@@ -9,7 +9,9 @@ and the model without row i is that of all rows with y_i replaced by its own pre
 
     f₋ᵢ(x) = f(x) − r_i·g_i(x),    g(x) = Dk(x) + γ,    r_i = ã_i/(C_ii√w_i) = (Dy)_i/D_ii
 
-(r is An, Liu and Venkatesh's leave-one-out residual). One inverse gives all n models.
+(r is An, Liu and Venkatesh's leave-one-out residual). One inverse gives all n models. Where the
+system is singular to rounding, f is the solution of least norm and D in g the pseudo-inverse; but
+residuals follow from the inverse of the system with a ridge of the size of rounding.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from ridgefold.errors import NumericalError
 from ridgefold.kernels import Gram, WeightedGram
 from ridgefold.linalg import Array
 from ridgefold.linalg.centring import Centring
-from ridgefold.linalg.symmetric import SpectralFactor, factorise
+from ridgefold.linalg.symmetric import Factor, SpectralFactor, factorise
 from ridgefold.records import FittedModel, Intervals
 from ridgefold.solvers.base import write_system_matrix
 
@@ -37,6 +39,8 @@ class Smoother:
     """D, of shape (rows, rows)."""
     offset: Array
     """γ, of shape (rows,)."""
+    regular: Array
+    """D that residuals follow from: another one only where the system is singular."""
 
 
 def smoother(gram: Gram, alpha: float, weights: Array | None, bias: bool) -> Smoother:
@@ -61,25 +65,32 @@ def smoother(gram: Gram, alpha: float, weights: Array | None, bias: bool) -> Smo
 
     centring = fill(matrix)
     factor = factorise(namespace, matrix, refill=fill)
-    if isinstance(factor, SpectralFactor):
-        factor = factor.regular(alpha)
-    inverse = factor.inverse_in_place()
-    namespace.fill_upper_in_place(inverse)
-    offset = namespace.zeros(len(rows), like)
-    if centring is not None:
-        u = centring.direction
-        inverse -= (u / (centring.shift + alpha))[:, None] * u[None, :]
-        offset = (u - inverse @ centring.product) / centring.scale
-    if roots is not None:
-        inverse *= roots[:, None]
-        inverse *= roots[None, :]
-        offset = offset * roots
-    if not namespace.all_finite(inverse):
+
+    def slopes(factor: Factor) -> tuple[Array, Array]:
+        """D and γ."""
+        inverse = factor.inverse_in_place()
+        namespace.fill_upper_in_place(inverse)
+        offset = namespace.zeros(len(rows), like)
+        if centring is not None:
+            u = centring.direction
+            inverse -= (u / (centring.shift + alpha))[:, None] * u[None, :]
+            offset = (u - inverse @ centring.product) / centring.scale
+        if roots is not None:
+            inverse *= roots[:, None]
+            inverse *= roots[None, :]
+            offset = offset * roots
+        return inverse, offset
+
+    inverse, offset = slopes(factor)
+    regular = inverse
+    if isinstance(factor, SpectralFactor) and (raised := factor.regular(alpha)) is not factor:
+        regular, _ = slopes(raised)
+    if not namespace.all_finite(regular):
         raise NumericalError(
             "the inverse behind jackknife+ intervals holds NaN or infinite numbers: use a larger "
             "alpha, or scale the columns of X"
         )
-    return Smoother(rows, inverse, offset)
+    return Smoother(rows, inverse, offset, regular)
 
 
 def leave_one_out_models(
@@ -94,7 +105,7 @@ def leave_one_out_models(
     found = smoother(gram, alpha, weights, bias)
     rows, matrix = found.rows, found.matrix
     y = namespace.take_rows(targets, rows)
-    residuals = (matrix @ y) / namespace.diagonal(matrix)[:, None]
+    residuals = (found.regular @ y) / namespace.diagonal(found.regular)[:, None]
     if not namespace.all_finite(residuals):
         raise NumericalError(
             "leave-one-out residuals are NaN or infinite, so no jackknife+ intervals can be made: "

@@ -317,12 +317,13 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         assignment = self._assignment(rows)
         kept = CellIntervals(
             self._training_rows(),
+            self._fitted_targets(),
             self._weights,
             self._cells,
             self._models,
             residuals.astype(np.float64),
             bool(self.fit_intercept),
-            None if self._backdrop is None else (self._backdrop, self._fitted_targets()),
+            self._backdrop,
         )
         centre = self._combined(rows, assignment).astype(np.float64)
         try:
@@ -341,7 +342,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
     def _kept_for_intervals(self) -> np.ndarray | None:
         """Leave-one-out residuals, if they are those of the model itself."""
         own = COMBINERS[self._combine].needs_space and self._average_folds is None
-        return self.held_out_residuals_ if own else None
+        return self.held_out_residuals_ if own and hasattr(self, "y_fit_") else None
 
     def _fitted_targets(self) -> np.ndarray:
         """Targets of the training rows, shape (n, t)."""
@@ -349,6 +350,11 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         return targets[:, None] if targets.ndim == 1 else targets
 
     def _why_no_intervals(self) -> str:
+        if not hasattr(self, "y_fit_"):
+            return (
+                "the model comes from a file of an older version, which lacks the targets that "
+                "intervals are made from: fit and save it again"
+            )
         if not COMBINERS[self._combine].needs_space:
             how = "refined" if self.refine is not None else f'combine="{self._combine}"'
             return (
