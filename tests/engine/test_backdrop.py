@@ -17,6 +17,7 @@ from ridgefold.engine.backdrop import (
     with_share,
 )
 from ridgefold.engine.cell_rows import Training
+from ridgefold.errors import NumericalError
 from ridgefold.estimators.distinct_rows import distinct_rows
 from ridgefold.kernels import RBF, Laplacian
 
@@ -143,3 +144,28 @@ def test_equal_rows_and_constant_columns_are_no_trouble():
     same = Training(np.ones((40, 3)), Y[:40], None)
     backdrop = fit_backdrop(same, [RBF(1.0)], np.random.default_rng(0))
     np.testing.assert_allclose(predicted(backdrop, np.ones((2, 3))), [Y[:40].mean(axis=0)] * 2)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e150, 1e200, 1e300])
+def test_targets_of_any_size_give_a_model_that_can_be_used_or_none(size):
+    training = Training(X, size * Y, None)
+    backdrop = fit_backdrop(training, KERNELS, np.random.default_rng(0))
+    found = with_share(backdrop, training, 2.0 * size * Y, np.ones(len(X)))
+    if found is not None:
+        values = np.zeros_like(Y)
+        mix_predictions(found, X, values)
+        assert np.all(np.isfinite(values))
+
+
+def test_weights_that_overflow_are_an_error_of_ours():
+    with pytest.raises(NumericalError, match="overflow"):
+        fit_backdrop(Training(X, Y, np.full(90, 1e308)), KERNELS, np.random.default_rng(0))
+
+
+def test_a_row_with_all_the_weight_has_no_residual():
+    weights = np.zeros(90)
+    weights[3] = 1.0
+    backdrop = fit_backdrop(Training(X, Y, weights), KERNELS, np.random.default_rng(0))
+    found = residuals_without(backdrop, directions(backdrop, X), Y, weights)
+    assert np.all(np.isnan(found[3]))
+    assert np.all(np.isfinite(np.delete(found, 3, axis=0)))

@@ -25,6 +25,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from ridgefold.engine.cell_rows import Training, spaced
+from ridgefold.errors import NumericalError
 from ridgefold.kernels import Kernel, KernelGram
 from ridgefold.linalg.blocks import row_blocks
 from ridgefold.linalg.threads import threads
@@ -39,12 +40,13 @@ _LEAST_GAIN = 0.002
 _BYTES_AT_ONCE = float(1 << 23)
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def fit_backdrop(
     training: Training, kernels: Sequence[Kernel], rng: np.random.Generator
 ) -> Backdrop:
     """The coarse model with the best of some kernels and ridges, by its leave-one-out error.
 
-    Kernels are compared on some of the rows.
+    Kernels are compared on some of the rows. A `NumericalError` says that numbers overflow.
     """
     n = training.X.shape[0]
     some = np.sort(rng.choice(n, min(n, CELL_SEARCH.backdrop_rows), replace=False))
@@ -61,6 +63,13 @@ def _features(kernel: Kernel, centres: np.ndarray, X: np.ndarray, map_: np.ndarr
     return np.asarray(gram.against(np.ascontiguousarray(X, dtype=np.float64)).block() @ map_)
 
 
+def _spectrum(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    if not np.all(np.isfinite(matrix)):
+        raise NumericalError("sums over all rows overflow: scale the columns of X, or the weights")
+    values, vectors = eigh(matrix)
+    return values, vectors
+
+
 def _blocks(n: int, r: int) -> Iterator[slice]:
     return row_blocks(n, 8.0 * r, _BYTES_AT_ONCE)
 
@@ -70,7 +79,7 @@ class _Fits:
 
     def __init__(self, training: Training, kernel: Kernel, centres: np.ndarray) -> None:
         self.training, self.kernel, self.centres = training, kernel, centres
-        values, vectors = eigh(KernelGram(kernel, centres).full())
+        values, vectors = _spectrum(KernelGram(kernel, centres).full())
         kept = values > _DEPENDENT * values[-1]
         self._map = vectors[:, kept] / np.sqrt(values[kept])
         self._gather()
@@ -89,7 +98,7 @@ class _Fits:
             S += weighted.T @ phi
             q += weighted.T @ y
         self._total, self._mean, self._y_mean = total, first / total, y_sum / total
-        values, self._axes = eigh(S - total * np.outer(self._mean, self._mean))
+        values, self._axes = _spectrum(S - total * np.outer(self._mean, self._mean))
         self._values = np.maximum(values, 0.0)
         self._right = self._axes.T @ (q - np.outer(first, self._y_mean))
 
@@ -180,7 +189,10 @@ def residuals_without(
     w = np.ones(len(psi)) if weights is None else np.asarray(weights, dtype=np.float64)
     leverage = w * (1.0 / backdrop.total_weight + np.einsum("ij,ij->i", psi, psi))
     fitted = backdrop.intercept + psi @ backdrop.coefficients
-    return np.asarray((targets - fitted) / (1.0 - leverage)[:, None])
+    left = (1.0 - leverage)[:, None]
+    # Nothing is left without a row that has all the weight there is.
+    unknown = np.full(fitted.shape, np.nan)
+    return np.asarray(np.divide(targets - fitted, left, where=left > 0, out=unknown))
 
 
 def mix_predictions(backdrop: Backdrop, X: np.ndarray, values: np.ndarray) -> None:
@@ -202,6 +214,7 @@ def mix_residuals(backdrop: Backdrop, training: Training, residuals: np.ndarray)
             residuals[some] += backdrop.share * (coarse - residuals[some])
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def with_share(
     backdrop: Backdrop, training: Training, residuals: np.ndarray, counts: np.ndarray
 ) -> Backdrop | None:

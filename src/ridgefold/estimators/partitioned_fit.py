@@ -507,7 +507,10 @@ class CellFitting:
             some = spaced(self.n_rows, _SAMPLE_ROWS)
             part = replace(self.data, X=np.ascontiguousarray(self.data.X[some]), weights=None)
             family = search.grid.kernels[search.grid.start]
-            coarse = fit_backdrop(self.training, coarse_kernels(family, part), self.rng)
+            try:
+                coarse = fit_backdrop(self.training, coarse_kernels(family, part), self.rng)
+            except NumericalError:  # the cells can do without
+                return None
             clip = bool(self.model.clip)
             off, counts = held_out_errors(self.training, search.cells, models, residuals, clip=clip)
             return with_share(coarse, self.training, off, counts)
