@@ -16,7 +16,7 @@ help:
 	@echo "make test-all  the full matrices and the oldest supported libraries (slow)"
 	@echo "make coverage  which lines the default tests run: at least 95% of them"
 	@echo "make audit     known weaknesses of the pinned packages (asks PyPI for its advisories)"
-	@echo "make mutants   break 30 lines one at a time and see that the tests notice (slow)"
+	@echo "make mutants   break 45 lines one at a time and see that the tests notice (slow)"
 	@echo "make bench     benchmarks, written to benchmarks/results (slow)"
 	@echo "make bench-quick  the same on small sizes, in minutes, nothing written"
 	@echo "make figures   put the measured figures into the README and the documentation"

@@ -188,6 +188,36 @@ MUTANTS = (
         "labels[...] = _dealt(n, m, rng)",
     ),
     Mutant(
+        "rows that share x are left out together",
+        "engine/members.py",
+        "left = 1.0 - self.spread(leverage) * self.shares[:, None]",
+        "left = 1.0 - self.spread(leverage)",
+    ),
+    Mutant(
+        "copies of a row are taken for observations",
+        "estimators/distinct_rows.py",
+        "return bool(np.sum(differ) > _DRAWS * np.sum(repeated))",
+        "return bool(np.any(repeated))",
+    ),
+    Mutant(
+        "the coarse model forgets its bias in leverages",
+        "engine/backdrop.py",
+        'leverage = w * (1.0 / backdrop.total_weight + np.einsum("ij,ij->i", psi, psi))',
+        'leverage = w * np.einsum("ij,ij->i", psi, psi)',
+    ),
+    Mutant(
+        "intervals without the coarse model",
+        "engine/cell_intervals.py",
+        "shift += self.backdrop.share * (coarse - shift)",
+        "shift += 0.0 * (coarse - shift)",
+    ),
+    Mutant(
+        "a mean of one fold too few",
+        "engine/fold_mean.py",
+        "= y - (y - predicted) / len(folds)",
+        "= y - (y - predicted) / (len(folds) - 1)",
+    ),
+    Mutant(
         "bias in comparisons",
         "linalg/quick.py",
         "diagonal = diagonal - along * along / (self._direction @ along)",
