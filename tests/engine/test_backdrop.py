@@ -169,3 +169,11 @@ def test_a_row_with_all_the_weight_has_no_residual():
     found = residuals_without(backdrop, directions(backdrop, X), Y, weights)
     assert np.all(np.isnan(found[3]))
     assert np.all(np.isfinite(np.delete(found, 3, axis=0)))
+
+
+def test_a_large_mean_of_the_targets_takes_no_digits():
+    near, far = (
+        fit_backdrop(Training(X, Y + shift, None), KERNELS, np.random.default_rng(0))
+        for shift in (0.0, 1e9)
+    )
+    np.testing.assert_allclose(predicted(far, X) - 1e9, predicted(near, X), atol=1e-5)

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import eigh
@@ -90,37 +91,37 @@ class _Fits:
         k, t = self._map.shape[1], self.training.targets.shape[1]
         total, first, y_sum = 0.0, np.zeros(k), np.zeros(t)
         S, q = np.zeros((k, k)), np.zeros((k, t))
-        for phi, y, w in self._rows():
+        for some in self._blocks():
+            y, w = _targets(self.training, some)
+            total, y_sum = total + float(w.sum()), y_sum + w @ y
+        self._total, self._y_mean = total, y_sum / total
+        for some in self._blocks():
+            phi, (y, w) = self._features_of(some), _targets(self.training, some)
             weighted = phi * w[:, None]
-            total += float(w.sum())
             first += weighted.sum(axis=0)
-            y_sum += w @ y
             S += weighted.T @ phi
-            q += weighted.T @ y
-        self._total, self._mean, self._y_mean = total, first / total, y_sum / total
+            q += weighted.T @ (y - self._y_mean)  # a large mean would take the digits
+        self._mean = first / total
         values, self._axes = _spectrum(S - total * np.outer(self._mean, self._mean))
         self._values = np.maximum(values, 0.0)
-        self._right = self._axes.T @ (q - np.outer(first, self._y_mean))
+        self._right = self._axes.T @ q
 
-    def _rows(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """φ, targets and weights, a block after the other."""
-        X, targets, weights = self.training.X, self.training.targets, self.training.weights
-        for some in _blocks(X.shape[0], len(self.centres)):
-            phi = _features(self.kernel, self.centres, X[some], self._map)
-            w = np.ones(len(phi)) if weights is None else np.asarray(weights[some], dtype=float)
-            yield phi, np.asarray(targets[some], dtype=np.float64), w
+    def _blocks(self) -> Iterator[slice]:
+        return _blocks(self.training.X.shape[0], len(self.centres))
 
-    @property
+    def _features_of(self, some: slice) -> np.ndarray:
+        """φ of some rows."""
+        return _features(self.kernel, self.centres, self.training.X[some], self._map)
+
+    @cached_property
     def scores(self) -> np.ndarray:
         """The leave-one-out mean squared error with every ridge value."""
         squares, counted = np.zeros(len(self.alphas)), 0.0
         shrunk = 1.0 / (self._values[:, None] + self.alphas[None, :])  # (k, a)
         # (k, a, t), as one matrix.
         solved = (shrunk[:, :, None] * self._right[:, None, :]).reshape(len(shrunk), -1)
-        for some, (phi, _, _) in zip(
-            _blocks(self.training.X.shape[0], len(self.centres)), self._rows(), strict=True
-        ):
-            rows = ScoredRows.of(self.training, some)
+        for some in self._blocks():
+            phi, rows = self._features_of(some), ScoredRows.of(self.training, some)
             along = (phi - self._mean) @ self._axes
             fitted = self._y_mean + (along @ solved).reshape(len(phi), len(self.alphas), -1)
             leverage = 1.0 / self._total + (along * along) @ shrunk
@@ -148,6 +149,12 @@ class _Fits:
         )
 
 
+def _targets(training: Training, some: slice) -> tuple[np.ndarray, np.ndarray]:
+    """Targets and weights of some rows."""
+    y, w = np.asarray(training.targets[some], dtype=np.float64), training.weights
+    return y, np.ones(len(y)) if w is None else np.asarray(w[some], dtype=np.float64)
+
+
 @dataclass(frozen=True)
 class ScoredRows:
     """The rows that scores leave out: those of a fit, or the given ones behind merged rows."""
@@ -161,11 +168,9 @@ class ScoredRows:
     @classmethod
     def of(cls, training: Training, some: slice) -> ScoredRows:
         numbers = np.arange(some.start, some.stop)
-        targets = np.asarray(training.targets[some], dtype=np.float64)
+        targets, weights = _targets(training, some)
         if training.members is None:
-            weights = training.weights
-            w = np.ones(len(targets)) if weights is None else np.asarray(weights[some], dtype=float)
-            return cls(targets, w, training.counts(numbers), lambda values: values)
+            return cls(targets, weights, training.counts(numbers), lambda values: values)
         members = training.members.taken(numbers)
         counts = members.weights if training.weighted_scores else np.ones(len(members.weights))
         return cls(
@@ -205,12 +210,11 @@ def mix_predictions(backdrop: Backdrop, X: np.ndarray, values: np.ndarray) -> No
 
 def mix_residuals(backdrop: Backdrop, training: Training, residuals: np.ndarray) -> None:
     """Leave-one-out residuals of cells become those of the mixture, in place."""
-    X, weights = training.X, training.weights
+    X = training.X
     with threads(1):
         for some in _blocks(X.shape[0], len(backdrop.centres)):
             psi = directions(backdrop, np.asarray(X[some]))
-            w = None if weights is None else np.asarray(weights[some])
-            coarse = residuals_without(backdrop, psi, np.asarray(training.targets[some]), w)
+            coarse = residuals_without(backdrop, psi, *_targets(training, some))
             residuals[some] += backdrop.share * (coarse - residuals[some])
 
 
