@@ -17,7 +17,6 @@ from sklearn.utils import check_random_state
 
 from ridgefold.combiners import cell_alpha
 from ridgefold.engine import metered
-from ridgefold.engine.average_search import error_of_average, search_average
 from ridgefold.engine.backdrop import fit_backdrop, with_share
 from ridgefold.engine.cell_rows import CellRows, Training, number_of, rows_of, spaced
 from ridgefold.engine.held_out import held_out_errors
@@ -28,8 +27,6 @@ from ridgefold.engine.partition_count import (
     Fitted,
     as_they_are,
     choose_count,
-    choose_count_of_average,
-    effective_dimension,
 )
 from ridgefold.engine.partitioned import in_memory, run_cells
 from ridgefold.engine.scaled_rows import ScaledRows
@@ -38,12 +35,13 @@ from ridgefold.engine.slopes import mean_slopes
 from ridgefold.errors import InvalidInputError, NumericalError
 from ridgefold.estimators.cell_grid import cell_grid, coarse_kernels, rbf_grid
 from ridgefold.estimators.learned import AUTO, is_automatic
+from ridgefold.estimators.partitioned_average import choose_average, first_number
 from ridgefold.estimators.partitioned_options import Options
 from ridgefold.estimators.progress import progress_bar
 from ridgefold.estimators.run_request import SEEDS, folder_of, settings_of
 from ridgefold.estimators.validation import TrainingData, as_ridgefold_errors
 from ridgefold.executors import Executor, Serial
-from ridgefold.kernels import RBF, Kernel, KernelGram
+from ridgefold.kernels import RBF, Kernel
 from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.learning import FAMILIES, learn_metric
 from ridgefold.linalg.blocks import row_blocks
@@ -69,7 +67,6 @@ from ridgefold.storage.run_directory import NoRunDirectory, Run, RunDirectory
 Result = TypeVar("Result")
 
 _SAMPLE_ROWS = 512
-_DIMENSION_ROWS = 500
 _LEARNING_ROWS = 6000
 _NEAREST_NUMBERS = 1 << 22
 _NO_PART = ("executor", "memory_budget", "n_jobs", "run_dir", "verbose")
@@ -526,58 +523,22 @@ class CellFitting:
 
     def _search_average(self) -> _Search:
         n = self.n_rows
-        m = min(n, self.options.n_cells or max(1, round(n / _SAMPLE_ROWS)))
+        m = first_number(self.options, n)
+
+        def choose() -> dict[str, Any]:
+            return choose_average(
+                self.training, self.options, lambda rows: self._grid(rows, n), self.rng
+            )
+
         plan = self._plans().average(self._partition_name(), np.full(m, n // m))
         found = self._noted(
             "cutting cells and choosing a pair for their mean",
             plan,
-            lambda: self.run.step("average", self._average, self.rng),
+            lambda: self.run.step("average", choose, self.rng),
         )
         return _Search(
             found["cells"], self.training, found["grid"], found["trials"], found["dimension"]
         )
-
-    def _average(self) -> dict[str, Any]:
-        n, options, rng, X = self.n_rows, self.options, self.rng, self.data.X
-        sample = np.sort(rng.choice(n, min(n, _DIMENSION_ROWS), replace=False))
-        m = options.n_cells or max(1, round(n / _SAMPLE_ROWS))
-        cells = options.partitioner.fit(X, min(m, n), 0.0, rng)
-        grid = self._grid(sample, n)
-        grid = search_average(
-            self.training,
-            cells,
-            grid,
-            options.executor,
-            rng,
-            bias=options.bias,
-            device=options.device,
-        )
-        kernel, alpha = grid.kernels[grid.start], float(grid.alphas[grid.start_alpha])
-        gram = KernelGram(kernel, np.asarray(X[sample], dtype=np.float64)).full()
-        dimension = effective_dimension(np.linalg.eigvalsh(gram), alpha * len(sample) / n)
-        found = {"cells": cells, "grid": grid, "trials": (), "dimension": dimension}
-        if options.n_cells is not None:
-            return found
-        seed = int(rng.integers(2**31))
-
-        def score(m: int) -> float:
-            split = options.partitioner.fit(X, m, 0.0, np.random.default_rng(seed))
-            same = np.random.default_rng(seed + 1)
-            found = error_of_average(
-                self.training,
-                split,
-                (kernel, alpha),
-                options.executor,
-                rng=same,
-                bias=options.bias,
-                device=options.device,
-            )
-            return float(np.sqrt(found))
-
-        guess = max(1, int(n / max(dimension, 1.0) ** 2))
-        m, trials = choose_count_of_average(score, guess, n, options.loss)
-        cells = options.partitioner.fit(X, m, 0.0, np.random.default_rng(seed))
-        return {**found, "cells": cells, "trials": trials}
 
 
 def _mean(targets: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
