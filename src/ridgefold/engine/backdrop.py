@@ -18,8 +18,8 @@ the cells, those of (1 − s)f_cells + s·f are (1 − s)r_c + s·r.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -121,7 +121,7 @@ class _Fits:
         # (k, a, t), as one matrix.
         solved = (shrunk[:, :, None] * self._right[:, None, :]).reshape(len(shrunk), -1)
         for some in self._blocks():
-            phi, rows = self._features_of(some), ScoredRows.of(self.training, some)
+            phi, rows = self._features_of(some), self.training.scored(some)
             along = (phi - self._mean) @ self._axes
             fitted = self._y_mean + (along @ solved).reshape(len(phi), len(self.alphas), -1)
             leverage = 1.0 / self._total + (along * along) @ shrunk
@@ -153,29 +153,6 @@ def _targets(training: Training, some: slice) -> tuple[np.ndarray, np.ndarray]:
     """Targets and weights of some rows."""
     y, w = np.asarray(training.targets[some], dtype=np.float64), training.weights
     return y, np.ones(len(y)) if w is None else np.asarray(w[some], dtype=np.float64)
-
-
-@dataclass(frozen=True)
-class ScoredRows:
-    """The rows that scores leave out: those of a fit, or the given ones behind merged rows."""
-
-    targets: np.ndarray
-    weights: np.ndarray
-    counts: np.ndarray
-    spread: Callable[[np.ndarray], np.ndarray]
-    """What is known of the rows of the fit, for each of these."""
-
-    @classmethod
-    def of(cls, training: Training, some: slice) -> ScoredRows:
-        numbers = np.arange(some.start, some.stop)
-        targets, weights = _targets(training, some)
-        if training.members is None:
-            return cls(targets, weights, training.counts(numbers), lambda values: values)
-        members = training.members.taken(numbers)
-        counts = members.weights if training.weighted_scores else np.ones(len(members.weights))
-        return cls(
-            members.spread(targets) + members.deviations, members.weights, counts, members.spread
-        )
 
 
 # -- a fitted one ----------------------------------------------------------------------------
@@ -233,7 +210,7 @@ def with_share(
     across, square, before = np.zeros(t), np.zeros(t), np.zeros(t)
     with threads(1):
         for some in _blocks(training.X.shape[0], len(backdrop.centres)):
-            rows = ScoredRows.of(training, some)
+            rows = training.scored(some)
             psi = rows.spread(directions(backdrop, np.asarray(training.X[some])))
             coarse = residuals_without(backdrop, psi, rows.targets, rows.weights)
             here = slice(at, at + len(coarse))

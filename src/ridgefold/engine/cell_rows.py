@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -35,6 +36,18 @@ class CellRows(Protocol):
 
 
 @dataclass(frozen=True)
+class ScoredRows:
+    """The rows that scores leave out: those of a fit, or the given ones behind merged rows."""
+
+    targets: np.ndarray
+    weights: np.ndarray
+    counts: np.ndarray
+    """What each of them counts."""
+    spread: Callable[[np.ndarray], np.ndarray]
+    """What is known of the rows of the fit, for each of these."""
+
+
+@dataclass(frozen=True)
 class Training:
     """All rows; X may be memory-mapped and is only read cell by cell."""
 
@@ -63,6 +76,17 @@ class Training:
             return np.ones(len(rows))
         weights = np.asarray(self.weights[rows], dtype=np.float64)
         return weights if self.weighted_scores else (weights > 0).astype(np.float64)
+
+    def scored(self, some: slice) -> ScoredRows:
+        """The rows that scores leave out, of some rows."""
+        targets, numbers = self.targets[some], np.arange(some.start, some.stop)
+        if self.members is None:
+            weights = np.ones(len(targets)) if self.weights is None else self.weights[some]
+            return ScoredRows(targets, weights, self.counts(numbers), lambda values: values)
+        members = self.members.taken(numbers)
+        counts = members.weights if self.weighted_scores else np.ones(len(members.weights))
+        targets = members.spread(targets) + members.deviations
+        return ScoredRows(targets, members.weights, counts, members.spread)
 
     @property
     def n_targets(self) -> int:

@@ -16,22 +16,19 @@ def held_out_errors(
 
     Those that are left out are the given rows where these are known.
     """
-    n, members = training.X.shape[0], training.members
-    targets, counts = training.targets, training.counts(np.arange(n))
+    rows, members = training.scored(slice(0, training.X.shape[0])), training.members
     if members is not None:
         assert training.weights is not None
-        targets = members.spread(targets) + members.deviations
-        counts = members.weights if training.weighted_scores else np.ones(len(targets))
         alpha = np.repeat(models.alpha, np.diff(cells.offsets))
         errors = models.dual_coef * (alpha / training.weights[cells.rows])[:, None]
         inside = members.taken(cells.rows)
         residuals = inside.residuals(errors, residuals)
         shares = None if cells.weights is None else inside.spread(cells.weights)
         cells = Cells(members.places(cells.rows), np.empty(0), shares, {})
-    combined = combined_residuals(cells, residuals, len(targets))
+    combined = combined_residuals(cells, residuals, len(rows.targets))
     if clip:
-        combined = _clipped(targets, combined, counts > 0)
-    return combined, counts
+        combined = _clipped(rows.targets, combined, rows.counts > 0)
+    return combined, rows.counts
 
 
 def _clipped(targets: np.ndarray, residuals: np.ndarray, counted: np.ndarray) -> np.ndarray:
