@@ -26,16 +26,27 @@ from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.learning import FAMILIES
 from ridgefold.records import Grid
 
+_SETTINGS = ("gamma", "length_scale", "degree", "coef0", "kernel_params")
+"""Arguments of kernels."""
 _MORE_WIDTHS = 4
 """Steps beyond each end of the ordinary grid that a search may walk."""
 _STRIDE = 2
 """Widths to a step of the ordinary grid: for large cells, its best two may be too far apart."""
+SAMPLE_ROWS = 512
+"""Of which a grid is made, where there are no cells yet."""
+
+
+def grid_asked(model: Any, data: TrainingData, rows: np.ndarray, n_rows: int) -> Grid:
+    """What a model asks for, for cells like the given rows; `n_rows` is what alphas count."""
+    part = replace(data, X=np.ascontiguousarray(data.X[rows]), weights=None)
+    settings = {name: getattr(model, name) for name in _SETTINGS}
+    grid = cell_grid(model.kernel, settings, model.alpha, part)
+    return grid if model.alpha is not None else grid.with_ridges_times(n_rows / len(rows))
 
 
 def rbf_grid(data: TrainingData) -> Grid:
     """RBF kernels of widths around the median distance within `data`."""
-    names = ("gamma", "length_scale", "degree", "coef0", "kernel_params")
-    return cell_grid("rbf", dict.fromkeys(names), None, data)
+    return cell_grid("rbf", dict.fromkeys(_SETTINGS), None, data)
 
 
 def cell_grid(kernel: Any, settings: Mapping[str, Any], alpha: Any, data: TrainingData) -> Grid:

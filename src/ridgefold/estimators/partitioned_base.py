@@ -26,7 +26,7 @@ from ridgefold.errors import InvalidInputError, NumericalError, UnsupportedInput
 from ridgefold.estimators.distinct_rows import DistinctRows, distinct_rows
 from ridgefold.estimators.executor_argument import SharesExecutor, executor_of
 from ridgefold.estimators.kept_targets import require_targets
-from ridgefold.estimators.partitioned_fit import CellFitting, FittedCells, opened_run
+from ridgefold.estimators.partitioned_fit import CellFitting, FittedCells
 from ridgefold.estimators.partitioned_options import (
     EXACT,
     Options,
@@ -35,6 +35,7 @@ from ridgefold.estimators.partitioned_options import (
     options_of,
     partitioner_of,
 )
+from ridgefold.estimators.partitioned_run import opened_run
 from ridgefold.estimators.partitioned_state import OPTIONAL, STATE, require_consistent
 from ridgefold.estimators.partitioned_stream import (
     Stream,

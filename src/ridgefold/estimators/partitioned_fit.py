@@ -6,8 +6,7 @@ after them: a fit that was interrupted goes on as if it had not been.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar, cast
@@ -31,19 +30,18 @@ from ridgefold.engine.partition_count import (
 from ridgefold.engine.partitioned import in_memory, run_cells
 from ridgefold.engine.scaled_rows import ScaledRows
 from ridgefold.engine.shared_pair import choose_pair
-from ridgefold.engine.slopes import mean_slopes
 from ridgefold.errors import InvalidInputError, NumericalError
-from ridgefold.estimators.cell_grid import cell_grid, coarse_kernels, rbf_grid
-from ridgefold.estimators.learned import AUTO, is_automatic
+from ridgefold.estimators.cell_grid import SAMPLE_ROWS, coarse_kernels, grid_asked
+from ridgefold.estimators.learned import is_automatic
 from ridgefold.estimators.partitioned_average import choose_average, first_number
+from ridgefold.estimators.partitioned_metric import learned_scales, sample_slopes
 from ridgefold.estimators.partitioned_options import Options
 from ridgefold.estimators.progress import progress_bar
-from ridgefold.estimators.run_request import SEEDS, folder_of, settings_of
+from ridgefold.estimators.run_request import SEEDS
 from ridgefold.estimators.validation import TrainingData, as_ridgefold_errors
 from ridgefold.executors import Executor, Serial
-from ridgefold.kernels import RBF, Kernel
-from ridgefold.kernels.distances import DistanceKernel
-from ridgefold.learning import FAMILIES, learn_metric
+from ridgefold.kernels import Kernel
+from ridgefold.learning import FAMILIES
 from ridgefold.linalg.blocks import row_blocks
 from ridgefold.partitioners import Guided
 from ridgefold.planning import CellPlans, available_resources
@@ -60,17 +58,11 @@ from ridgefold.records import (
     Slopes,
     Step,
 )
-from ridgefold.storage import fingerprint
-from ridgefold.storage.model_file import library_versions
-from ridgefold.storage.run_directory import NoRunDirectory, Run, RunDirectory
+from ridgefold.storage.run_directory import Run
 
 Result = TypeVar("Result")
 
-_SAMPLE_ROWS = 512
-_LEARNING_ROWS = 6000
 _NEAREST_NUMBERS = 1 << 22
-_NO_PART = ("executor", "memory_budget", "n_jobs", "run_dir", "verbose")
-"""Arguments that do not change the result."""
 
 
 @dataclass(frozen=True)
@@ -112,32 +104,6 @@ class _Search:
     """The models, if they were made on the way."""
 
 
-@contextmanager
-def opened_run(model: Any, X: Any, targets: Any, weights: Any) -> Iterator[Run]:
-    """The run directory of a fit, locked; or one that keeps nothing."""
-    folder = folder_of(model)
-    if folder is None:
-        yield NoRunDirectory()
-        return
-    with RunDirectory(folder, asked_of(model, X, targets, weights)).opened() as run:
-        yield run
-
-
-def asked_of(
-    model: Any, X: Any, targets: Any, weights: Any, *, on_disk: bool = False
-) -> dict[str, Any]:
-    """What a fit is asked to do: data, settings, versions."""
-    return {
-        "on_disk": on_disk,
-        "estimator": type(model).__name__,
-        "settings": settings_of(model, _NO_PART),
-        "X": fingerprint.of_rows(X),
-        "y": fingerprint.of_rows(targets),
-        "sample_weight": None if weights is None else fingerprint.of_rows(weights),
-        "versions": library_versions(),
-    }
-
-
 class CellFitting:
     """One fit, step by step."""
 
@@ -174,7 +140,9 @@ class CellFitting:
             self.scales = self._noted(
                 "learning scales",
                 self._plans().scales(),
-                lambda: run.step("scales", self._learned_scales, self.rng),
+                lambda: run.step(
+                    "scales", lambda: learned_scales(model, data, targets, self.rng), self.rng
+                ),
             )
             # Cells are cut, and distances measured, in the learned metric.
             self.data = replace(data, X=ScaledRows(data.X, self.scales))
@@ -327,45 +295,8 @@ class CellFitting:
             return np.zeros(targets.shape[1], dtype=targets.dtype)
         return _mean(targets, self.training.weights)
 
-    def _learned_scales(self) -> np.ndarray:
-        """One scale a column, learned on a sample of the rows."""
-        data, targets, rng = self.data, self.targets, self.rng
-        n = data.X.shape[0]
-        some = np.sort(rng.choice(n, min(n, _LEARNING_ROWS), replace=False))
-        family = self._grid(some[:_SAMPLE_ROWS], n).kernels[0]
-        if not isinstance(family, DistanceKernel):
-            raise InvalidInputError(
-                "learn_scales=True needs one kernel of distances (rbf, matern, laplacian, "
-                f"rational_quadratic), got kernel={self.model.kernel!r}"
-            )
-        learned = learn_metric(
-            np.ascontiguousarray(data.X[some]),
-            targets[some],
-            AUTO if is_automatic(self.model.kernel) else family,
-            weights=None if data.weights is None else data.weights[some],
-            bias=bool(self.model.fit_intercept),
-            random_state=int(rng.integers(2**31 - 1)),
-            scale_groups=self.model.scale_groups,
-            # A kernel with a scale of its own for every column needs them all.
-            leave_out=not isinstance(family.length_scale, tuple),
-        )
-        return learned.length_scales
-
     def _grid(self, rows: np.ndarray, n_rows: int) -> Grid:
-        """Kernels and alphas for cells like the given rows; `n_rows` is what alphas count."""
-        model = self.model
-        part = replace(self.data, X=np.ascontiguousarray(self.data.X[rows]), weights=None)
-        settings = {
-            "gamma": model.gamma,
-            "length_scale": model.length_scale,
-            "degree": model.degree,
-            "coef0": model.coef0,
-            "kernel_params": model.kernel_params,
-        }
-        grid = cell_grid(model.kernel, settings, model.alpha, part)
-        if model.alpha is None:
-            grid = grid.with_ridges_times(n_rows / len(rows))
-        return grid
+        return grid_asked(self.model, self.data, rows, n_rows)
 
     # -- cells in space ------------------------------------------------------------------
 
@@ -405,34 +336,13 @@ class CellFitting:
             self.partitioner = cast(Guided, self.partitioner).guided_by(Slopes(*slopes))
 
     def _slopes(self) -> list[Any]:
-        """In which directions targets change, from a sample of the rows; empty if that is unknown.
-
-        In float64, whatever the rows are: cells should not depend on that.
-        """
-        n, weights = self.n_rows, self.data.weights
-        count = CELL_SEARCH.rows_for_slopes(n, int(self.data.X.shape[1]))
-        some = np.sort(self.rng.choice(n, count, replace=False))
-        X, y = (np.asarray(a[some], dtype=np.float64) for a in (self.data.X, self.targets))
-        part = replace(self.data, X=X[spaced(len(X), CELL_SEARCH.slope_pair_rows)], weights=None)
-        counted = None if weights is None else np.asarray(weights[some], dtype=np.float64)
-        try:
-            found = mean_slopes(X, y, counted, self._given_pair(some) or rbf_grid(part))
-        except NumericalError:  # the cells can do without
-            return []
+        """As values that a file can hold; empty if they are unknown."""
+        found = sample_slopes(self.model, self.data, self.targets, self.rng)
         return [] if found is None else [found.directions, found.squares, found.trust]
-
-    def _given_pair(self, rows: np.ndarray) -> Grid | None:
-        """The kernel and ridge of all cells, if they are given, the kernel RBF of one width."""
-        if self.model.alpha is None:
-            return None
-        grid = self._grid(rows, len(rows))
-        kernel = grid.kernels[0]
-        one_width = isinstance(kernel, RBF) and not isinstance(kernel.length_scale, tuple)
-        return grid if one_width and not grid.is_choice else None
 
     def _count(self) -> dict[str, Any]:
         """How many cells, tried on a few regions."""
-        near = _nearest(self.data.X, int(self.rng.integers(self.n_rows)), _SAMPLE_ROWS)
+        near = _nearest(self.data.X, int(self.rng.integers(self.n_rows)), SAMPLE_ROWS)
         grid = self._grid(near, len(near))
         count = choose_count(
             self.training,
@@ -501,7 +411,7 @@ class CellFitting:
         """A coarse model of all rows, if it lowers the leave-one-out error of the cells."""
 
         def make() -> Backdrop | None:
-            some = spaced(self.n_rows, _SAMPLE_ROWS)
+            some = spaced(self.n_rows, SAMPLE_ROWS)
             part = replace(self.data, X=np.ascontiguousarray(self.data.X[some]), weights=None)
             family = search.grid.kernels[search.grid.start]
             try:

@@ -15,12 +15,9 @@ import numpy as np
 from ridgefold.engine.cell_rows import CellRows, Training, batches_of
 from ridgefold.engine.cell_store import Placing, StoredRows, place_rows
 from ridgefold.errors import InvalidInputError
-from ridgefold.estimators.partitioned_fit import (
-    CellFitting,
-    FittedCells,
-    asked_of,
-)
+from ridgefold.estimators.partitioned_fit import CellFitting, FittedCells
 from ridgefold.estimators.partitioned_options import Options
+from ridgefold.estimators.partitioned_run import asked_of
 from ridgefold.estimators.progress import progress_bar
 from ridgefold.estimators.run_request import folder_of
 from ridgefold.estimators.validation import TrainingData, require_usable_weights
