@@ -7,7 +7,8 @@ import json
 import math
 import os
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ RUNS = {256: 400, 512: 400, 1024: 400, 2048: 200, 4096: 150, 8192: 60}
 """Draws of rows by N: more where they are cheap, and where a target is close."""
 DRAWS = 32
 """Draws of noise for the same rows: targets that share a fit cost next to nothing."""
+REFINED_RUNS = {4096: 40, 8192: 20}
+"""The same, of averages that take one step towards the whole fit."""
 PAPER, OURS = "random", "stratified"
 COUNTS = (1, 4, 16, 64)
 CLOSE = 1.03
@@ -36,6 +39,9 @@ n_cell/N. A run draws rows once and noise 32 times. *Error* is the mean of (f̄(
 over 1,000 evenly spaced x, averaged over runs; all m see the same data in a run, and what is
 reported beside the mean ratio to m = 1 is its standard error over runs. *random* draws cells
 uniformly, as the paper does; *stratified* deals out every m rows in succession, one to each cell.
+*One step* is the paper's draw with `refine=1`: a step of conjugate gradients on the whole system,
+with the cells and a factor of low rank as its preconditioner, which begins at the average. It needs
+products with the whole matrix, so that at these N it takes longer than the whole fit.
 The bend is the m at which the mean ratio crosses a level, read off by linear interpolation in
 log m; the exponent is the slope of log m against log N over the sizes, with its standard error.
 The paper reads about 0.45 off its figure, from where the curves, drawn against log m/log N, stop
@@ -52,8 +58,12 @@ def counts_of(n: int) -> list[int]:
     return [2**k for k in range(int(math.log2(n)) - 1)]
 
 
-def one_run(n: int, seed: int) -> dict[str, dict[int, float]]:
-    """Error for every way to draw cells and every m, on one draw of the rows."""
+Error = Callable[..., float]
+Errors = dict[str, dict[int, float]]
+
+
+def errors_on(n: int, seed: int) -> Error:
+    """Gives the error for a way to draw cells and their number, on one draw of the rows."""
     from ridgefold import PartitionedKernelRidge
 
     rng = np.random.default_rng((n, seed))
@@ -61,7 +71,7 @@ def one_run(n: int, seed: int) -> dict[str, dict[int, float]]:
     y = target(x)[:, None] + math.sqrt(NOISE_VARIANCE) * rng.standard_normal((n, DRAWS))
     grid = np.linspace(0, 1, 1000)
 
-    def error(partition: str, m: int) -> float:
+    def error(partition: str, m: int, **options: Any) -> float:
         model = PartitionedKernelRidge(
             partition,
             m,
@@ -70,9 +80,16 @@ def one_run(n: int, seed: int) -> dict[str, dict[int, float]]:
             alpha=n ** (1.0 / 3.0),
             fit_intercept=False,
             random_state=seed,
+            **options,
         ).fit(x[:, None], y)
         return float(np.mean((model.predict(grid[:, None]) - target(grid)[:, None]) ** 2))
 
+    return error
+
+
+def one_run(n: int, seed: int) -> Errors:
+    """For every way to draw cells and every m."""
+    error = errors_on(n, seed)
     whole, *counts = counts_of(n)
     exact = error(PAPER, whole)
     return {
@@ -81,10 +98,16 @@ def one_run(n: int, seed: int) -> dict[str, dict[int, float]]:
     }
 
 
-def many_runs(n: int, count: int) -> list[dict[str, dict[int, float]]]:
+def one_refined_run(n: int, seed: int) -> Errors:
+    """Of the paper's draw after one step."""
+    error = errors_on(n, seed)
+    return {PAPER: {1: error(PAPER, 1), **{m: error(PAPER, m, refine=1) for m in COUNTS[1:]}}}
+
+
+def many_runs(run: Callable[[int, int], Errors], n: int, count: int) -> list[Errors]:
     """Errors are what is measured, so all cores may run."""
     with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        return list(pool.map(one_run, [n] * count, range(count)))
+        return list(pool.map(run, [n] * count, range(count)))
 
 
 def summarise(runs: Sequence[Mapping[int, float]]) -> dict[int, dict[str, float]]:
@@ -133,14 +156,22 @@ def tables_of(found: Mapping[int, Any], partition: str) -> dict[int, Any]:
     return {n: entry["tables"][partition] for n, entry in found.items()}
 
 
+def today() -> str:
+    return time.strftime("%Y-%m-%d")
+
+
+def row_of(n: int, entry: Mapping[str, Any], words: str, cells: Sequence[str]) -> str:
+    return "| " + " | ".join([str(n), str(entry["runs"]), entry["day"], words, *cells]) + " |"
+
+
 def page(found: Mapping[int, Any]) -> str:
     lines = [
         "## Error by N and m",
         "",
         "Mean error, and in brackets its ratio to m = 1 with the ratio's standard error.",
         "",
-        "| N | runs | cells | " + " | ".join(f"m = {m}" for m in COUNTS) + " |",
-        "|---|---|---|" + "---|" * len(COUNTS),
+        "| N | runs | measured | cells | " + " | ".join(f"m = {m}" for m in COUNTS) + " |",
+        "|---|---|---|---|" + "---|" * len(COUNTS),
     ]
     for n, entry in found.items():
         for partition, table in entry["tables"].items():
@@ -150,7 +181,10 @@ def page(found: Mapping[int, Any]) -> str:
                 else ""
                 for m in COUNTS
             ]
-            lines.append(f"| {n} | {entry['runs']} | {partition} | " + " | ".join(cells) + " |")
+            lines.append(row_of(n, entry, partition, cells))
+    for n, entry in refined_of(found).items():
+        cells = [f"{row['error']:.2e} ({row['ratio']:.6f})" for row in entry["table"].values()]
+        lines.append(row_of(n, entry, "random, one step", cells))
     lines += ["", "## Where the curves bend", "", "| cells | level | exponent | log m/log N by N |"]
     lines.append("|---|---|---|---|")
     for partition in (PAPER, OURS):
@@ -198,31 +232,36 @@ def plot(found: Mapping[int, Any], path: Path) -> None:
 def recorded() -> dict[int, Any]:
     """What an earlier run of this script found, by N."""
     kept = json.loads((measure.RESULTS / "zhang.json").read_text(encoding="utf-8"))["runs"]
+    return {int(n): with_whole_numbers(entry) for n, entry in kept.items()}
+
+
+def with_whole_numbers(entry: Any) -> Any:
+    """The same with whole numbers as keys, which JSON writes as words."""
+    if not isinstance(entry, dict):
+        return entry
     return {
-        int(n): {
-            "runs": entry["runs"],
-            "tables": {
-                partition: {int(m): row for m, row in table.items()}
-                for partition, table in entry["tables"].items()
-            },
-        }
-        for n, entry in kept.items()
+        int(key) if key.isdigit() else key: with_whole_numbers(value)
+        for key, value in entry.items()
     }
 
 
-def figures_of(found: Mapping[int, Any], partition: str) -> list[Figure]:
-    tables, figures = tables_of(found, partition), []
-    words = "" if partition == PAPER else f", {partition}"
-    for n, m in itertools.product([n for n in tables if n >= 4096], (4, 16)):
-        row = tables[n][m]
-        figures.append(
-            Figure(
-                f"N = {n}, m = {m}{words}: error / that of the whole fit",
-                row["ratio"],
-                at_most=CLOSE,
-                detail={"standard error": row["se"], "runs": float(found[n]["runs"])},
-            )
+def ratios(tables: Mapping[int, Any], runs: Mapping[int, int], words: str) -> list[Figure]:
+    """Errors of few cells of many rows beside the whole fit's."""
+    return [
+        Figure(
+            f"N = {n}, m = {m}{words}: error / that of the whole fit",
+            tables[n][m]["ratio"],
+            at_most=CLOSE,
+            detail={"standard error": tables[n][m]["se"], "runs": float(runs[n])},
         )
+        for n, m in itertools.product([n for n in tables if n >= 4096], (4, 16))
+    ]
+
+
+def figures_of(found: Mapping[int, Any], partition: str) -> list[Figure]:
+    tables = tables_of(found, partition)
+    words = "" if partition == PAPER else f", {partition}"
+    figures = ratios(tables, {n: entry["runs"] for n, entry in found.items()}, words)
     for level in BENDS:
         bent = exponent(tables, level)
         if bent is None:
@@ -233,19 +272,38 @@ def figures_of(found: Mapping[int, Any], partition: str) -> list[Figure]:
     return figures
 
 
+def refined_of(found: Mapping[int, Any]) -> dict[int, Any]:
+    """Runs and errors by m after one step, by N."""
+    return {n: entry["refined"] for n, entry in found.items() if "refined" in entry}
+
+
+def refined_figures(found: Mapping[int, Any]) -> list[Figure]:
+    refined = refined_of(found)
+    tables = {n: entry["table"] for n, entry in refined.items()}
+    return ratios(tables, {n: entry["runs"] for n, entry in refined.items()}, ", one step")
+
+
 def main(quick: bool) -> bool:
-    """RIDGEFOLD_SIZES names the N to run, if not all; the rest is kept."""
+    """RIDGEFOLD_SIZES, RIDGEFOLD_PARTS (averages, refined): what to run; the rest is kept."""
     named = os.environ.get("RIDGEFOLD_SIZES")
+    parts = os.environ.get("RIDGEFOLD_PARTS", "averages,refined").split(",")
     wanted = [int(n) for n in named.split(",")] if named else list(RUNS)[: 3 if quick else None]
-    found = recorded() if named and not quick else {}
+    found = recorded() if (named or len(parts) < 2) and not quick else {}
     for n in wanted:
-        count = 3 if quick else RUNS[n]
-        runs = many_runs(n, count)
-        tables = {p: summarise([run[p] for run in runs]) for p in (PAPER, OURS)}
-        found[n] = {"runs": count, "tables": tables}
-        for partition, table in tables.items():
-            print(n, partition, {m: round(row["ratio"], 3) for m, row in table.items()}, flush=True)
-    figures = [*figures_of(found, PAPER), *figures_of(found, OURS)]
+        entry = found.setdefault(n, {})
+        if "averages" in parts:
+            runs = many_runs(one_run, n, 3 if quick else RUNS[n])
+            tables = {p: summarise([run[p] for run in runs]) for p in (PAPER, OURS)}
+            entry.update(runs=len(runs), tables=tables, day=today())
+            for partition, table in tables.items():
+                shown = {m: round(row["ratio"], 3) for m, row in table.items()}
+                print(n, partition, shown, flush=True)
+        if "refined" in parts and (quick or n in REFINED_RUNS):
+            runs = many_runs(one_refined_run, n, 3 if quick else REFINED_RUNS[n])
+            table = summarise([run[PAPER] for run in runs])
+            entry["refined"] = {"runs": len(runs), "table": table, "day": today()}
+            print(n, "one step", {m: row["ratio"] for m, row in table.items()}, flush=True)
+    figures = [*figures_of(found, PAPER), *figures_of(found, OURS), *refined_figures(found)]
     print(measure.markdown_table(figures))
     if quick:
         return True
