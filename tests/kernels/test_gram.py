@@ -219,3 +219,14 @@ def test_storage_of_a_weighted_triangle_may_be_used_again_and_again():
         weighted.write_lower(storage)
     expected = np.tril(1.4**2 * gram.full())
     np.testing.assert_allclose(np.tril(storage), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("far", [1e9, -1e12])
+def test_one_far_row_does_not_take_the_digits_of_others(far):
+    few = rows(40, 3, seed=5)
+    expected = KernelGram(RBF(0.5), few).full()
+    few[7, 1] = far
+    others = np.arange(40) != 7
+    found = KernelGram(RBF(0.5), few).full()
+    np.testing.assert_allclose(found[others][:, others], expected[others][:, others], atol=1e-13)
+    assert np.all(found[7, others] == 0)

@@ -320,3 +320,10 @@ def test_rows_of_float32_far_from_the_origin_are_cut_evenly():
     sizes = np.diff(cells.offsets)
     assert len(sizes) == 64
     assert sizes.max() <= 1.05 * sizes.min()
+
+
+@pytest.mark.parametrize("overlap", [0.0, 0.25])
+def test_cells_around_centres_are_the_same_far_from_the_origin(overlap, X):
+    near, far = (PARTITIONERS["kmeans"].fit(X + shift, 8, overlap, rng()) for shift in (0.0, 1e8))
+    assert len(far.offsets) == len(near.offsets)
+    np.testing.assert_array_equal(far.rows, near.rows)

@@ -79,11 +79,12 @@ def refine(
     device : str, optional
         A device of torch that does the work.
     """
-    n_rows = len(training.X)
+    n_rows, dtype = len(training.X), training.targets.dtype
     training, groups, start, kept = _weighing_rows(training, groups, start)
 
     def placed(array: np.ndarray) -> Array:
-        return on_device(np.ascontiguousarray(array), device)
+        # In float64 whatever the rows are: rounding of products is what bounds the residual.
+        return on_device(np.ascontiguousarray(array, dtype=np.float64), device)
 
     X, right, first = placed(training.X), placed(training.targets), placed(start)
     namespace = namespace_of(X)
@@ -138,10 +139,10 @@ def refine(
     if roots is not None:
         coefficients = coefficients * roots[:, None]
     found = namespace.to_numpy(coefficients)
-    dual = np.zeros((n_rows, t), dtype=found.dtype)
+    dual = np.zeros((n_rows, t), dtype=dtype)
     dual[kept] = found
     certificate = namespace.to_numpy(xp.sqrt(xp.sum(left * left, axis=0)))
-    return Refined(dual, namespace.to_numpy(intercept), certificate, solved.steps)
+    return Refined(dual, namespace.to_numpy(intercept).astype(dtype), certificate, solved.steps)
 
 
 def _weighing_rows(

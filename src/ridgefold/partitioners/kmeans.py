@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ridgefold.kernels import Kernel, KernelGram
+from ridgefold.linalg.threads import threads
 from ridgefold.partitioners.base import (
     MOST_REPEATS,
     Router,
@@ -70,11 +71,13 @@ class KMeansCells:
             n_init=1,
             batch_size=max(1024, 2 * n_cells),
         )
-        with warnings.catch_warnings():
+        middle = features.mean(axis=0)  # digits are for differences
+        with warnings.catch_warnings(), threads(1):
             # Fewer distinct rows than cells: there will be fewer cells, and that is all.
             warnings.filterwarnings("ignore", message="Number of distinct clusters")
-            means.fit(features)
-        router = {**landmarks, "centres": np.asarray(means.cluster_centers_, dtype=np.float64)}
+            means.fit(features - middle)
+        centres = np.asarray(means.cluster_centers_, dtype=np.float64) + middle
+        router = {**landmarks, "centres": centres}
         used = np.unique(self.route(router, X))
         router["centres"] = router["centres"][used]
         others = np.setdiff1d(np.arange(n), chosen)
@@ -103,16 +106,19 @@ class KMeansCells:
             KernelGram(self.kernel, rows, router["landmarks"]).full() @ router["whitening"]
         )
 
+    def _centred(self, router: Router, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Features of rows, and centres, less the mean of centres: digits are for differences."""
+        centres = router["centres"]
+        middle = centres.mean(axis=0)
+        return self._features(router, rows) - middle, centres - middle
+
     def _squared_distances(self, router: Router, rows: np.ndarray) -> np.ndarray:
         """Squared distances to all centres, the squared norm of the row left out."""
-        centres = router["centres"]
-        squares = self._features(router, rows) @ (-2.0 * centres.T)
-        squares += np.sum(centres * centres, axis=1)[None, :]
-        return np.asarray(squares)
+        return _less_norms(*self._centred(router, rows))
 
     def _distances(self, router: Router, rows: np.ndarray) -> np.ndarray:
-        features = self._features(router, rows)
-        squares = self._squared_distances(router, rows)
+        features, centres = self._centred(router, rows)
+        squares = _less_norms(features, centres)
         squares += np.sum(features * features, axis=1)[:, None]
         return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
 
@@ -169,3 +175,10 @@ class KMeansCells:
     def _numbers(router: Router, X: np.ndarray) -> int:
         """Numbers alive for every row that is placed."""
         return int(X.shape[1] + len(router["centres"]) + len(router.get("landmarks", ())))
+
+
+def _less_norms(features: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """‖x − c‖² − ‖x‖² for all rows and centres."""
+    squares = features @ (-2.0 * centres.T)
+    squares += np.sum(centres * centres, axis=1)[None, :]
+    return np.asarray(squares)
