@@ -42,6 +42,15 @@ CASES = {
     "time-budget": (KernelRidge(time_budget=2.0), 40_000, 10, "64GB"),
     "given-method": (KernelRidgeCV(method="eigendecomposition"), 4000, 10, "1GB"),
     "classifier": (LSSVMClassifier(), 20_000, 40, "8GB"),
+    "cells": (PartitionedKernelRidge(), 20_000, 5, "4GB"),
+    "cells-of-many-rows": (PartitionedKernelRidge(), 1_000_000, 10, "4GB"),
+    "cells-given": (
+        PartitionedKernelRidge(n_partitions=50, learn_scales=True, refine=3),
+        20_000,
+        5,
+        "4GB",
+    ),
+    "cells-averaged": (PartitionedKernelRidge("random", combine="average"), 20_000, 5, "4GB"),
 }
 
 DEVICE_CASES = {

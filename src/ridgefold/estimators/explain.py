@@ -10,14 +10,17 @@ import numpy as np
 
 from ridgefold.errors import BudgetError, InvalidInputError
 from ridgefold.estimators.cross_validated import CrossValidatedModel
-from ridgefold.estimators.grids import DECADES_BELOW, alphas_over
+from ridgefold.estimators.grids import DECADES_BELOW, alphas_over, check_alphas
 from ridgefold.estimators.kernel_ridge_cv import KernelRidgeCV
+from ridgefold.estimators.partitioned_average import first_number
 from ridgefold.estimators.partitioned_base import PartitionedModel
-from ridgefold.estimators.partitioned_options import folds_averaged
+from ridgefold.estimators.partitioned_options import folds_averaged, options_of
 from ridgefold.estimators.search_place import search_executor
 from ridgefold.estimators.table_model import TableModel
 from ridgefold.kernels import Kernel, KernelSettings, resolve_kernel
+from ridgefold.partitioners import Guided
 from ridgefold.planning import (
+    CellPlans,
     Explanation,
     available_resources,
     device_named,
@@ -26,7 +29,7 @@ from ridgefold.planning import (
     plan_cross_validation,
     plan_fit,
 )
-from ridgefold.records import FoldShape, Plan, Problem, Resources
+from ridgefold.records import CELL_SEARCH, FoldShape, Plan, Problem, Resources
 
 _SEARCH = "choosing alpha for one kernel"
 
@@ -85,11 +88,12 @@ def explain(
     resources = available_resources(budget, seconds, device_named(device))
     fit = _fit_problem(model, rows, columns, _count("n_targets", n_targets), dtype)
     if isinstance(model, PartitionedModel):
-        workers = 1 if n_workers is None else _count("n_workers", n_workers)
+        if n_workers is None:
+            return explain_plans(_cell_plans(model, fit, resources), {})
         slopes = model.partition == "tree" and model.combine != "average"
         return explain_cells(
             fit,
-            workers,
+            _count("n_workers", n_workers),
             resources,
             slopes=slopes and model.n_partitions != 1,
             average_folds=folds_averaged(model.average_folds),
@@ -104,6 +108,49 @@ def explain(
     solver = getattr(model, "solver", "auto")
     plans.append(("fitting", _plan(plan_fit, fit, resources, solver)))
     return explain_plans(plans, where)
+
+
+def _cell_plans(
+    model: PartitionedModel, fit: Problem, resources: Resources
+) -> list[tuple[str, Plan | Exception]]:
+    """The steps of a partitioned fit on this machine, with as many cells as there are likely to be.
+
+    Where their number is chosen, that is as if the first size that is tried were taken.
+    """
+    options, n = options_of(model), fit.n_rows
+    plans = CellPlans(
+        fit,
+        replace(resources, threads=1),
+        options.executor.n_workers,
+        overlap=options.overlap > 0,
+        kernels=len(model.kernel) if isinstance(model.kernel, (list, tuple)) else 1,
+    )
+    steps = [("learning scales", plans.scales())] if model.learn_scales else []
+    name = model.partition if isinstance(model.partition, str) else type(model.partition).__name__
+    likely = options.n_cells or max(1, round(n / CELL_SEARCH.smallest_tried))
+    choose = options.shared is False or (options.shared is None and n <= CELL_SEARCH.many_rows)
+    if options.combiner.scales_alpha:
+        m = first_number(options, n)
+        sizes = plans.likely_sizes(m)
+        steps.append((f"choosing a pair for the mean of {m:,} cells", plans.average(name, sizes)))
+    else:
+        m = min(likely, n)
+        sizes = plans.likely_sizes(m)
+        if isinstance(options.partitioner, Guided) and m > 1:
+            steps.append(("finding slopes", plans.slopes()))
+        if options.n_cells is None:
+            steps.append(("choosing how many cells", plans.count(choose=choose)))
+        else:
+            steps.append((f"cutting {m:,} cells", plans.cut(name, m)))
+            steps.append(("choosing a pair for all cells", plans.pair(float(sizes[0]))))
+    folds = options.average_folds
+    cells = plans.cells(sizes, choose=choose, held_out=choose, average_folds=folds)
+    steps.append((f"fitting {m:,} cells", cells))
+    if options.backdrop and choose and options.combiner.overlaps and m > 1:
+        steps.append(("fitting a coarse model of all rows", plans.backdrop()))
+    if isinstance(options.refine, int):
+        steps.append(("refining", plans.refining(options.refine)))
+    return [*steps]
 
 
 def _count(name: str, value: Any) -> int:
@@ -166,7 +213,7 @@ def _first(name: str, value: Any) -> Any:
 
 def _search_problem(model: CrossValidatedModel, fit: Problem) -> Problem:
     n, cv = fit.n_rows, model.cv
-    alphas = None if model.alphas is None else np.asarray(model.alphas, dtype=float)
+    alphas = None if model.alphas is None else check_alphas(model.alphas)
     count = _number_of_folds(cv, n)
     decades = DECADES_BELOW[fit.itemsize]  # below the largest eigenvalue, about n
     if not 2 <= count <= n:

@@ -71,6 +71,11 @@ class CellPlans:
         self.kernels = kernels
         self.overlap, self._repeats = overlap, _REPEATS if overlap else 1.0
 
+    def likely_sizes(self, n_cells: int) -> np.ndarray:
+        """Rows of so many cells, with those that they share."""
+        repeats = self._repeats if n_cells > 1 else 1.0
+        return np.full(n_cells, max(1.0, repeats * self.problem.n_rows / n_cells))
+
     def scales(self) -> Plan:
         """Learning a metric: stages on more and more rows."""
         n, d = self.problem.n_rows, self.problem.n_columns
