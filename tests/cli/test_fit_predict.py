@@ -428,22 +428,29 @@ def test_rows_are_cut_into_cells(plant):
     assert "PartitionedKernelRidge" in run("inspect", model).stdout
     run(*options, "--partitions", "many", "--force", code=3)
     run(*options, "--partitions", 2, "--intervals", "cv+", "--force", code=3)
+    lonely = json.loads(run(*options, "--partitions", N, "--force", "--json").stdout)
+    assert lonely["cells"] == f"{N} of 1 rows"
+    assert "held_out_rmse" not in lonely
     mixed(plant / "t.csv")
-    run(
-        "fit",
-        plant / "t.csv",
-        "-t",
-        "label",
-        "-o",
-        model,
-        "--force",
-        "--partitions",
-        "auto",
-        "--missing",
-        "fill",
-        "--ignore",
-        '" onload=',
+    summary = json.loads(
+        run(
+            "fit",
+            plant / "t.csv",
+            "-t",
+            "label",
+            "-o",
+            model,
+            "--force",
+            "--partitions",
+            "auto",
+            "--missing",
+            "fill",
+            "--ignore",
+            '" onload=',
+            "--json",
+        ).stdout
     )
+    assert 0 <= summary["held_out_accuracy"] <= 1
     run("predict", model, plant / "t.csv", "-o", out, "--force", "--probabilities")
     assert "probability of yes" in rows_of(out)[0]
 
@@ -459,7 +466,8 @@ def test_length_scales_are_learned(tmp_path):
     assert next(iter(summary["relevance"])) == "b"
     assert float(summary["relevance"]["b"].rstrip("%")) > 50
     run("predict", tmp_path / "m", tmp_path / "t.csv", "-o", tmp_path / "o.csv", "--coverage", 0.9)
-    run(*options, "--force", "--partitions", 2)
+    summary = json.loads(run(*options, "--force", "--partitions", 2, "--json").stdout)
+    assert next(iter(summary["relevance"])) == "b"
     scales = ridgefold.load(tmp_path / "m").model_.length_scales_
     assert np.argmin(scales) == 1
     shown = run(*options, "--force", "--kernel", "auto").stdout

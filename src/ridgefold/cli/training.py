@@ -244,8 +244,9 @@ def summary_of(model: Any, target: str, task: str) -> dict[str, Any]:
     }
     if task == "classification":
         summary["classes"] = [str(label) for label in _to_numpy(inner.classes_)]
-        if hasattr(inner, "best_score_"):
-            summary["held_out_accuracy"] = float(inner.best_score_)
+        accuracy = _held_out_accuracy(inner)
+        if accuracy is not None:
+            summary["held_out_accuracy"] = accuracy
     else:
         residuals = held_out_residuals(inner)
         if residuals is not None:
@@ -273,20 +274,26 @@ def kernel_summary(inner: Any) -> dict[str, Any]:
     shown = distinct if len(distinct) <= 2 else [distinct[0], f"{len(distinct) - 1} others"]
     sizes = inner.partition_sizes_
     return {
-        "cells": f"{inner.n_partitions_} of {sizes.min():,} to {sizes.max():,} rows",
+        "cells": f"{inner.n_partitions_} of {_range(sizes, ',')} rows",
         "kernel": " and ".join(shown),
-        "alpha": f"{inner.alpha_.min():.3g} to {inner.alpha_.max():.3g}",
+        "alpha": _range(inner.alpha_, ".3g"),
     }
+
+
+def _range(values: np.ndarray, form: str) -> str:
+    """Least and largest, in words; one number if they are the same."""
+    ends = dict.fromkeys(format(end, form) for end in (values.min(), values.max()))
+    return " to ".join(ends)
 
 
 def relevance_of(model: Any) -> dict[str, str] | None:
     """The share of the most relevant columns in distances, where scales were learned."""
-    from ridgefold.estimators.scale_names import named_scales
+    from ridgefold.estimators.scale_names import column_shares, named_scales
 
-    found = getattr(model.model_, "feature_relevance_", None)
+    found = column_shares(model.model_)
     if found is None:
         return None
-    scales = named_scales(model, model.columns_.feature_names, np.asarray(found))
+    scales = named_scales(model, model.columns_.feature_names, found)
     order = np.argsort(-scales.shares, kind="stable")[:_MOST_RELEVANT]
     return {
         scales.names[j]: f"{100 * scales.shares[j]:.1f}%" for j in order if scales.shares[j] > 0
@@ -302,6 +309,16 @@ def intervals_of(inner: Any) -> str:
     return "none kept" if found is None else f"{found.method} ({found.kept_numbers:,} numbers)"
 
 
+def _held_out_accuracy(inner: Any) -> float | None:
+    """The score of the search, or of rows left out of their cells."""
+    from ridgefold.report.evidence import HeldOutClasses, held_out_of
+
+    if hasattr(inner, "best_score_"):
+        return float(inner.best_score_)
+    found = held_out_of(inner)
+    return found.accuracy if isinstance(found, HeldOutClasses) else None
+
+
 def held_out_residuals(inner: Any) -> np.ndarray | None:
     """Errors at rows that the models did not see, where there are any."""
     residuals: Any = None
@@ -315,7 +332,8 @@ def held_out_residuals(inner: Any) -> np.ndarray | None:
     if residuals is None:
         return None
     known = _to_numpy(residuals)
-    return np.asarray(known[~np.isnan(known)])
+    known = np.asarray(known[~np.isnan(known)])
+    return known if known.size else None
 
 
 def _to_numpy(values: Any) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Learned scales by name: one entry for columns that share a scale."""
+"""Learned scales by name: one entry for columns that share a scale, and how much it counts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ridgefold.engine.cell_rows import spaced
+from ridgefold.linalg import namespace_of
 from ridgefold.records import CategoryColumn
+
+_SAMPLE_ROWS = 5000
 
 
 @dataclass(frozen=True)
@@ -47,3 +51,22 @@ def named_scales(estimator: Any, names: Sequence[str], shares: np.ndarray) -> Na
 
 def _both_ends(names: Sequence[str], group: Sequence[int]) -> str:
     return f"{names[min(group)]} … {names[max(group)]}"
+
+
+def column_shares(inner: Any) -> np.ndarray | None:
+    """Shares of the columns in mean squared distance; None if no scales were learned.
+
+    Partitioned models keep the scales alone: the mean of (x_j − x'_j)²/ℓ_j² over pairs of rows is
+    twice the variance of the column over ℓ_j².
+    """
+    found = getattr(inner, "feature_relevance_", None)
+    if found is not None:
+        return np.asarray(found, dtype=np.float64)
+    scales = getattr(inner, "length_scales_", None)
+    if scales is None:
+        return None
+    rows = inner.X_fit_[spaced(inner.X_fit_.shape[0], _SAMPLE_ROWS)]
+    rows = namespace_of(rows).to_numpy(rows).astype(np.float64)
+    shares = rows.var(axis=0) / np.asarray(scales) ** 2
+    total = float(shares.sum())
+    return np.asarray(shares / total) if total > 0 else np.zeros_like(shares)

@@ -41,8 +41,8 @@ def answer(subject: Subject) -> str:
     if isinstance(found, HeldOutNumbers):
         return _answer_in_numbers(subject, found)
     return (
-        "How well this model does on rows it has not seen is not known: it was fitted with a given "
-        "kernel and ridge. A test set, or a model that cross-validates, would show it."
+        "How well this model does on rows it has not seen is not known: no row was left out when "
+        "it was fitted. A test set, or a model that cross-validates, would show it."
     )
 
 

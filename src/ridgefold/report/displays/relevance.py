@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from ridgefold.errors import InvalidInputError
-from ridgefold.estimators.scale_names import named_scales
+from ridgefold.estimators.scale_names import column_shares, named_scales
 from ridgefold.report.displays.base import Display, column_names, fitted
-from ridgefold.report.evidence import to_numpy
 from ridgefold.report.style import (
     ACCENT,
     FONT,
@@ -23,8 +22,6 @@ from ridgefold.report.words import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_SAMPLE_ROWS = 5000
 
 
 class RelevanceDisplay(Display):
@@ -59,7 +56,7 @@ class RelevanceDisplay(Display):
     @classmethod
     def from_estimator(cls, estimator: Any, *, most: int = 12, ax: Axes | None = None) -> Self:
         """Draw the learned metric of a model that was fitted with ``learn_scales=True``."""
-        shares = relevance_of(fitted(estimator))
+        shares = column_shares(fitted(estimator))
         if shares is None:
             raise InvalidInputError(
                 f"{type(estimator).__name__} has learned no scales: fit with learn_scales=True"
@@ -93,22 +90,3 @@ class RelevanceDisplay(Display):
         ax.spines["bottom"].set_visible(False)
         ax.tick_params(axis="y", length=0)
         return self
-
-
-def relevance_of(inner: Any) -> np.ndarray | None:
-    """Shares of the columns in mean squared distance; None if no scales were learned.
-
-    Partitioned models keep the scales alone: the mean of (x_j − x'_j)²/ℓ_j² over pairs of rows is
-    twice the variance of the column over ℓ_j².
-    """
-    found = getattr(inner, "feature_relevance_", None)
-    if found is not None:
-        return np.asarray(found, dtype=np.float64)
-    scales = getattr(inner, "length_scales_", None)
-    if scales is None:
-        return None
-    n = inner.X_fit_.shape[0]
-    rows = np.unique(np.linspace(0, n - 1, min(n, _SAMPLE_ROWS)).astype(np.intp))
-    shares = to_numpy(inner.X_fit_[rows]).astype(np.float64).var(axis=0) / np.asarray(scales) ** 2
-    total = float(shares.sum())
-    return np.asarray(shares / total) if total > 0 else np.zeros_like(shares)

@@ -6,8 +6,8 @@ import sys
 
 import numpy as np
 
-from ridgefold.estimators.scale_names import NamedScales, named_scales
-from ridgefold.report.displays.relevance import RelevanceDisplay, relevance_of
+from ridgefold.estimators.scale_names import NamedScales, column_shares, named_scales
+from ridgefold.report.displays.relevance import RelevanceDisplay
 from ridgefold.report.parts import Canvas, Cell, Section, Table, rows_of, text
 from ridgefold.report.subject import Subject
 from ridgefold.report.words import clean, number, percent, plural
@@ -21,7 +21,7 @@ _LAST = sys.float_info.max
 
 def relevance(subject: Subject, canvas: Canvas) -> Section | None:
     """Shares of the columns in distance, and their length scales."""
-    shares = relevance_of(subject.inner)
+    shares = column_shares(subject.inner)
     if shares is None:
         return None
     named = named_scales(subject.model, subject.column_names, shares)
