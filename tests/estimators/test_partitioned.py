@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse
 from sklearn.base import clone
 
 import ridgefold
@@ -313,6 +314,17 @@ def test_refining_an_average_begins_with_that_average():
     average = PartitionedKernelRidge("random", 6, **settings).fit(X, y).predict(X)
     refined = PartitionedKernelRidge("random", 6, refine=1, **settings).fit(X, y).predict(X)
     assert np.mean((refined - whole) ** 2) < np.mean((average - whole) ** 2)
+
+
+def test_refining_in_single_precision_loses_no_more_than_rounding_of_the_model():
+    X, y = data(600, d=3)
+    settings = {"refine": "exact", "alpha": 1e-2, "length_scale": 2.0}
+    exact = KernelRidge(1e-2, kernel=RBF(2.0), fit_intercept=True).fit(X, y)
+    model = PartitionedKernelRidge(n_partitions=5, **settings)
+    model.fit(X.astype(np.float32), y.astype(np.float32))
+    assert model.predict(X.astype(np.float32)).dtype == np.float32
+    rounding = np.finfo(np.float32).eps * np.abs(exact.dual_coef_).sum()
+    assert np.max(np.abs(model.predict(X.astype(np.float32)) - exact.predict(X))) < rounding
 
 
 def test_refining_needs_one_pair_for_all_cells():
@@ -796,3 +808,43 @@ def test_a_ridge_of_zero_is_named_as_the_argument_is():
     X, y = data(60)
     with pytest.raises(InvalidInputError, match=r"^alpha must be finite and > 0, got 0"):
         PartitionedKernelRidge(n_partitions=2, alpha=0.0).fit(X, y)
+
+
+# -- what cannot be ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_interval"])
+def test_sparse_rows_are_refused_as_they_are_by_the_fit(method):
+    X, y = data()
+    model = PartitionedKernelRidge(n_partitions=3).fit(X, y)
+    for ask in (lambda A: model.fit(A, y), getattr(model, method)):
+        with pytest.raises(UnsupportedInputError, match="Sparse data"):
+            ask(scipy.sparse.csr_array(X))
+
+
+def test_probabilities_need_a_cell_of_two_rows():
+    model = PartitionedLSSVMClassifier(n_partitions=4, probability=True)
+    with pytest.raises(InvalidInputError, match="all of the 4 cells have one row: use fewer"):
+        model.fit(np.arange(4.0)[:, None], [0, 1, 0, 1])
+
+
+def test_cells_are_those_of_the_fit_whatever_is_set_later(tmp_path):
+    X, y = data()
+    model = PartitionedKernelRidge("tree", 4).fit(X, y)
+    expected = model.predict(X)
+    model.set_params(partition="kmeans")
+    np.testing.assert_array_equal(model.predict(X), expected)
+    with pytest.raises(InvalidInputError, match="was set after the fit"):
+        model.save(tmp_path / "m.ridgefold")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"kernel_params": 3}, "kernel_params must be a dict"),
+        ({"partition": KMeansCells}, "partition must be one of"),
+    ],
+)
+def test_arguments_of_the_wrong_kind_are_named(settings, message):
+    with pytest.raises(InvalidInputError, match=message):
+        PartitionedKernelRidge(**settings).fit(*data())

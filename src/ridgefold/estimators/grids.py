@@ -102,7 +102,7 @@ def kernel_grid(kernel: Any, settings: Mapping[str, Any], data: TrainingData) ->
     if isinstance(kernel, str) and kernel == PRECOMPUTED:
         return KernelGrid((Candidate(PRECOMPUTED, {}),), widths_from_data=False)
     named = isinstance(kernel, str) and kernel in NAMED_KERNELS
-    parameters = dict(settings["kernel_params"] or {})
+    parameters = _kernel_params(settings)
     no_width = (
         settings["gamma"] is None
         and settings["length_scale"] is None
@@ -145,7 +145,7 @@ def widths_from_data(family: DistanceKernel, data: TrainingData) -> KernelGrid:
 def _named(
     kernel: str, settings: Mapping[str, Any], chosen: Mapping[str, Any], data: TrainingData
 ) -> Candidate:
-    parameters = dict(settings["kernel_params"] or {})
+    parameters = _kernel_params(settings)
     if "length_scale" in chosen:
         parameters["length_scale"] = chosen["length_scale"]
     resolved = resolve_kernel(
@@ -166,6 +166,15 @@ def wider(candidate: Candidate, factor: float) -> Candidate:
     assert isinstance(candidate.kernel, DistanceKernel)
     width = candidate.params["length_scale"] * factor
     return Candidate(replace(candidate.kernel, length_scale=width), {"length_scale": width})
+
+
+def _kernel_params(settings: Mapping[str, Any]) -> dict[str, Any]:
+    given = settings["kernel_params"]
+    if given is not None and not isinstance(given, Mapping):
+        raise InvalidInputError(
+            f'kernel_params must be a dict such as {{"nu": 1.5}}, or None, got {given!r}'
+        )
+    return dict(given or {})
 
 
 def check_alphas(alphas: Any, name: str = "alphas") -> np.ndarray:

@@ -30,7 +30,6 @@ from ridgefold.estimators.probabilities import fit_curves
 from ridgefold.estimators.regressor import check_coverage
 from ridgefold.estimators.validation import TrainingData, unchanged_on_error
 from ridgefold.linalg import Array, namespace_of
-from ridgefold.linalg.namespace import is_tensor
 from ridgefold.storage.sources import ArraySource, RowSource
 
 
@@ -258,12 +257,14 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
                 targets = as_source(stream.y, "y", stream.X.dtype)
                 self._one_target = len(targets.shape) == 1
                 self._fit_stream(stream, targets, stream.weights)
+                self._name_columns(stream)
                 return self
             X, y, sample_weight = (X, y, sample_weight) if stream is None else stream.loaded()
             data = self._check(X, y, sample_weight, numeric_targets=True)
             self._one_target = data.y.ndim == 1
             self._fit_cells(data, data.y[:, None] if self._one_target else data.y)
             self.y_fit_ = data.y
+            self._name_columns(stream)
         return self
 
     _further_state: Mapping[str, Any] = {"one_target": bool}
@@ -313,8 +314,6 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         residuals = self._kept_for_intervals()
         if residuals is None:
             raise InvalidInputError(self._why_no_intervals())
-        rows = self._new_rows(namespace_of(X).to_numpy(X) if is_tensor(X) else X)
-        assignment = self._assignment(rows)
         kept = CellIntervals(
             self._training_rows(),
             self._fitted_targets(),
@@ -325,19 +324,28 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
             bool(self.fit_intercept),
             self._backdrop,
         )
+        found = [self._intervals_of(rows, kept, coverage) for rows in self._blocks(X)]
+        lower, upper = (
+            self._given_back(np.concatenate(ends).astype(self._models.dual_coef.dtype), X)
+            for ends in zip(*found, strict=True)
+        )
+        return (lower[:, 0], upper[:, 0]) if self._one_target else (lower, upper)
+
+    def _intervals_of(
+        self, rows: np.ndarray, kept: CellIntervals, coverage: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Both ends for some checked rows."""
+        assignment = self._assignment(rows)
         centre = self._combined(rows, assignment).astype(np.float64)
         try:
             with np.errstate(over="raise"):
-                ends = kept.predict(rows, assignment, centre, coverage)
+                lower, upper = kept.predict(rows, assignment, centre, coverage)
         except FloatingPointError:
             raise NumericalError(
                 "numbers overflow while intervals are computed: scale the columns of X, and the "
                 "targets"
             ) from None
-        lower, upper = (
-            self._given_back(end.astype(self._models.dual_coef.dtype), X) for end in ends
-        )
-        return (lower[:, 0], upper[:, 0]) if self._one_target else (lower, upper)
+        return lower, upper
 
     def _kept_for_intervals(self) -> np.ndarray | None:
         """Leave-one-out residuals, if they are those of the model itself."""
@@ -491,6 +499,7 @@ held_out_residuals_, length_scales_, backdrop_share_, certificate_, n_steps_
                 self._fit_cells(data, targets)
             self.classes_, self.y_fit_ = classes, class_numbers(np.asarray(targets))
             self._calibrate(np.asarray(targets), sample_weight)
+            self._name_columns(stream)
         return self
 
     def _fit_stream_of_labels(self, stream: Stream) -> tuple[Any, np.ndarray, Any]:
@@ -519,6 +528,11 @@ held_out_residuals_, length_scales_, backdrop_share_, certificate_, n_steps_
         assert self.held_out_residuals_ is not None
         codes = class_numbers(targets)
         decisions = targets - self.held_out_residuals_
+        if np.all(np.isnan(decisions)):
+            raise InvalidInputError(
+                "probability=True is calibrated on rows left out, but all of the "
+                f"{self.n_partitions_} cells have one row: use fewer cells, or probability=False"
+            )
         self.calibration_ = fit_curves(decisions, codes, row_counts(sample_weight, len(codes)))
 
     _further_state: Mapping[str, Any] = {"classes": np.ndarray, "calibration": np.ndarray | None}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -228,10 +228,12 @@ class PartitionedModel(SharesExecutor, Storable):
             # Workers read files: what is in memory is written to some.
             data = self._check(X, y, sample_weight, numeric_targets=False)
             stream = Stream(ArraySource(data.X), data.y, data.weights, X)
-        self.__dict__.pop("_column_names", None)
-        if stream is not None and stream.X.names is not None:
-            self._column_names = stream.X.names
         return stream
+
+    def _name_columns(self, stream: Stream | None) -> None:
+        """Keep the names of a table's columns, by which others are read."""
+        if stream is not None and stream.X.names is not None:
+            self.feature_names_in_ = np.asarray(stream.X.names, dtype=object)
 
     def _from_disk(self, stream: Stream) -> bool:
         options = options_of(self)
@@ -279,7 +281,8 @@ class PartitionedModel(SharesExecutor, Storable):
         self.held_out_residuals_ = (
             None if residuals is None else combined_residuals(cells, residuals, n, new_array)
         )
-        self._cells, self._models, self._combine = cells, fitted.models, self.combine
+        self._cells, self._models = cells, fitted.models
+        self._partition, self._combine = self.partition, self.combine
         self._average_folds = folds_averaged(self.average_folds)
         self._backdrop = fitted.backdrop
         if self._backdrop is not None and self.held_out_residuals_ is not None:
@@ -359,24 +362,21 @@ class PartitionedModel(SharesExecutor, Storable):
 
     def _decision(self, X: Any) -> np.ndarray:
         """The combined f(x) of every row and target, shape (n, t)."""
+        values = [self._combined(rows, self._assignment(rows)) for rows in self._blocks(X)]
+        return values[0] if len(values) == 1 else np.concatenate(values)
+
+    def _blocks(self, X: Any) -> Iterator[np.ndarray]:
+        """New rows, checked: a block at a time where they are read from a file, else all."""
         check_is_fitted(self, "X_fit_")
         if is_tensor(X):
             X = namespace_of(X).to_numpy(X)
         source = new_source(self, X)
-        if source is not None:
-            return self._decision_of_stream(source)
-        X = self._new_rows(X)
-        return self._combined(X, self._assignment(X))
-
-    def _decision_of_stream(self, source: RowSource) -> np.ndarray:
-        """The same for rows that are read a block at a time."""
-        shape = (source.n_rows, self._models.intercept.shape[1])
-        out, start = np.empty(shape, dtype=self._models.dual_coef.dtype), 0
+        if source is None:
+            yield self._new_rows(X)
+            return
+        by_name = source.names is not None and hasattr(self, "feature_names_in_")
         for block in larger_blocks(source, self.memory_budget):
-            rows = self._new_rows(block)
-            out[start : start + len(rows)] = self._combined(rows, self._assignment(rows))
-            start += len(rows)
-        return out
+            yield self._new_rows(block, by_name=by_name)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without files that are there only as long as this object is."""
@@ -385,14 +385,14 @@ class PartitionedModel(SharesExecutor, Storable):
             state.pop(name, None)
         return state
 
-    def _new_rows(self, X: Any) -> np.ndarray:
+    def _new_rows(self, X: Any, *, by_name: bool = False) -> np.ndarray:
         """Checked rows, in the metric in which the cells were cut."""
-        X = check_new_rows(self, X, self.X_fit_)
+        X = check_new_rows(self, X, self.X_fit_, accept_sparse=False, by_name=by_name)
         return np.asarray(X if self.length_scales_ is None else in_metric(X, self.length_scales_))
 
     def _assignment(self, X: np.ndarray) -> Assignment:
         """Which cells predict which of some checked rows."""
-        partitioner, cells = partitioner_of(self.partition), self._cells
+        partitioner, cells = partitioner_of(self._partition), self._cells
         combiner = COMBINERS[self._combine]
         return combiner.assign(partitioner, cells.router, number_of(cells), X)
 
@@ -456,10 +456,15 @@ class PartitionedModel(SharesExecutor, Storable):
     """What subclasses store beside the values of every partitioned model, with its types."""
 
     def _state(self) -> dict[str, Any]:
-        if not isinstance(self.partition, str):
+        if not isinstance(self._partition, str):
             raise UnsupportedInputError(
-                f"partition={self.partition!r} cannot be stored in a model file: use one of "
+                f"partition={self._partition!r} cannot be stored in a model file: use one of "
                 f"{', '.join(PARTITIONERS)}"
+            )
+        if self.partition != self._partition:
+            raise InvalidInputError(
+                f"partition={self.partition!r} was set after the fit, whose cells are those of "
+                f"{self._partition!r}: fit again, or set it back"
             )
         names = getattr(self, "feature_names_in_", None)
         kept = {"targets": "y_fit_", "run_record": "run_record_"}
@@ -496,7 +501,7 @@ class PartitionedModel(SharesExecutor, Storable):
         if "run_record" in state:
             self.run_record_ = state["run_record"]
         self.X_fit_, self._cells, self._models = state["rows"], state["cells"], state["model"]
-        self._combine = state["combine"]
+        self._partition, self._combine = self.partition, state["combine"]
         self._average_folds, self._backdrop = state.get("average_folds"), state.get("backdrop")
         self.partition_sizes_ = state["partition_sizes"]
         self.n_partitions_ = len(self.partition_sizes_)

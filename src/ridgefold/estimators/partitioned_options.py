@@ -111,7 +111,8 @@ def _require_usable(device: str | None, executor: Executor, model: Any) -> None:
 def partitioner_of(partition: Any) -> Partitioner:
     if isinstance(partition, str) and partition in PARTITIONERS:
         return PARTITIONERS[partition]
-    if isinstance(partition, str) or not hasattr(partition, "membership"):
+    no_object = isinstance(partition, (str, type))
+    if no_object or not hasattr(partition, "membership"):
         raise InvalidInputError(
             f"partition must be one of {', '.join(PARTITIONERS)}, or a partitioner, got "
             f"{partition!r}"

@@ -69,7 +69,7 @@ def open_stream(X: Any, y: Any, sample_weight: Any) -> Stream | None:
     source = open_source(X)
     if source is None:
         return None
-    y, weights = _part(source, y), _part(source, sample_weight)
+    y, weights = _part(source, y, "y"), _part(source, sample_weight, "sample_weight")
     if isinstance(source, ParquetSource):
         taken = [v.names or [] for v in (y, weights) if isinstance(v, ParquetSource)]
         source = source.without(*(name for names in taken for name in names))
@@ -83,11 +83,11 @@ def open_stream(X: Any, y: Any, sample_weight: Any) -> Stream | None:
     return Stream(source, y, weights, X)
 
 
-def _part(source: RowSource, values: Any) -> Any:
+def _part(source: RowSource, values: Any, argument: str) -> Any:
     """Targets or weights: a column of the same table by its name, an array, or a source."""
     if isinstance(values, str) and isinstance(source, ParquetSource):
         return source.column(values)
-    found = open_source(values)
+    found = open_source(values, argument)
     return values if found is None else found
 
 
@@ -263,16 +263,20 @@ class _StreamFitting(CellFitting):
 
 
 def new_source(model: Any, X: Any) -> RowSource | None:
-    """Rows to predict that are read in blocks; None if they are in memory, or few."""
+    """Rows to predict that are read in blocks; None if they are in memory, or few and mapped.
+
+    Columns of a table are those of the fit, by their names, if it had any.
+    """
     source = open_source(X)
     if source is None:
         return None
-    budget = available_resources(model.memory_budget).memory_bytes
-    if isinstance(source, MappedSource) and source.n_bytes <= _PREDICTED_SHARE * budget:
-        return None
+    if isinstance(X, np.ndarray):
+        budget = available_resources(model.memory_budget).memory_bytes
+        if source.n_bytes <= _PREDICTED_SHARE * budget:
+            return None
     if isinstance(source, ParquetSource):
-        names = getattr(model, "_column_names", None)
-        source = ParquetSource(source.path, names or source.names)
+        names = getattr(model, "feature_names_in_", None)
+        source = ParquetSource(source.path, source.names if names is None else list(names))
     if len(source.shape) != 2 or 0 in source.shape:
         raise InvalidInputError(
             f"X must have two dimensions (rows, columns), none of them empty, got shape "

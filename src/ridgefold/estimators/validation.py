@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
 
 from ridgefold.errors import InvalidInputError, RidgefoldError, UnsupportedInputError
 from ridgefold.linalg import Array, Namespace, namespace_of
@@ -125,8 +125,18 @@ def check_training_data(
     return TrainingData(namespace_of(), X, y, weights)
 
 
-def check_new_rows(estimator: BaseEstimator, X: Any, training: Array) -> Array:
-    """Rows to predict, in the library and dtype of the training rows."""
+def check_new_rows(
+    estimator: BaseEstimator,
+    X: Any,
+    training: Array,
+    *,
+    accept_sparse: bool = True,
+    by_name: bool = False,
+) -> Array:
+    """Rows to predict, in the library and dtype of the training rows.
+
+    With `by_name` their columns were found by the names of the training columns.
+    """
     namespace = namespace_of(X)
     if namespace is not namespace_of(training):
         raise UnsupportedInputError(
@@ -142,11 +152,17 @@ def check_new_rows(estimator: BaseEstimator, X: Any, training: Array) -> Array:
             )
         return namespace.astype(namespace.detached(X), training.dtype)
     with as_ridgefold_errors(_WANTED_ROWS), np.errstate(over="ignore", invalid="ignore"):
-        X = validate_data(
-            estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
-        )
+        wanted: dict[str, Any] = {
+            "accept_sparse": "csr" if accept_sparse else False,
+            "dtype": [np.float64, np.float32],
+        }
+        if by_name:
+            X = check_array(X, **wanted)
+        else:
+            X = validate_data(estimator, X, reset=False, **wanted)
     _require_dense_if_precomputed(estimator, X)
-    return X.astype(training.dtype, copy=False)
+    with np.errstate(over="ignore"):
+        return X.astype(training.dtype, copy=False)
 
 
 def check_alpha(alpha: Any, n_targets: int) -> np.ndarray:

@@ -80,7 +80,10 @@ def differences(there: Any, here: Any, name: str = "") -> list[str]:
         found = []
         for key in sorted({*there, *here}):
             label = f"{name} {key}".strip() if name not in ("", "settings") else str(key)
-            found += differences(there.get(key), here.get(key), label)
+            if key in there and key in here:
+                found += differences(there[key], here[key], label)
+            else:
+                found.append(f"{label} was {'' if key in there else 'not '}given")
         return found
     if there == here:
         return []

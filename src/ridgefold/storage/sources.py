@@ -84,11 +84,11 @@ class MappedSource(RowSource):
 class ChunkedSource(RowSource):
     """An array of zarr, Dask or alike: with a shape, chunks, and slices that become NumPy's."""
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: Any, argument: str = "X") -> None:
         if array.dtype.kind not in "fiub" or array.ndim > 2:
             raise InvalidInputError(
-                f"chunked arrays must hold real numbers in one or two dimensions, got "
-                f"{array.dtype} and shape {array.shape}"
+                f"{argument}, a chunked array, must hold real numbers in one or two dimensions, "
+                f"got {array.dtype} and shape {array.shape}"
             )
         if not all(isinstance(size, (int, np.integer)) for size in array.shape):
             raise InvalidInputError(
@@ -175,13 +175,16 @@ class ParquetSource(RowSource):
                     yield out[:, 0] if len(self.shape) == 1 else out
 
 
-def open_source(data: Any) -> RowSource | None:
-    """Rows to be read in blocks; None if `data` is something that is in memory."""
+def open_source(data: Any, argument: str = "X") -> RowSource | None:
+    """Rows to be read in blocks; None if `data` is something that is in memory.
+
+    `argument` is its name in errors.
+    """
     if isinstance(data, RowSource):
         return data
     for accepts, opened in SOURCES:
         if accepts(data):
-            return opened(data)
+            return opened(data, argument)
     return None
 
 
@@ -189,7 +192,7 @@ def _is_path(data: Any) -> bool:
     return isinstance(data, (str, PathLike))
 
 
-def _of_path(data: Any) -> RowSource:
+def _of_path(data: Any, argument: str) -> RowSource:
     path = Path(data)
     if path.suffix.lower() == ".npy" and path.is_file():
         rows = MappedRows.of(open_array(path))
@@ -201,8 +204,8 @@ def _of_path(data: Any) -> RowSource:
     if path.suffix.lower() == ".parquet" or path.is_dir():
         return ParquetSource(path)
     raise TableError(
-        f"X must be an array, or the path of an .npy file, a .parquet file or a folder of them, "
-        f"got {str(path)!r}; `ridgefold fit` also reads CSV"
+        f"{argument} must be an array, or the path of an .npy file, a .parquet file or a folder "
+        f"of them, got {str(path)!r}; `ridgefold fit` also reads CSV"
     )
 
 
@@ -212,7 +215,7 @@ def _is_mapped(data: Any) -> bool:
     return data.ndim in (1, 2) and data.size > 0 and MappedRows.of(data) is not None
 
 
-def _of_mapped(data: Any) -> RowSource:
+def _of_mapped(data: Any, argument: str) -> RowSource:
     rows = MappedRows.of(data)
     assert rows is not None
     return MappedSource(rows)
