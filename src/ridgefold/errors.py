@@ -87,3 +87,7 @@ class UnknownLevelWarning(RidgefoldWarning):
 
 class LeftOutWarning(RidgefoldWarning):
     """A setting that prediction does not need cannot be stored, and is left out of a file."""
+
+
+class RepeatedRowsWarning(RidgefoldWarning):
+    """Rows that are read from disk repeat, so that leaving one out does not leave its x out."""

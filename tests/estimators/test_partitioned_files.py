@@ -6,7 +6,7 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 from ridgefold import PartitionedKernelRidge, PartitionedLSSVMClassifier, load
-from ridgefold.errors import InvalidInputError, TableError
+from ridgefold.errors import InvalidInputError, RepeatedRowsWarning, TableError
 
 
 @pytest.fixture(scope="module")
@@ -95,3 +95,21 @@ def test_what_is_no_file_is_called_by_its_argument(files, y, weights, name):
     folder, _, _ = files
     with pytest.raises(TableError, match=f"^{name} must be an array"):
         PartitionedKernelRidge().fit(folder / "X.npy", y, sample_weight=weights)
+
+
+@pytest.mark.parametrize("settings", [{}, {"alpha": 0.1, "intervals": "jackknife+"}])
+def test_rows_on_disk_that_repeat_are_warned_of(files, tmp_path, settings):
+    _, X, y = files
+    np.save(tmp_path / "twice.npy", np.repeat(X, 2, axis=0))
+    model = PartitionedKernelRidge(n_partitions=4, memory_budget="50kB", **settings)
+    with pytest.warns(RepeatedRowsWarning, match="repeat others.*sample_weight"):
+        model.fit(tmp_path / "twice.npy", np.repeat(y, 2))
+
+
+def test_repeated_rows_on_disk_do_no_harm_where_nothing_is_chosen(files, tmp_path, recwarn):
+    _, X, y = files
+    np.save(tmp_path / "twice.npy", np.repeat(X, 2, axis=0))
+    PartitionedKernelRidge(
+        n_partitions=4, memory_budget="50kB", alpha=0.1, length_scale=1.0, intervals=None
+    ).fit(tmp_path / "twice.npy", np.repeat(y, 2))
+    assert not recwarn

@@ -90,6 +90,7 @@ def reference():
     return PartitionedKernelRidge(**FIXED).fit(*data())
 
 
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_rows_gives_the_model_of_the_rows_in_memory(kind, tmp_path, reference):
     X, y = data()
@@ -224,6 +225,7 @@ def test_one_weight_for_all_rows_on_disk(tmp_path):
     assert same(disk, memory)
 
 
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.parametrize("settings", [{"combine": "average"}, {"refine": 3}])
 def test_what_needs_all_rows_gets_them(settings, tmp_path):
     X, y = data(1000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import warnings
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ridgefold.engine.cell_rows import CellRows, Training, batches_of
+from ridgefold.engine.cell_rows import CellRows, Training, batches_of, spaced
 from ridgefold.engine.cell_store import Placing, StoredRows, place_rows
-from ridgefold.errors import InvalidInputError
+from ridgefold.errors import InvalidInputError, RepeatedRowsWarning
 from ridgefold.estimators.partitioned_fit import CellFitting, FittedCells
 from ridgefold.estimators.partitioned_options import Options
 from ridgefold.estimators.partitioned_run import asked_of
@@ -41,6 +42,9 @@ _SHARE_IN_MEMORY = 0.25
 """Rows that take a smaller share of the memory budget are fitted in memory."""
 _SHARE_OF_A_BLOCK = 0.125
 _PREDICTED_SHARE = 1 / 6
+_CELLS_LOOKED_AT = 4
+_MANY_REPEATS = 0.01
+"""The share of rows that repeat others from which on it is worth a warning."""
 
 
 @dataclass(frozen=True)
@@ -233,6 +237,8 @@ class _StreamFitting(CellFitting):
                 progress=progress,
             )
         store = replace(store, weighted_scores=self.model._weighs_scores())
+        if self.model.alpha is None or self.model._needs_held_out():
+            _warn_of_repeats(store)
         return self._cells(store, router), store
 
     def _learn(self, m: int) -> tuple[Any, int]:
@@ -257,6 +263,24 @@ class _StreamFitting(CellFitting):
             release(rows)
             release(shares)
         return Cells(rows, offsets, shares, router)
+
+
+def _warn_of_repeats(store: StoredRows) -> None:
+    """Say so if many rows repeat others. Equal rows lie in the same cells: a few of these tell."""
+    rows = distinct = 0
+    for cell in np.unique(spaced(store.n_cells, _CELLS_LOOKED_AT)).tolist():
+        X = store.read(cell, cell + 1, ("X",))[0]["X"]
+        rows, distinct = rows + len(X), distinct + len(np.unique(X, axis=0))
+    if rows - distinct > _MANY_REPEATS * rows:
+        warnings.warn(
+            f"of {rows:,} rows that were looked at, {rows - distinct:,} repeat others. Rows read "
+            "from disk are left out one by one, and a copy that stays in gives the answer away: "
+            "ridge values come out too small, and intervals too narrow. Put copies together, with "
+            "their number as sample_weight, or give a memory_budget that holds the rows "
+            "(they are put together then)",
+            RepeatedRowsWarning,
+            stacklevel=2,
+        )
 
 
 # -- prediction --------------------------------------------------------------------------
