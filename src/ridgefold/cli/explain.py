@@ -101,7 +101,10 @@ def explain(
         _show(explanation, as_json)
         return
     what = "nothing" if len(refused) == len(explanation.steps) else f"no method for {refused[0]!r}"
-    error = BudgetError(f"{what} fits the budget: raise --memory or --time, or use fewer rows")
+    error = BudgetError(
+        f"{what} fits the budget: raise --memory or --time, use fewer rows, or cut them into cells "
+        "(ridgefold fit --partitions auto)"
+    )
     if not as_json:
         _show(explanation, as_json)
     # With --json the plans are part of the one object that says the error.
