@@ -109,3 +109,20 @@ def test_the_zero_function_compresses_to_one_centre(A, y):
     small = KernelRidge(0.1).fit(A, y).compress(5)
     assert small.X_fit_.shape == (1, 3)
     np.testing.assert_allclose(small.predict(X_NEW), 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("alpha", [1e-4, 1e-3, 1e-1])
+@pytest.mark.filterwarnings("ignore::ridgefold.errors.ConditionWarning")
+def test_smooth_kernels_with_small_ridges_are_projected_and_not_torn(alpha, dtype):
+    """Their rank ends at rounding error, and coefficients are a thousand times the targets."""
+    rng = np.random.default_rng(0)
+    A = rng.uniform(-1, 1, (300, 1))
+    y = np.sin(5 * A[:, 0]) + 0.1 * rng.standard_normal(300)
+    model = KernelRidge(alpha, kernel="rbf", gamma=10.0).fit(A.astype(dtype), y.astype(dtype))
+    small = model.compress(50)
+    new = np.linspace(-1.2, 1.2, 500)[:, None].astype(dtype)
+    error = np.abs(small.predict(new) - model.predict(new)).max()
+    assert error <= small.compression_bound_
+    predicting = 10 * np.finfo(dtype).eps * np.abs(model.dual_coef_).sum()
+    assert error <= 1e-5 * np.abs(y).max() + predicting

@@ -217,12 +217,15 @@ class KernelModel(Storable):
             raise InvalidInputError(f"n_centers must be a whole number >= 1, got {n_centers!r}")
         if not isinstance(tol, (int, float)) or not 0 <= tol < math.inf:
             raise InvalidInputError(f"tol must be a finite number >= 0, got {tol!r}")
-        gram = KernelGram(self.kernel_, self.X_fit_)
-        small = compress(gram, self._model.dual_coef, int(n_centers), tol)
+        gram = KernelGram(self.kernel_, _in_double(self.X_fit_))
+        dual, primal = self._model.dual_coef, self._model.primal_coef
+        small = compress(gram, dual, int(n_centers), tol)
         bound = small.bound
-        if self._model.primal_coef is not None:  # predictions are of w, Φᵀa but for rounding
-            gap = self._model.primal_coef - gram.features().T @ self._model.dual_coef
-            bound = bound + np.linalg.norm(gram.namespace.to_numpy(gap), axis=0)
+        if primal is not None:  # predictions are of w, Φᵀa but for rounding
+            namespace, double = gram.namespace, gram.namespace.double()
+            gap = namespace.astype(primal, double)
+            gap = gap - gram.features().T @ namespace.astype(dual, double)
+            bound = bound + np.linalg.norm(namespace.to_numpy(gap), axis=0)
         model = copy.copy(self)
         if hasattr(model, "intervals_"):
             model.intervals_ = None
@@ -329,6 +332,14 @@ class KernelModel(Storable):
         tags.input_tags.positive_only = not negative
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == PRECOMPUTED
         return tags
+
+
+def _in_double(X: Array) -> Array:
+    """Rows in float64; those that are in it already are not copied."""
+    if scipy.sparse.issparse(X):
+        return X.astype(np.float64, copy=False)
+    namespace = namespace_of(X)
+    return namespace.astype(X, namespace.double())
 
 
 def _columns(model: FittedModel, columns: slice) -> FittedModel:

@@ -11,6 +11,15 @@ from ridgefold.linalg.namespace import Array, Namespace
 Column = Callable[[int], Array]
 """The i-th column of a symmetric positive semi-definite matrix, computed when asked for."""
 
+_LEAST_SHARE = 0.1
+"""A pivot is at least this share of the largest: entries of E that are off by δ then leave those
+after the next step off by no more than some ten δ. A smaller one, mostly rounding error, would take
+several times too much off all the others, and E would be semi-definite no more."""
+
+_CLEAR_OF_ROUNDING = 4.0
+"""A pivot is at least so many times what rounding has been seen to take off the diagonal of E too
+much: its own value is then right to a quarter."""
+
 
 class PivotedCholesky:
     """K = F Fᵀ + E with E ⪰ 0, one pivot more with every call of `add`.
@@ -29,8 +38,8 @@ class PivotedCholesky:
             (min(most_pivots, diagonal.shape[0]), diagonal.shape[0]), diagonal
         )
         self.pivots: list[int] = []
-        # A pivot at rounding level would only amplify noise.
-        self._floor = 4.0 * namespace.eps(diagonal) * float(namespace.xp.max(diagonal))
+        self._floor = 32.0 * namespace.eps(diagonal) * float(namespace.xp.max(diagonal))
+        """Entries of the remainder below this are rounding error; raised where they show more."""
 
     @property
     def full(self) -> bool:
@@ -41,7 +50,8 @@ class PivotedCholesky:
 
     def usable(self) -> Array:
         """Which rows may still become a pivot."""
-        return self.remainder > self._floor
+        largest = float(self.namespace.xp.max(self.remainder))
+        return self.remainder > max(self._floor, _LEAST_SHARE * largest)
 
     @property
     def factor(self) -> Array:
@@ -73,6 +83,8 @@ class PivotedCholesky:
         new = new / float(self.remainder[pivot]) ** 0.5
         self._rows[taken, :] = new
         self.remainder = self.remainder - new * new
+        too_much = -float(self.namespace.xp.min(self.remainder))
+        self._floor = max(self._floor, _CLEAR_OF_ROUNDING * too_much)
         self.namespace.maximum_in_place(self.remainder, 0.0)
         self.remainder[pivot] = 0.0
         self.pivots.append(pivot)
