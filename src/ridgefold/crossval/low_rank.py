@@ -3,7 +3,8 @@
 K = F Fᵀ + E with F n×r from a pivoted Cholesky factorisation. In the r features F the model is
 an ordinary weighted ridge regression, and all folds share its moments: with S = FᵀWF,
 g = FᵀWy, those of the training rows of fold k are what remains when the fold's own are taken
-off (with a bias, centred at the training rows' weighted means). One r×r eigendecomposition a
+off (with a bias, centred at the training rows' weighted means); where the fold outweighs the rest,
+and little but rounding error would remain, they are summed anew. One r×r eigendecomposition a
 fold serves every α. For leave-one-out, with f centred and h_i = w_i/Σw + w_i f_iᵀ(S + αI)⁻¹f_i,
 
     y_i − ŷ_i = (y_i − fitted_i)/(1 − h_i).
@@ -63,6 +64,8 @@ _ALWAYS_ALLOWED = 128
 """Up to this rank nothing is slow."""
 _FIRST_ROUNDS = 2
 """Rounds whose fall says little about the next ones."""
+_OUTWEIGHED = 10.0
+"""A difference of moments loses one digit where what is taken off is so many times what remains."""
 
 
 @dataclass(frozen=True)
@@ -256,6 +259,8 @@ class _Problem:
     """Z, of shape (r + 1 + t, n)."""
     weights: Array | None
     rank: int
+    shift: Array
+    """What was taken off the targets: with a bias their weighted means, else zeros."""
 
     def moments(self, test: np.ndarray | None = None) -> Array:
         """Z W Zᵀ over some rows, or all: every sum that the fits need, in one matrix."""
@@ -265,6 +270,21 @@ class _Problem:
             if weights is not None:
                 weights = self.state.gram.namespace.take_rows(weights, test)
         return (rows if weights is None else rows * weights[None, :]) @ rows.T
+
+    def moments_without(self, test: np.ndarray, everything: Array, own: Array) -> Array:
+        """Those of the rows that are trained on, from those of all and of the test rows."""
+        left = everything - own
+        namespace, r = self.state.gram.namespace, self.rank
+        kept, taken = (
+            namespace.to_numpy(namespace.diagonal(moments)).astype(np.float64)
+            for moments in (left, own)
+        )
+        features = taken[:r].sum() > _OUTWEIGHED * kept[:r].sum()
+        if not features and np.all(taken[r:] <= _OUTWEIGHED * kept[r:]):
+            return left
+        others = np.ones(self.state.folds.n_rows, dtype=bool)
+        others[test] = False
+        return self.moments(np.flatnonzero(others))
 
     def columns(self, rows: Array, test: np.ndarray) -> Array:
         """Some columns: a view if they stand together."""
@@ -309,7 +329,10 @@ class _Fit:
         self.residual = namespace.to_numpy(
             square[None, :] - xp.sum(explained * (1.0 + penalty), axis=0)
         )
-        self.rounding = namespace.eps(values) * (r + 1) * namespace.to_numpy(square)[None, :]
+        # Sums of so many squares, and eigenvalues that are off by some eps times the largest.
+        sums = (r + math.sqrt(problem.rows.shape[1])) * xp.linalg.diagonal(moments)[r + 1 :]
+        solved = self.largest * xp.sum(self.coefficients * self.coefficients, axis=0)
+        self.rounding = 10.0 * namespace.eps(values) * namespace.to_numpy(sums[None, :] + solved)
 
     def predict(self, problem: _Problem, test: np.ndarray) -> tuple[Array, Array]:
         """Features (r, rows) in the eigenbasis and predictions (a, t, rows)."""
@@ -327,12 +350,17 @@ class _Fit:
 
 
 def _problem(state: _State, targets: Array) -> _Problem:
-    namespace = state.gram.namespace
+    namespace, xp = state.gram.namespace, state.gram.namespace.xp
     factor = state.partial.factor_rows()
     n = factor.shape[1]
     ones = namespace.ones((1, n), targets)
-    rows = namespace.xp.concat([factor, ones, targets.T], axis=0)
-    return _Problem(state, rows, state.weights, state.partial.rank)
+    shift = namespace.zeros(targets.shape[1], targets)
+    if state.bias:
+        # Squares of targets far from zero would lose the digits that residuals are made of.
+        weights = ones[0, :] if state.weights is None else state.weights / xp.max(state.weights)
+        shift = weights @ targets / xp.sum(weights)
+    rows = xp.concat([factor, ones, (targets - shift[None, :]).T], axis=0)
+    return _Problem(state, rows, state.weights, state.partial.rank, shift)
 
 
 def _bound(
@@ -341,11 +369,9 @@ def _bound(
     alphas: np.ndarray,
     training_weight: float,
     seen: np.ndarray,
+    training: np.ndarray | slice,
 ) -> np.ndarray:
-    """The certificate (a, t) for predictions at the rows `seen`.
-
-    τ is taken over all weighted rows, a little more than over the training rows alone.
-    """
+    """The certificate (a, t) for predictions at the rows `seen` of models of `training` rows."""
     state, namespace = problem.state, problem.state.gram.namespace
     partial = state.partial
     remainder = namespace.to_numpy(partial.remainder).astype(np.float64) + partial.floor
@@ -353,7 +379,7 @@ def _bound(
     weights = np.ones(len(diagonal))
     if problem.weights is not None:
         weights = namespace.to_numpy(problem.weights).astype(np.float64)
-    trace = float(weights @ remainder)
+    trace = float(weights[training] @ remainder[training])
     size = np.sqrt(np.maximum(squared_residual, 0.0)) / alphas[:, None]
     reach = math.sqrt(float(diagonal[seen].max()))
     bias = 0.0
@@ -378,21 +404,27 @@ def _by_fold(
     largest = 0.0
     for k, run in enumerate(folds.runs):
         test = folds.test[k]
-        fit = _Fit(problem, everything - own[k], alphas)
+        fit = _Fit(problem, problem.moments_without(test, everything, own[k]), alphas)
         predictions[:, run, :] = namespace.xp.permute_dims(fit.predict(problem, test)[1], (0, 2, 1))
-        squares = fit.residual + fit.rounding
-        certificate[:, k, :] = _bound(problem, squares, alphas, fit.total, test)
+        squares, training = fit.residual + fit.rounding, folds.training_rows(k)
+        certificate[:, k, :] = _bound(problem, squares, alphas, fit.total, test, training)
         largest = max(largest, fit.largest)
         progress((k + 1) / len(folds))
+    predictions += problem.shift[None, None, :]
     return predictions, certificate, largest
 
 
 def _leave_one_out(
     state: _State, problem: _Problem, alphas: np.ndarray
 ) -> tuple[Array, np.ndarray, float]:
-    namespace, xp = state.gram.namespace, state.gram.namespace.xp
+    namespace, xp, folds = state.gram.namespace, state.gram.namespace.xp, state.folds
     fit = _Fit(problem, problem.moments(), alphas)
-    rows, t = state.folds.stacked, problem.rows.shape[0] - problem.rank - 1
+    rows, t = folds.stacked, problem.rows.shape[0] - problem.rank - 1
+    weights = np.ones(folds.n_rows)
+    if problem.weights is not None:
+        weights = namespace.to_numpy(problem.weights).astype(np.float64)
+    # With a bias 1 − h has no digits at a row that outweighs all others: it is left out by hand.
+    outweighing = rows[weights[rows] > 0.5 * weights.sum()] if state.bias else rows[:0]
     predictions = namespace.empty((len(alphas), t, len(rows)), problem.rows)
     # A few rows at a time, so that they stay in the cache until they are done.
     a_row = state.gram.itemsize * (2.0 * len(alphas) * t + 2.0 * problem.rank)
@@ -406,6 +438,8 @@ def _leave_one_out(
         if problem.weights is not None:
             kept *= namespace.take_rows(problem.weights, some)[None, :]
         kept += 1.0
+        for place in np.flatnonzero(np.isin(some, outweighing)):
+            kept[:, int(place)] = 1.0
         if float(xp.min(kept)) <= 100.0 * namespace.eps(kept) * (problem.rank + 1):
             raise MethodGaveUpError(
                 f"low_rank: with alpha={float(alphas.min()):g} a row all but determines its own "
@@ -419,7 +453,17 @@ def _leave_one_out(
         predictions[:, :, run] = fitted
     # Leaving a row out cannot raise the least objective, which bounds its residuals.
     squares = fit.objective + fit.rounding
-    heaviest = 1.0 if problem.weights is None else float(xp.max(problem.weights))
-    lightest = fit.total - heaviest if state.bias else fit.total
-    bound = _bound(problem, squares, alphas, max(lightest, np.finfo(float).tiny), rows)
-    return xp.permute_dims(predictions, (0, 2, 1)), bound[:, None, :], fit.largest
+    lightest = float(np.sort(weights)[:-1].sum()) if state.bias else fit.total
+    if len(outweighing):
+        lightest = float(weights.max())
+    every = np.arange(folds.n_rows)
+    bound = _bound(problem, squares, alphas, lightest, rows, every)[:, None, :]
+    for row in outweighing:
+        place, others = int(np.flatnonzero(rows == row)[0]), every[every != row]
+        alone = _Fit(problem, problem.moments(others), alphas)
+        predictions[:, :, place] = alone.predict(problem, rows[place : place + 1])[1][:, :, 0]
+        bound = np.repeat(bound, len(rows), axis=1)
+        squares = alone.residual + alone.rounding
+        bound[:, place, :] = _bound(problem, squares, alphas, alone.total, row[None], others)
+    predictions += problem.shift[None, :, None]
+    return xp.permute_dims(predictions, (0, 2, 1)), bound, fit.largest
