@@ -132,13 +132,31 @@ def test_conjugate_gradients_refuse_alpha_zero():
         KernelRidge(0, kernel="rbf", solver="conjugate_gradient").fit(X, targets(X))
 
 
-def test_conjugate_gradients_on_a_matrix_that_is_not_positive_definite_never_give_nan():
+def test_conjugate_gradients_on_a_matrix_that_is_not_positive_definite_come_to_nothing():
     K = -np.diag(np.arange(1.0, 6.0))
-    with pytest.warns(ConvergenceWarning):
-        model = KernelRidge(0.5, kernel="precomputed", solver="conjugate_gradient").fit(
-            K, np.ones(5)
-        )
-    assert np.all(np.isfinite(model.dual_coef_))
+    model = KernelRidge(0.5, kernel="precomputed", solver="conjugate_gradient")
+    with pytest.raises(NumericalError, match=r"came to nothing.*larger alpha.*cholesky"):
+        model.fit(K, np.ones(5))
+
+
+@pytest.mark.parametrize("kernel", [RBF(1.0), RBF(5.0), Polynomial(3), 1e3 * Linear()])
+@pytest.mark.parametrize("alpha", [1e-12, 1e-16])
+@pytest.mark.parametrize("bias", [False, True], ids=["no bias", "bias"])
+@pytest.mark.filterwarnings("ignore::ridgefold.errors.ConvergenceWarning")
+def test_conjugate_gradients_that_run_away_give_the_best_they_came_by_or_say_so(
+    kernel, alpha, bias
+):
+    A = np.random.default_rng(1).uniform(-1, 1, (80, 1))
+    y = np.sin(5 * A[:, 0]) + 0.1 * np.random.default_rng(2).standard_normal(80)
+    model = KernelRidge(alpha, kernel=kernel, solver="conjugate_gradient", fit_intercept=bias)
+    try:
+        model.fit(A, y)
+    except NumericalError as error:
+        assert "larger alpha" in str(error)
+        return
+    left = y - kernel(A) @ model.dual_coef_ - model.intercept_ - alpha * model.dual_coef_
+    assert np.linalg.norm(left) <= 0.5 * np.linalg.norm(y) * (1 + 1e-6)
+    assert model._model.certificate[0] == pytest.approx(np.linalg.norm(left), rel=0.1)
 
 
 def test_zero_targets_give_the_zero_model():

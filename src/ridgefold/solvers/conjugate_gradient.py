@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 
-from ridgefold.errors import ConvergenceWarning
+from ridgefold.errors import ConvergenceWarning, NumericalError
 from ridgefold.linalg import Array, Namespace
 from ridgefold.linalg.conjugate_gradients import Operator, conjugate_gradients
 from ridgefold.linalg.pivoted_cholesky import pivoted_cholesky
@@ -20,6 +20,8 @@ from ridgefold.solvers.base import RidgeSystem, for_each_alpha
 
 _NOMINAL_STEPS = 100
 _BLOCK_BYTES = float(1 << 23)
+_NOTHING_GAINED = 0.5
+"""A relative residual above this is about that of the zero model: no digit is right."""
 
 
 def preconditioner_rank(n: int) -> int:
@@ -50,7 +52,7 @@ class ConjugateGradient:
                 "calls": 20.0 * passes,
             },
             size=n,
-            peak_bytes=problem.itemsize * n * (3.0 * rank + 10 * t + 3 * problem.n_columns)
+            peak_bytes=problem.itemsize * n * (3.0 * rank + 14 * t + 3 * problem.n_columns)
             + 2 * _BLOCK_BYTES,
         )
 
@@ -80,11 +82,14 @@ class ConjugateGradient:
         )
 
         def solve_for(alpha: float, right: Array) -> tuple[Array, Array, Array]:
+            precondition = _woodbury(namespace, factor, alpha)
+            # Where targets are far from zero, once leaves a part along the direction that is
+            # rounding error to them; divided by α it is no small part of the solution.
             solution, residual = _conjugate_gradients(
                 namespace,
                 lambda v: project(multiply(v)) + alpha * v,
-                _woodbury(namespace, factor, alpha),
-                project(right),
+                lambda v: project(precondition(v)),
+                project(project(right)),
                 system.tolerance,
             )
             intercept = namespace.zeros(right.shape[1], right)
@@ -114,15 +119,25 @@ def _woodbury(namespace: Namespace, factor: Array, alpha: float) -> Operator:
 def _conjugate_gradients(
     namespace: Namespace, apply: Operator, precondition: Operator, right: Array, tolerance: float
 ) -> tuple[Array, Array]:
-    """The solution and the true residual norms; a warning if they are above the tolerance."""
+    """The solution and the true residual norms; a warning if they are above the tolerance.
+
+    `NumericalError` if the best that was found is no better than zero.
+    """
     xp = namespace.xp
     norms = xp.sqrt(xp.sum(right * right, axis=0))
     size = xp.where(norms > 0, norms, xp.ones_like(norms))
     solved = conjugate_gradients(namespace, apply, precondition, right, tolerance * size)
+    left = float(xp.max(solved.residual / size))
+    if left > max(_NOTHING_GAINED, tolerance):
+        raise NumericalError(
+            f"conjugate gradients came to nothing: after {solved.steps} steps the best relative "
+            f"residual is {left:.1e}. K + alpha·I is singular to rounding, or K is not positive "
+            'semi-definite: use a larger alpha, or solver="cholesky" if its memory can be had'
+        )
     if not solved.converged:
         warnings.warn(
             f"conjugate gradients stopped after {solved.steps} steps with a relative residual of "
-            f"{float(xp.max(solved.residual / size)):.1e}, above tol={tolerance:.1e}: use a "
+            f"{left:.1e}, above tol={tolerance:.1e}: use a "
             'larger alpha or tol, or solver="cholesky" if its memory can be had',
             ConvergenceWarning,
             stacklevel=2,
