@@ -20,6 +20,10 @@ def grid(*widths, alphas=(1e-3, 1e-2, 1e-1, 1.0)):
     return Grid(kernels, np.array(alphas), len(kernels) // 2, min(1, len(alphas) - 1), True)
 
 
+IN_DOUBLE = grid(2.0, alphas=(5e-5,))
+"""With tr K/α = 4e6, more than coefficients are made in single precision for."""
+
+
 def slopes_of(targets, rows=X, weights=None, choices=None):
     targets = targets[:, None] if targets.ndim == 1 else targets
     return mean_slopes(rows, targets, weights, choices or grid())
@@ -51,34 +55,41 @@ def test_a_linear_part_counts_a_quarter():
     assert found[1] / found[0] == pytest.approx(6.25 / 4.5, rel=0.25)
 
 
-def test_slopes_are_the_mean_of_gradients_of_two_fits():
-    """Against differences of their predictions."""
+@pytest.mark.parametrize(("alpha", "off"), [(0.1, 0.1), (5e-5, 1e-6)])
+def test_slopes_are_the_mean_of_gradients_of_two_fits(alpha, off):
+    """Against differences of their predictions.
+
+    With tr K/α = 2e3 coefficients are made in single precision, and promised to five percent, their
+    squares to ten; with 4e6 in double precision.
+    """
     y = (np.sin(X[:, 0]) * X[:, 1] + NOISE)[:, None]
-    found = slopes_of(y, choices=grid(2.0, alphas=(0.1,)))
+    found = slopes_of(y, choices=grid(2.0, alphas=(alpha,)))
     rows, scaled = X - X.mean(axis=0), (y - y.mean()) / y.std()
     halves = []
     for first in (0, 1):
         part = CellData(rows[first::2], scaled[first::2], None, None)
-        fit = CellSystem(part, (RBF(2.0),), bias=True).fit(0, 0.1, held_out=False)
+        fit = CellSystem(part, (RBF(2.0),), bias=True).fit(0, alpha, held_out=False)
 
         def predicted(new, part=part, fit=fit):
             return (RBF(2.0)(new, part.X) @ fit.dual_coef)[:, 0]
 
-        step = 1e-5 * np.eye(5)
+        step = 1e-4 * np.eye(5)
         gradients = np.stack([predicted(rows + e) - predicted(rows - e) for e in step])
         gradients -= 0.5 * gradients.mean(axis=1)[:, None]
         G = gradients @ gradients.T
         halves.append(5 * G / np.trace(G))
-    np.testing.assert_allclose(matrix(found), sum(halves) / 2, atol=1e-6)
+    mean = sum(halves) / 2
+    assert np.linalg.norm(matrix(found) - mean) <= off * np.linalg.norm(mean)
     one, other = ((G - np.eye(5)).ravel() for G in halves)
     cosine = one @ other / (np.linalg.norm(one) * np.linalg.norm(other))
-    assert found.trust == pytest.approx(cosine, abs=1e-6)
+    assert found.trust == pytest.approx(cosine, abs=off)
 
 
 def test_rows_far_from_the_origin_and_in_other_units_change_nothing():
     y = np.sin(X[:, 0]) + NOISE
-    near = matrix(slopes_of(y))
-    np.testing.assert_allclose(matrix(slopes_of(1e6 * y + 1e7, X + 1e4)), near, atol=1e-5)
+    near = matrix(slopes_of(y, choices=IN_DOUBLE))
+    far = slopes_of(1e6 * y + 1e7, X + 1e4, choices=IN_DOUBLE)
+    np.testing.assert_allclose(matrix(far), near, atol=1e-5)
 
 
 def test_targets_count_alike_whatever_their_units():
@@ -90,7 +101,9 @@ def test_targets_count_alike_whatever_their_units():
 
 def test_an_offset_of_targets_changes_nothing():
     y = np.sin(X[:, 0]) + NOISE
-    np.testing.assert_allclose(matrix(slopes_of(y + 1e9)), matrix(slopes_of(y)), atol=1e-4)
+    near, far = (matrix(slopes_of(each, choices=IN_DOUBLE)) for each in (y, y + 1e9))
+    # The targets themselves lose all but seven digits.
+    np.testing.assert_allclose(far, near, atol=1e-5)
 
 
 @pytest.mark.parametrize("count", [30, 500])
