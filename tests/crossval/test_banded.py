@@ -101,9 +101,12 @@ def test_other_array_libraries_agree_with_refitting(convert, dtype, name):
 @pytest.mark.parametrize("name", ["5", "leave-one-out"])
 @pytest.mark.parametrize("bias", [False, True], ids=["no bias", "bias"])
 def test_an_alpha_at_rounding_level_gives_the_solution_of_least_norm(name, bias):
-    # Every row twice, otherwise well apart: half of the eigenvalues are α and nothing else.
-    X = np.concatenate([rows(N // 2), rows(N // 2)])
-    gram, alphas = KernelGram(RBF(0.3), X), np.array([1e-18, 1e-2])
+    # Every row twice, otherwise well apart: half of the eigenvalues are α and nothing else. Rows
+    # over the width are multiples of 1/4, so that sums of their squares are exact in any order:
+    # otherwise entries between equal rows are off by some eps·‖x/ℓ‖², and no row is there twice.
+    apart = 0.0625 * np.round(rows(N // 2) / 0.0625)
+    X = np.concatenate([apart, apart])
+    gram, alphas = KernelGram(RBF(0.25), X), np.array([1e-18, 1e-2])
     got, expected = both(gram, FOLDS[name], None, targets(X, 1), bias=bias, alphas=alphas)
     assert_close(gram, got[1:], expected[1:], alphas=alphas[1:])
     assert np.all(np.isfinite(got))
