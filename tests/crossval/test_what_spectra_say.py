@@ -194,9 +194,13 @@ def test_a_factor_that_leaves_too_much_is_given_up():
         method.held_out(method.prepare(gram, folds, None, False), y, alphas)
 
 
-@pytest.mark.parametrize(("alpha", "solved"), [(0.01, False), (0.1, True), (1.0, True)])
+@pytest.mark.parametrize(("alpha", "solved"), [(1e-4, False), (0.1, True), (1.0, True)])
 def test_what_is_lost_in_rounding_is_foreseen(alpha, solved):
-    """A polynomial kernel's matrix is of low rank; over a small alpha, rounding errors are not."""
+    """A polynomial kernel's matrix is of low rank; over a small alpha, rounding errors are not.
+
+    With λ₁/α of 5e8, 5e5 and 5e4. Up to 1e6 nothing is refused; from there to 1e7 it depends on
+    the order of sums, and on whether products are rounded before they are added, who is lost.
+    """
     rng = np.random.default_rng(0)
     gram = KernelGram(Polynomial(degree=3), rng.standard_normal((600, 5)))
     y = rng.standard_normal((600, 1))
@@ -215,7 +219,7 @@ def test_what_is_lost_in_rounding_is_foreseen(alpha, solved):
         assert refusal is None
         method.held_out(state, y, np.array([alpha]))
     else:
-        assert "rounding errors are too large for alpha=0.01" in refusal
+        assert "rounding errors are too large for alpha=0.0001" in refusal
         with pytest.raises(MethodGaveUpError):
             method.held_out(state, y, np.array([alpha]))
     assert method.can_run(replace(problem, judged=True)) is None

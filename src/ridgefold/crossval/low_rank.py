@@ -367,9 +367,10 @@ def _bound(
     problem: _Problem,
     squared_residual: np.ndarray,
     alphas: np.ndarray,
+    *,
     training_weight: float,
     seen: np.ndarray,
-    training: np.ndarray | slice,
+    training: np.ndarray,
 ) -> np.ndarray:
     """The certificate (a, t) for predictions at the rows `seen` of models of `training` rows."""
     state, namespace = problem.state, problem.state.gram.namespace
@@ -407,7 +408,9 @@ def _by_fold(
         fit = _Fit(problem, problem.moments_without(test, everything, own[k]), alphas)
         predictions[:, run, :] = namespace.xp.permute_dims(fit.predict(problem, test)[1], (0, 2, 1))
         squares, training = fit.residual + fit.rounding, folds.training_rows(k)
-        certificate[:, k, :] = _bound(problem, squares, alphas, fit.total, test, training)
+        certificate[:, k, :] = _bound(
+            problem, squares, alphas, training_weight=fit.total, seen=test, training=training
+        )
         largest = max(largest, fit.largest)
         progress((k + 1) / len(folds))
     predictions += problem.shift[None, None, :]
@@ -457,13 +460,22 @@ def _leave_one_out(
     if len(outweighing):
         lightest = float(weights.max())
     every = np.arange(folds.n_rows)
-    bound = _bound(problem, squares, alphas, lightest, rows, every)[:, None, :]
+    bound = _bound(problem, squares, alphas, training_weight=lightest, seen=rows, training=every)[
+        :, None, :
+    ]
     for row in outweighing:
         place, others = int(np.flatnonzero(rows == row)[0]), every[every != row]
         alone = _Fit(problem, problem.moments(others), alphas)
         predictions[:, :, place] = alone.predict(problem, rows[place : place + 1])[1][:, :, 0]
         bound = np.repeat(bound, len(rows), axis=1)
         squares = alone.residual + alone.rounding
-        bound[:, place, :] = _bound(problem, squares, alphas, alone.total, row[None], others)
+        bound[:, place, :] = _bound(
+            problem,
+            squares,
+            alphas,
+            training_weight=alone.total,
+            seen=row[None],
+            training=others,
+        )
     predictions += problem.shift[None, :, None]
     return xp.permute_dims(predictions, (0, 2, 1)), bound, fit.largest

@@ -22,8 +22,9 @@ _TRACES_AN_EIGENVALUE = 15.0
 _SEEN_OVERHEAD = 0.75
 _LARGEST_OVER_ALPHA, _SINGLE_OVER_ALPHA = 1e6, 2e5
 """The largest λ₁/α at which rounding errors of a matrix of low rank do no harm, in float64 and in
-float32. Solved with polynomial and wide RBF kernels: 6e5 and 1e6, but not 1.1e6, 5e6 and 1e7; in
-float32 6e4 and 1e5, but not 5e5 and 7e5. Where the spectrum falls slowly, 1e8 is no trouble."""
+float32. Solved with polynomial and wide RBF kernels: 6e5 and 1e6, but not 1.1e6 and 1e7, and 5e6
+only on processors that round products before they add them; in float32 6e4 and 1e5, but not 5e5
+and 7e5. Where the spectrum falls slowly, 1e8 is no trouble."""
 
 
 def pivots_an_eigenvalue(problem: Problem) -> float:
