@@ -59,6 +59,8 @@ _LEAST_TILE = 128
 _FEW_COLUMNS = 5
 """With so many, a product takes as long as moving K through memory: that rate is measured so."""
 _NOMINAL_STEPS = 200
+_ROUNDING = 10.0
+"""What rounding leaves of residuals, in units of eps·(‖ỹ‖ + ‖K̃‖‖ã‖)."""
 
 
 class Krylov:
@@ -214,6 +216,7 @@ class _Spaces:
             before = norms
             inner = bases @ w[:, :, None]
             w -= (xp.matrix_transpose(inner) @ bases)[:, 0, :]
+            w = self.project(w)
             norms = self._norms(w)
             if np.all(norms >= 0.7 * before) and np.all(norms >= 1e-4 * self.sizes):
                 break
@@ -228,8 +231,8 @@ class _Spaces:
         namespace, xp = self.state.namespace, self.state.namespace.xp
         return namespace.to_numpy(xp.sqrt(xp.sum(rows * rows, axis=1))).astype(float)
 
-    def solve(self, column: int, alphas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """z(α) of one space, shape (steps, n_alphas), and the residual norms."""
+    def solve(self, column: int, alphas: np.ndarray) -> _Solved:
+        """The solutions for every α in one space."""
         steps = len(self.diagonals)
         main = np.asarray([d[column] for d in self.diagonals])
         side = np.asarray([c[column] for c in self.couplings])
@@ -243,7 +246,10 @@ class _Spaces:
         filters = 1.0 / (values[:, None] + alphas[None, :])
         z = np.zeros((steps, len(alphas)))
         z[:used] = vectors @ (filters * (self.norms[column] * vectors[0])[:, None])
-        return z, side[used - 1] * np.abs(z[used - 1])
+        lengths = np.sqrt(np.sum(z * z, axis=0))
+        rounding = self.norms[column] + (float(values[-1]) + alphas) * lengths
+        eps = self.state.namespace.eps(self.latest)
+        return _Solved(z, side[used - 1] * np.abs(z[used - 1]), _ROUNDING * eps * rounding)
 
     def judged(self, judge: Judge, solved: list[_Solved], bounds: ErrorBounds) -> np.ndarray:
         """Which alphas still matter, from all folds as they stand."""
@@ -252,12 +258,13 @@ class _Spaces:
         for k, seen in enumerate(self.seen):
             values = xp.stack(seen, axis=1)  # (t, steps, rows)
             z = xp.stack(
-                [namespace.asarray(solved[k * t + j][0].T, values) for j in range(t)], axis=0
+                [namespace.asarray(solved[k * t + j].z.T, values) for j in range(t)], axis=0
             )
             predictions = xp.permute_dims(z @ values, (1, 2, 0))  # (a, rows, t)
             if self.direction is not None:
                 predictions = predictions + self._intercepts(k, z)[:, None, :]
-            residuals = np.stack([solved[k * t + j][1] for j in range(t)], axis=1)
+            own = solved[k * t : (k + 1) * t]
+            residuals = np.stack([each.residuals + each.rounding for each in own], axis=1)
             alive &= judge(k, predictions, bounds.told(residuals))
         return alive
 
@@ -273,8 +280,16 @@ class _Spaces:
         ).T
 
 
-_Solved = tuple[np.ndarray, np.ndarray]
-"""z(α) of one space, and the norms of its residuals."""
+@dataclass(frozen=True)
+class _Solved:
+    """Solutions of one space for every α."""
+
+    z: np.ndarray
+    """Their coefficients in its basis, shape (steps, n_alphas)."""
+    residuals: np.ndarray
+    """The norms of their residuals, but for rounding,"""
+    rounding: np.ndarray
+    """and what that may add: no residual falls below eps·(‖ỹ‖ + ‖K̃‖‖ã‖)."""
 
 
 def _lanczos(
@@ -302,9 +317,7 @@ def _lanczos(
         # at in the last pass, not estimated.
         if judge is not None and np.all(spaces.couplings[-1] > 0.0):
             alive &= spaces.judged(judge, solved, bounds)
-        ratio = max(
-            float(np.max((residual / wanted)[alive], initial=0.0)) for _, residual in solved
-        )
+        ratio = max(float(np.max((each.residuals / wanted)[alive], initial=0.0)) for each in solved)
         progress(min(0.99, steps / most))
         if ratio <= 1.0:
             break
@@ -320,7 +333,7 @@ def _lanczos(
     residuals = np.full((len(alphas), len(state.folds), t), math.inf)
     for k, run in enumerate(state.folds.runs if alive.any() else ()):
         for j in range(t):
-            values, norms = _predict(spaces, k * t + j, solved[k * t + j][0][:, alive], some)
+            values, norms = _predict(spaces, k * t + j, solved[k * t + j].z[:, alive], some)
             predictions[:, run, j] = namespace.take_rows(values.T, state.folds.test[k]).T
             residuals[alive, k, j] = norms
     if not alive.all():

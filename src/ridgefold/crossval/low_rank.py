@@ -260,7 +260,7 @@ class _Problem:
     weights: Array | None
     rank: int
     shift: Array
-    """What was taken off the targets: with a bias their weighted means, else zeros."""
+    """What was taken off the targets (t,): with a bias their weighted means, else zeros."""
 
     def moments(self, test: np.ndarray | None = None) -> Array:
         """Z W Zᵀ over some rows, or all: every sum that the fits need, in one matrix."""
@@ -321,18 +321,18 @@ class _Fit:
         self.mean = moments[:r, r] / total if state.bias else zero
         self.target_mean = moments[r, r + 1 :] / total
         self.total = float(total)
-        # Weighted residual sums of squares, and the least value of the whole objective.
+        # Weighted residual sums of squares, and the least value of the whole objective, at most.
         square = xp.linalg.diagonal(centred[r + 1 :, r + 1 :])
         explained = projected[:, None, :] ** 2 * self.filters[:, :, None]
         penalty = namespace.asarray(alphas, values)[None, :, None] * self.filters[:, :, None]
-        self.objective = namespace.to_numpy(square[None, :] - xp.sum(explained, axis=0))
-        self.residual = namespace.to_numpy(
-            square[None, :] - xp.sum(explained * (1.0 + penalty), axis=0)
-        )
+        objective = namespace.to_numpy(square[None, :] - xp.sum(explained, axis=0))
+        residual = namespace.to_numpy(square[None, :] - xp.sum(explained * (1.0 + penalty), axis=0))
         # Sums of so many squares, and eigenvalues that are off by some eps times the largest.
         sums = (r + math.sqrt(problem.rows.shape[1])) * xp.linalg.diagonal(moments)[r + 1 :]
         solved = self.largest * xp.sum(self.coefficients * self.coefficients, axis=0)
-        self.rounding = 10.0 * namespace.eps(values) * namespace.to_numpy(sums[None, :] + solved)
+        rounding = 10.0 * namespace.eps(values) * namespace.to_numpy(sums[None, :] + solved)
+        self.objective = np.maximum(objective, 0.0) + rounding
+        self.residual = np.maximum(residual, 0.0) + rounding
 
     def predict(self, problem: _Problem, test: np.ndarray) -> tuple[Array, Array]:
         """Features (r, rows) in the eigenbasis and predictions (a, t, rows)."""
@@ -351,16 +351,20 @@ class _Fit:
 
 def _problem(state: _State, targets: Array) -> _Problem:
     namespace, xp = state.gram.namespace, state.gram.namespace.xp
-    factor = state.partial.factor_rows()
+    factor, rank = state.partial.factor_rows(), state.partial.rank
     n = factor.shape[1]
     ones = namespace.ones((1, n), targets)
+    rows = xp.concat([factor, ones, targets.T], axis=0)
     shift = namespace.zeros(targets.shape[1], targets)
     if state.bias:
-        # Squares of targets far from zero would lose the digits that residuals are made of.
+        # A bias takes up any shift. Squares of what is far from zero would lose the digits that
+        # residuals are made of, and those that α is compared with.
         weights = ones[0, :] if state.weights is None else state.weights / xp.max(state.weights)
-        shift = weights @ targets / xp.sum(weights)
-    rows = xp.concat([factor, ones, (targets - shift[None, :]).T], axis=0)
-    return _Problem(state, rows, state.weights, state.partial.rank, shift)
+        means = rows @ weights / xp.sum(weights)
+        means[rank] = 0.0
+        rows -= means[:, None]
+        shift = means[rank + 1 :]
+    return _Problem(state, rows, state.weights, rank, shift)
 
 
 def _bound(
@@ -381,7 +385,7 @@ def _bound(
     if problem.weights is not None:
         weights = namespace.to_numpy(problem.weights).astype(np.float64)
     trace = float(weights[training] @ remainder[training])
-    size = np.sqrt(np.maximum(squared_residual, 0.0)) / alphas[:, None]
+    size = np.sqrt(squared_residual) / alphas[:, None]
     reach = math.sqrt(float(diagonal[seen].max()))
     bias = 0.0
     if state.bias:
@@ -407,9 +411,9 @@ def _by_fold(
         test = folds.test[k]
         fit = _Fit(problem, problem.moments_without(test, everything, own[k]), alphas)
         predictions[:, run, :] = namespace.xp.permute_dims(fit.predict(problem, test)[1], (0, 2, 1))
-        squares, training = fit.residual + fit.rounding, folds.training_rows(k)
+        training = folds.training_rows(k)
         certificate[:, k, :] = _bound(
-            problem, squares, alphas, training_weight=fit.total, seen=test, training=training
+            problem, fit.residual, alphas, training_weight=fit.total, seen=test, training=training
         )
         largest = max(largest, fit.largest)
         progress((k + 1) / len(folds))
@@ -426,7 +430,8 @@ def _leave_one_out(
     weights = np.ones(folds.n_rows)
     if problem.weights is not None:
         weights = namespace.to_numpy(problem.weights).astype(np.float64)
-    # With a bias 1 − h has no digits at a row that outweighs all others: it is left out by hand.
+    # With a bias 1 − h has no digits at a row that outweighs all others, if there is one: it is
+    # left out by hand.
     outweighing = rows[weights[rows] > 0.5 * weights.sum()] if state.bias else rows[:0]
     predictions = namespace.empty((len(alphas), t, len(rows)), problem.rows)
     # A few rows at a time, so that they stay in the cache until they are done.
@@ -441,8 +446,8 @@ def _leave_one_out(
         if problem.weights is not None:
             kept *= namespace.take_rows(problem.weights, some)[None, :]
         kept += 1.0
-        for place in np.flatnonzero(np.isin(some, outweighing)):
-            kept[:, int(place)] = 1.0
+        if len(outweighing) and outweighing[0] in some:
+            kept[:, int(np.flatnonzero(some == outweighing[0])[0])] = 1.0
         if float(xp.min(kept)) <= 100.0 * namespace.eps(kept) * (problem.rank + 1):
             raise MethodGaveUpError(
                 f"low_rank: with alpha={float(alphas.min()):g} a row all but determines its own "
@@ -455,26 +460,25 @@ def _leave_one_out(
         fitted += y[None, :, :]
         predictions[:, :, run] = fitted
     # Leaving a row out cannot raise the least objective, which bounds its residuals.
-    squares = fit.objective + fit.rounding
     lightest = float(np.sort(weights)[:-1].sum()) if state.bias else fit.total
     if len(outweighing):
         lightest = float(weights.max())
     every = np.arange(folds.n_rows)
-    bound = _bound(problem, squares, alphas, training_weight=lightest, seen=rows, training=every)[
-        :, None, :
-    ]
-    for row in outweighing:
-        place, others = int(np.flatnonzero(rows == row)[0]), every[every != row]
+    bound = _bound(
+        problem, fit.objective, alphas, training_weight=lightest, seen=rows, training=every
+    )[:, None, :]
+    if len(outweighing):
+        place = int(np.flatnonzero(rows == outweighing[0])[0])
+        others = every[every != outweighing[0]]
         alone = _Fit(problem, problem.moments(others), alphas)
-        predictions[:, :, place] = alone.predict(problem, rows[place : place + 1])[1][:, :, 0]
+        predictions[:, :, place] = alone.predict(problem, outweighing)[1][:, :, 0]
         bound = np.repeat(bound, len(rows), axis=1)
-        squares = alone.residual + alone.rounding
         bound[:, place, :] = _bound(
             problem,
-            squares,
+            alone.residual,
             alphas,
             training_weight=alone.total,
-            seen=row[None],
+            seen=outweighing,
             training=others,
         )
     predictions += problem.shift[None, :, None]

@@ -19,6 +19,7 @@ import numpy as np
 from ridgefold.kernels import Gram
 from ridgefold.linalg import Array
 from ridgefold.linalg.pivoted_cholesky import PivotedCholesky
+from ridgefold.linalg.units import units_of_columns
 
 _ENTRY_ROUNDING = 16.0
 """What entries of K, and sums over them, are off by, in units of eps. Measured beside extended
@@ -58,7 +59,9 @@ def compress(gram: Gram, dual_coef: Array, n_centres: int, tolerance: float = 0.
     residual = gram.namespace.copy(model.values)  # E a
     while not partial.full:
         lost = gram.namespace.to_numpy(xp.sum(residual * model.dual, axis=0))
-        if partial.pivots and bool(np.all(lost <= tolerance**2)):
+        if partial.pivots and bool(
+            np.all(np.sqrt(np.maximum(lost, 0.0)) <= tolerance / model.units)
+        ):
             projected = model.projected(partial)
             if np.all(projected.bound <= tolerance):
                 return projected
@@ -73,7 +76,11 @@ class _Model:
 
     def __init__(self, gram: Gram, dual_coef: Array) -> None:
         self._gram, self._like = gram, dual_coef
-        self.dual = gram.namespace.astype(dual_coef, gram.namespace.double())
+        dual = gram.namespace.astype(dual_coef, gram.namespace.double())
+        # Each target in a unit of its own: squares of tiny coefficients would be zero.
+        self._units = units_of_columns(gram.namespace, dual)
+        self.units = gram.namespace.to_numpy(self._units)
+        self.dual = dual / self._units[None, :]
         self.values = gram.matmat(self.dual)
         self._roots = gram.namespace.xp.sqrt(gram.diagonal())
 
@@ -88,14 +95,15 @@ class _Model:
         coefficients = namespace.astype(
             namespace.solve_triangular(
                 partial.lower_at_pivots(), partial.factor.T @ self.dual, transposed=True
-            ),
+            )
+            * self._units[None, :],
             self._like.dtype,
         )
         return Compressed(centres, coefficients, self._bound(centres, coefficients))
 
     def _bound(self, centres: np.ndarray, coefficients: Array) -> np.ndarray:
         namespace, xp = self._gram.namespace, self._gram.namespace.xp
-        kept = namespace.astype(coefficients, self.dual.dtype)
+        kept = namespace.astype(coefficients, self.dual.dtype) / self._units[None, :]
         difference = namespace.copy(self.dual)
         for place, row in enumerate(centres.tolist()):
             difference[row, :] -= kept[place, :]
@@ -104,7 +112,7 @@ class _Model:
         rounding = _ENTRY_ROUNDING * namespace.eps(self.dual) * self._size(difference) ** 2
         # What rounding does to predictions themselves, of f and of g, which both are made of a.
         predicting = _ENTRY_ROUNDING * namespace.eps(self._like) * self._size(self.dual)
-        return np.asarray(np.sqrt(np.maximum(lost, 0.0) + rounding) + predicting)
+        return np.asarray(self.units * (np.sqrt(np.maximum(lost, 0.0) + rounding) + predicting))
 
     def _size(self, coefficients: Array) -> np.ndarray:
         """S, for every target."""

@@ -19,7 +19,7 @@ from ridgefold.estimators.kernel_ridge import KernelRidge
 from ridgefold.estimators.progress import progress_bar
 from ridgefold.estimators.running import run_planned
 from ridgefold.estimators.splits import folds_of
-from ridgefold.estimators.validation import check_training_data
+from ridgefold.estimators.validation import check_training_data, require_comparable
 from ridgefold.kernels import KernelGram
 from ridgefold.linalg import Array
 from ridgefold.linalg.symmetric import expected_digits
@@ -186,6 +186,7 @@ def cross_val_path(
     data = check_training_data(model, X, y, sample_weight, numeric_targets=True)
     targets = data.y[:, None] if data.y.ndim == 1 else data.y
     numbers = data.namespace.to_numpy(targets).astype(np.float64)
+    require_comparable(numbers)
     folds = folds_of(cv, data.X, numbers, classifier=False, groups=groups)
     gram = model._gram(data.X)
     values = (

@@ -21,7 +21,7 @@ from ridgefold.estimators.progress import progress_bar
 from ridgefold.estimators.scoring import Truth, scoring_of
 from ridgefold.estimators.search import Choice, GridSearch, Settings, results_table
 from ridgefold.estimators.search_place import opened_paths
-from ridgefold.estimators.validation import TrainingData
+from ridgefold.estimators.validation import TrainingData, require_comparable
 from ridgefold.linalg import Array
 from ridgefold.records import LearnedMetric, Plan, RunRecord
 from ridgefold.storage.annotations import check_fields
@@ -71,6 +71,7 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
     ) -> None:
         """Set all fitted attributes but those that depend on the shape of y."""
         self._require_usable(data, folds)
+        require_comparable(data.namespace.to_numpy(targets))
         given = self.alphas is not None
         learned = learned_grid(self, data, targets, folds) if check_learning(self) else None
         if learned is not None:

@@ -38,7 +38,7 @@ from ridgefold.estimators.partitioned_metric import learned_scales, sample_slope
 from ridgefold.estimators.partitioned_options import Options
 from ridgefold.estimators.progress import progress_bar
 from ridgefold.estimators.run_request import SEEDS
-from ridgefold.estimators.validation import TrainingData, as_ridgefold_errors
+from ridgefold.estimators.validation import TrainingData, as_ridgefold_errors, require_comparable
 from ridgefold.executors import Executor, Serial
 from ridgefold.kernels import Kernel
 from ridgefold.learning import FAMILIES
@@ -121,6 +121,7 @@ class CellFitting:
         """`members`: the given rows behind the data, if scores are to leave out each of them;
         `one_fit`: keep its coefficients with the residuals, whatever the models are."""
         self.model, self.options, self.run, self.one_fit = model, options, run, one_fit
+        require_comparable(targets, data.weights)
         with as_ridgefold_errors("random_state must be None, a whole number or a RandomState"):
             state = check_random_state(model.random_state)
         seed = run.step("seed", lambda: int(state.randint(SEEDS)))

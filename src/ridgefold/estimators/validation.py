@@ -195,6 +195,30 @@ def require_usable_weights(weights: np.ndarray | None) -> None:
         raise InvalidInputError("sample_weight is zero for every row: at least one must be > 0")
 
 
+_NUMBERS = np.finfo(np.float64)
+_LEAST_TARGET = float(np.sqrt(_NUMBERS.tiny) / _NUMBERS.eps)
+"""Squares of the rounding errors of such targets are still numbers with all their digits,"""
+_LARGEST_TARGET = float(np.sqrt(_NUMBERS.max * _NUMBERS.eps))
+"""and so are sums over 10⁹ rows of squares of residuals that are a thousand times as large."""
+
+
+def require_comparable(targets: np.ndarray, weights: np.ndarray | None = None) -> None:
+    """Targets (n, t) whose squares are numbers: models are chosen by mean squares of residuals.
+
+    Without weights every row counts, as it does in scores.
+    """
+    counted = np.ones((1, 1), dtype=bool) if weights is None else (weights > 0)[:, None]
+    high = np.max(targets, axis=0, where=counted, initial=0.0)
+    low = np.min(targets, axis=0, where=counted, initial=0.0)
+    sizes = np.maximum(high, -low).astype(np.float64)
+    for size in sizes[(sizes > _LARGEST_TARGET) | ((sizes > 0.0) & (sizes < _LEAST_TARGET))]:
+        beyond = "overflow" if size > 1.0 else "have too few digits"
+        raise InvalidInputError(
+            f"targets in y go up to {size:.1e}, and their squares {beyond}, but models are chosen "
+            f"by mean squares of residuals: pass y / {size:.0e}, and multiply predictions by that"
+        )
+
+
 def _is_precomputed(estimator: BaseEstimator) -> bool:
     kernel = getattr(estimator, "kernel", None)
     return isinstance(kernel, str) and kernel == "precomputed"

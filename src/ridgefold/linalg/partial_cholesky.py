@@ -70,6 +70,8 @@ class PartialCholesky:
 
     def grow(self, most: int) -> int:
         """Add up to `most` pivots; returns how many were worth adding."""
+        if most < 1:
+            return 0
         namespace, xp = self.namespace, self.namespace.xp
         remainder = namespace.to_numpy(self.remainder)
         candidates = _spread(remainder, 3 * most)

@@ -15,6 +15,7 @@ from ridgefold.linalg import Array, Namespace
 from ridgefold.linalg.conjugate_gradients import Operator, conjugate_gradients
 from ridgefold.linalg.pivoted_cholesky import pivoted_cholesky
 from ridgefold.linalg.symmetric import factorise
+from ridgefold.linalg.units import units_of_columns
 from ridgefold.records import Cost, FittedModel, Problem
 from ridgefold.solvers.base import RidgeSystem, for_each_alpha
 
@@ -97,8 +98,11 @@ class ConjugateGradient:
                 intercept = (direction @ right - direction @ multiply(solution)) / scale
             return solution, intercept, residual
 
-        solution, intercept, residual = for_each_alpha(system, system.weighted_targets(), solve_for)
-        return FittedModel(system.unweighted(solution), intercept, certificate=residual)
+        right = system.weighted_targets()
+        units = units_of_columns(namespace, right)
+        solution, intercept, residual = for_each_alpha(system, right / units[None, :], solve_for)
+        solution = system.unweighted(solution) * units[None, :]
+        return FittedModel(solution, intercept * units, certificate=residual * units)
 
 
 def _woodbury(namespace: Namespace, factor: Array, alpha: float) -> Operator:
