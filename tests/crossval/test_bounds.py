@@ -160,3 +160,27 @@ def test_the_bound_of_low_rank_holds_where_rows_of_a_fold_are_small():
     found = cross_val_path(X, y, method="low_rank", fit_intercept=True, **arguments)
     error = np.abs(found.predictions - exact.predictions).reshape(2, 2, 60).max(axis=2)
     assert np.all(error <= found.certificate[:, :, 0] + 1e-9)
+
+
+def test_spaces_stay_orthogonal_to_the_bias_where_weights_are_far_apart():
+    """Else residuals are 1e4 times what the recurrence of the space says."""
+    rng = np.random.default_rng(0)
+    n = 36
+    gram = KernelGram(RBF(1.5), rng.standard_normal((n, 2)))
+    y = rng.standard_normal((n, 2))
+    tests = np.array_split(np.arange(n), 4)
+    folds = make_folds([(np.setdiff1d(np.arange(n), rows), rows) for rows in tests], n)
+    weights = rng.uniform(0.5, 2.0, n)
+    weights[tests[0]] *= 2e8
+    alphas = np.array([300.0, 3e3, 3e4])
+    told = []
+
+    def judge(fold, predictions, error):
+        told.append(error)
+        return np.ones(3, dtype=bool)
+
+    method = METHODS["krylov"]
+    method.held_out(method.prepare(gram, folds, weights, True), y, alphas, judge=judge)
+    estimated, measured = told[-8:-4], told[-4:]
+    for before, after in zip(estimated[1:], measured[1:], strict=True):
+        assert np.all(after <= 20.0 * before)

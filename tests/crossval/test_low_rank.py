@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from contracts.extended import kernel_matrix, ridge
 from ridgefold import KernelRidgeCV, cross_val_path
 from ridgefold.errors import MethodGaveUpError
 from ridgefold.kernels import RBF
@@ -74,3 +75,38 @@ def test_narrow_kernels_keep_to_what_exact_methods_keep_to():
     condition = np.linalg.norm(RBF(0.02)(X), 2) / alphas
     off = np.max(np.abs(found.predictions - plain.predictions), axis=(1, 2))
     assert np.all(off <= 10 * (2000 + condition) * EPS * np.max(np.abs(y)))
+
+
+def exact_without(rows, X, y, weights, alphas, bias):
+    """Predictions of some rows by the model of all others, in extended precision."""
+    others = np.setdiff1d(np.arange(len(X)), rows)
+    K = kernel_matrix(RBF(1.0), X, X[others])
+    fit = ridge(K[others], y[others, None], weights[others], alphas, bias=bias)
+    return fit(K[rows])[:, :, 0]
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("heavy", [1e3, 1e9, 1e12, 1e17])
+@pytest.mark.parametrize("folds", ["a fold", "a row"])
+def test_certificates_hold_where_one_fold_has_nearly_all_the_weight(folds, heavy, bias):
+    X, y = noisy(60, 1)
+    tests = np.array_split(np.arange(60), 5 if folds == "a fold" else 60)
+    weights = np.ones(60)
+    weights[tests[2]] = heavy
+    cv = [(np.setdiff1d(np.arange(60), rows), rows) for rows in tests]
+    alphas = heavy * np.array([1e-2, 1.0])
+    found = cross_val_path(
+        X,
+        y,
+        alphas=alphas,
+        kernel=RBF(1.0),
+        cv=cv,
+        fit_intercept=bias,
+        sample_weight=weights,
+        method="low_rank",
+    )
+    for k in (1, 2):
+        wanted = exact_without(tests[k], X, y, weights, alphas, bias)
+        off = np.max(np.abs(found.predictions[:, tests[k], 0] - wanted), axis=1)
+        assert np.all(off <= found.certificate[:, k, 0])
+        assert np.all(off <= 1e-6)

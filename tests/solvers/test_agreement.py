@@ -158,6 +158,20 @@ def test_conjugate_gradients_that_run_away_give_the_best_they_came_by_or_say_so(
     assert model._model.certificate[0] == pytest.approx(np.linalg.norm(left), rel=0.1)
 
 
+def test_coefficients_sum_to_zero_where_targets_are_far_from_it():
+    """Else the bias of conjugate gradients is off by what is missing, divided by alpha."""
+    y, alpha = 1e5 + targets(X), 1e-7
+    found, exact = (
+        LSSVMRegressor(alpha, kernel=Laplacian(30.0), solver=solver, tol=1e-12).fit(X, y)
+        for solver in ("conjugate_gradient", "cholesky")
+    )
+    size = np.abs(found.dual_coef_).sum()
+    assert abs(found.dual_coef_.sum()) <= 100 * np.finfo(float).eps * size
+    bound = found._model.certificate[0] / np.sqrt(alpha)
+    allowed = tolerance(Laplacian(30.0)(X), alpha, y, np.float64)
+    assert np.abs(found.predict(X_NEW) - exact.predict(X_NEW)).max() <= bound + allowed
+
+
 def test_zero_targets_give_the_zero_model():
     for solver in ("primal", "cholesky", "eigendecomposition", "conjugate_gradient"):
         model = LSSVMRegressor(kernel="linear", solver=solver).fit(X, np.zeros(60))

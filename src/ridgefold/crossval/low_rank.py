@@ -206,13 +206,17 @@ def _right_to_rounding(state: _State, alphas: np.ndarray) -> np.ndarray:
 def _factorise(state: _State, targets: Array, alpha: float, scale: float) -> None:
     """Grow the factor until the certificate will hold, or give up as soon as it will not.
 
-    The trace needed follows from the certificate with ‖ã‖ ≤ ‖ỹ‖/α.
+    The trace needed follows from the certificate with ‖ã‖ ≤ ‖ỹ‖/α; the weighted trace is at most
+    the largest weight times the trace.
     """
     namespace, partial = state.gram.namespace, state.partial
-    n = state.folds.n_rows
+    n, heaviest, weighted = state.folds.n_rows, 1.0, targets
+    if state.weights is not None:
+        heaviest = float(namespace.xp.max(state.weights))
+        weighted = targets * namespace.xp.sqrt(state.weights)[:, None]
     reach = math.sqrt(float(namespace.xp.max(state.gram.diagonal()))) or 1.0
-    size = namespace.norm(targets) or 1.0
-    aim = _TOLERANCE * (scale or 1.0) * 2.0 * _power(alpha) / (size * reach)
+    size = namespace.norm(weighted) or 1.0
+    aim = _TOLERANCE * (scale or 1.0) * 2.0 * _power(alpha) / (size * reach * heaviest)
     aim = max(aim, np.finfo(np.float64).tiny)
     needed = max(aim, partial.rounding)
     most = _most(n - min(state.folds.sizes))
