@@ -1,4 +1,4 @@
-"""Intervals hold their own prediction, and new targets as often as they say, learned scales or not."""
+"""Intervals hold their own prediction; new targets as often as they say, learned scales or not."""
 
 from __future__ import annotations
 
