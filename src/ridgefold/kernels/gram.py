@@ -54,6 +54,8 @@ class Gram(ABC):
     def _write_tile(self, rows: Index, columns: Index, out: Array) -> None:
         """Write one tile; `out` may be a strided view."""
 
+    semidefinite: bool = False
+    """True if the matrix is symmetric, and known to be positive semi-definite."""
     _gains_by_halves: bool = False
     """True if `_write_lower_tile` takes less time than a whole tile."""
 
@@ -187,6 +189,7 @@ class KernelGram(Gram):
             kernel.check(self.namespace, Y)
             self._left = kernel.prepare(self.namespace, X, origin)
         self._symmetric = Y is None
+        self.semidefinite = self._symmetric and kernel.semidefinite
         self._gains_by_halves = kernel.takes_halves(self.namespace, self._left)
         self.shape = (X.shape[0], right.shape[0])
         self.dtype = X.dtype
