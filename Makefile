@@ -7,12 +7,14 @@ PYTEST := $(BIN)/python -m pytest -q -n auto
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test browser check lint types layers test-all test-oldest coverage audit mutants bench bench-quick figures docs clean help
+.PHONY: demo test test-blas test-other-blas browser check lint types layers test-all test-oldest coverage audit mutants bench bench-quick figures docs clean help
 
 help:
 	@echo "make demo      choose, fit and predict on bundled data"
 	@echo "make test      the tests that need nothing but Python packages"
-	@echo "make check     lint, types, layers, the tests and those in a browser: what CI runs"
+	@echo "make check     lint, types, layers, the tests, those of numbers with another BLAS kernel,"
+	@echo "               and those in a browser: what CI runs"
+	@echo "make test-blas the tests with every kernel of OpenBLAS that this processor can run (slow)"
 	@echo "make test-all  the full matrices and the oldest supported libraries (slow)"
 	@echo "make coverage  which lines the default tests run: at least 95% of them"
 	@echo "make audit     known weaknesses of the pinned packages (asks PyPI for its advisories)"
@@ -52,6 +54,23 @@ test: $(VENV)/.test
 	$(PYTEST) -m "not full and not browser"
 	$(BIN)/python -m pytest -q --doctest-modules src/ridgefold --import-mode=importlib
 
+# What passes with one kernel of OpenBLAS and fails with another depends on rounding. The tests
+# themselves refuse to run if the kernel that is asked for is not the one that is loaded.
+test-blas: $(VENV)/.test
+	@set -e; for kernel in $$($(BIN)/python tests/blas_kernels.py usable); do \
+	  echo "with OpenBLAS for $$kernel"; \
+	  OPENBLAS_CORETYPE=$$kernel $(PYTEST) -m "not full and not browser"; \
+	done
+
+# The folders whose numbers depend on rounding, with one kernel that is not the machine's own.
+NUMERIC := $(addprefix tests/,contracts crossval engine kernels learning linalg solvers)
+test-other-blas: $(VENV)/.test
+	@kernel=$$($(BIN)/python tests/blas_kernels.py another); \
+	if [ -z "$$kernel" ]; then echo "no other kernel of OpenBLAS here"; else \
+	  echo "with OpenBLAS for $$kernel"; \
+	  OPENBLAS_CORETYPE=$$kernel $(PYTEST) -m "not full and not browser" $(NUMERIC); \
+	fi
+
 lint: $(VENV)/.check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -66,7 +85,7 @@ layers: $(VENV)/.check
 browser: $(VENV)/.browser
 	$(BIN)/python -m pytest -q -m browser tests/report
 
-check: lint types layers test browser
+check: lint types layers test test-other-blas browser
 
 test-all: check test-oldest
 	$(PYTEST)

@@ -72,3 +72,21 @@ def test_every_method_agrees_with_refitting_in_every_case(library, kernel, folds
             f"{setting}: {line}" for method in METHODS for line in check(method, setting, expected)
         ]
     assert wrong == []
+
+
+def test_block_recursive_stays_tame_where_rounding_exceeds_the_ridge():
+    """What several eliminations leave of an eigenvalue of α may lie far below zero by rounding."""
+    setting = Setting(
+        kernel="polynomial",
+        folds="leave-one-out, some rows twice",
+        bias=True,
+        weights="a fold of zeros",
+        targets=1,
+        dtype="float32",
+        library="numpy",
+        alphas="tiny",
+    )
+    case = make_case(setting)
+    expected = refits(case)
+    found = attempt("block_recursive", case).predictions
+    assert np.max(np.abs(found - expected)) <= 2.0 * np.max(np.abs(expected))

@@ -26,7 +26,7 @@ from ridgefold.kernels import Gram
 from ridgefold.linalg import Array
 from ridgefold.linalg.blocks import WORKSPACE_BYTES
 from ridgefold.linalg.panels import subtract_gram_in_place
-from ridgefold.linalg.symmetric import SpectralFactor, factorise
+from ridgefold.linalg.symmetric import factorise
 from ridgefold.records import Cost, Problem
 
 _MOST_SINGLE_FOLDS = 6
@@ -163,10 +163,10 @@ def _predict_inside(
     def refill_schur(storage: Array) -> None:
         storage[...] = add_bias(elimination.diagonal_block(rows, group.pivots))
 
-    factor = factorise(namespace, add_bias(block), refill_schur, state.matrix.scale)
+    factor = elimination.regular(
+        factorise(namespace, add_bias(block), refill_schur, state.matrix.scale)
+    )
     del block
-    if isinstance(factor, SpectralFactor):
-        factor = factor.regular(elimination.alpha)
     coefficients = factor.solve(residual)
     inverse = factor.inverse_in_place()
     out = namespace.empty((len(rows), t), targets)

@@ -42,7 +42,8 @@ class CellIntervals:
     cells: Cells
     models: LocalModels
     residuals: np.ndarray
-    """Leave-one-out residuals of the combined model, shape (n_rows, t)."""
+    """Leave-one-out residuals of the combined model, shape (n_rows, t), widened where scales were
+    learned from the same rows."""
     bias: bool
     backdrop: Backdrop | None = None
     """A coarse model that is mixed in."""

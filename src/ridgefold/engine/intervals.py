@@ -46,3 +46,13 @@ def interval_from_models(
     if high <= n:
         upper = np.partition(left_out + errors, high - 1, axis=1)[:, high - 1]
     return lower, upper
+
+
+def is_widening(values: np.ndarray, n_targets: int) -> bool:
+    """Whether these can be what the errors of every target are multiplied by."""
+    return bool(
+        values.dtype.kind == "f"
+        and values.shape == (n_targets,)
+        and np.all(np.isfinite(values))
+        and np.all(values >= 1)
+    )

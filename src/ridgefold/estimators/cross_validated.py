@@ -15,7 +15,12 @@ from ridgefold.estimators.describe import TrainingGram
 from ridgefold.estimators.executor_argument import SharesExecutor
 from ridgefold.estimators.grids import alphas_from_data, check_alphas, kernel_grid
 from ridgefold.estimators.held_out import by_row
-from ridgefold.estimators.learned import check_learning, learned_grid, length_scales_of
+from ridgefold.estimators.learned import (
+    LearnedGrid,
+    check_learning,
+    learned_grid,
+    length_scales_of,
+)
 from ridgefold.estimators.path_tasks import Common, gram_of
 from ridgefold.estimators.progress import progress_bar
 from ridgefold.estimators.scoring import Truth, scoring_of
@@ -103,6 +108,8 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
         self._fit_choice(data, targets, gram, choice, folds)
         self._set_choice(choice, folds, alpha_per_target)
         self._set_learned(None if learned is None else learned.metric)
+        if learned is not None:
+            self._reckon_with_learning(data, targets, learned)
         held_out = by_row(folds, choice.predictions)
         self.held_out_predictions_ = (
             held_out
@@ -129,6 +136,11 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
         """Fit the chosen kernel and alpha to all rows."""
         final = self._final_targets(data, targets, choice, folds)
         self._solve_with(data, final, gram, choice.alphas)
+
+    def _reckon_with_learning(
+        self, data: TrainingData, targets: Array, learned: LearnedGrid
+    ) -> None:
+        """What a metric learned from all rows means for what was held out from the fits alone."""
 
     def _final_targets(
         self, data: TrainingData, targets: Array, choice: Choice, folds: Folds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,8 @@ from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.cross_validated import CrossValidatedModel
 from ridgefold.estimators.describe import TrainingGram
 from ridgefold.estimators.held_out import by_row
+from ridgefold.estimators.learned import LearnedGrid
+from ridgefold.estimators.learning_optimism import widening_by_learning
 from ridgefold.estimators.regressor import KernelRegressor
 from ridgefold.estimators.scoring import Truth
 from ridgefold.estimators.search import Choice
@@ -83,6 +86,21 @@ class _CrossValidatedRegressor(
             held_out=held_out,
             final=self._final_targets(data, targets, choice, folds),
         )
+
+    def _reckon_with_learning(
+        self, data: TrainingData, targets: Array, learned: LearnedGrid
+    ) -> None:
+        if self.intervals_ is not None:
+            widening = widening_by_learning(
+                data.X,
+                targets,
+                data.weights,
+                learned.metric,
+                learned.again,
+                bias=bool(self.fit_intercept),
+                scale_groups=self.scale_groups,
+            )
+            self.intervals_ = replace(self.intervals_, widening=widening)
 
     def _require_usable(self, data: TrainingData, folds: Folds) -> None:
         super()._require_usable(data, folds)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse
@@ -30,6 +31,10 @@ _FEW_ALPHAS = 10.0 ** np.asarray([0.0, -0.5, 0.5, -1.0, 1.0])
 _ALPHAS = 10.0 ** (np.asarray([0, -1, 1, -2, 2, -3, 3, -4, -5, -6]) / 3.0)
 
 
+Relearn: TypeAlias = Callable[..., LearnedMetric]
+"""`learn_metric` with its settings, for rows, targets and weights."""
+
+
 @dataclass(frozen=True)
 class LearnedGrid:
     """What the final search tries, and the metric that it came from."""
@@ -37,6 +42,8 @@ class LearnedGrid:
     metric: LearnedMetric
     grid: KernelGrid
     alphas: np.ndarray
+    again: Relearn
+    """Learns from other rows in the same way."""
 
 
 def is_automatic(kernel: Any) -> bool:
@@ -75,19 +82,17 @@ def learned_grid(model: Any, data: TrainingData, targets: Array, folds: Folds) -
         )
     with as_ridgefold_errors("random_state must be a whole number, a RandomState or None"):
         seed = int(check_random_state(model.random_state).randint(2**31 - 1))
-    metric = learn_metric(
-        data.X,
-        targets,
-        _families(model.kernel, model.kernel_params),
+    learn = partial(
+        learn_metric,
+        family=_families(model.kernel, model.kernel_params),
         learn_scales=bool(model.learn_scales),
         preprocess=model.preprocess,
-        weights=data.weights,
         bias=bool(model.fit_intercept),
-        folds=_folds_to_learn_from(folds),
         max_rows=int(model.learning_rows),
         random_state=seed,
         scale_groups=model.scale_groups,
     )
+    metric = learn(data.X, targets, weights=data.weights, folds=_folds_to_learn_from(folds))
     many = int(data.X.shape[0]) > _MANY_ROWS
     factors = _ISOTROPIC_FACTORS if metric.isotropic else ((1.0,) if many else _FACTORS)
     candidates = tuple(
@@ -97,7 +102,7 @@ def learned_grid(model: Any, data: TrainingData, targets: Array, folds: Folds) -
         for factor in factors
     )
     alphas = metric.alpha * (_FEW_ALPHAS if many else _ALPHAS)
-    return LearnedGrid(metric, KernelGrid(candidates, widths_from_data=False), alphas)
+    return LearnedGrid(metric, KernelGrid(candidates, widths_from_data=False), alphas, learn)
 
 
 def _families(kernel: Any, parameters: Mapping[str, Any] | None) -> Any:

@@ -308,6 +308,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         Returns
         -------
         lower, upper : arrays with the shape of `predict`
+            The prediction lies between them.
         """
         check_is_fitted(self, "X_fit_")
         coverage = check_coverage(coverage)
@@ -320,7 +321,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
             self._weights,
             self._cells,
             self._models,
-            residuals.astype(np.float64),
+            residuals.astype(np.float64) * (1.0 if self._widening is None else self._widening),
             bool(self.fit_intercept),
             self._backdrop,
         )
@@ -345,7 +346,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
                 "numbers overflow while intervals are computed: scale the columns of X, and the "
                 "targets"
             ) from None
-        return lower, upper
+        return np.minimum(lower, centre), np.maximum(upper, centre)
 
     def _kept_for_intervals(self) -> np.ndarray | None:
         """Leave-one-out residuals, if they are those of the model itself."""

@@ -273,6 +273,7 @@ class PartitionedModel(SharesExecutor, Storable):
         cells, residuals, n = fitted.cells, fitted.residuals, data.X.shape[0]
         self.X_fit_ = data.X
         self.length_scales_ = fitted.length_scales
+        self._widening = fitted.widening
         self.certificate_: np.ndarray | None = None
         self.n_partitions_ = number_of(cells)
         self.partition_sizes_ = np.diff(cells.offsets)
@@ -489,6 +490,7 @@ class PartitionedModel(SharesExecutor, Storable):
             "certificate": self.certificate_,
             "steps": self.n_steps_,
             "length_scales": self.length_scales_,
+            "widening": self._widening,
             "column_names": None if names is None else [str(name) for name in names],
         }
 
@@ -510,6 +512,7 @@ class PartitionedModel(SharesExecutor, Storable):
         self.held_out_residuals_, self.certificate_ = state["held_out"], state["certificate"]
         self.n_steps_, self._weights = state["steps"], state["weights"]
         self.length_scales_ = state["length_scales"]
+        self._widening = state.get("widening")
         self.n_features_in_ = int(self.X_fit_.shape[1])
         if state["column_names"] is not None:
             self.feature_names_in_ = np.asarray(state["column_names"], dtype=object)

@@ -81,6 +81,9 @@ class FittedCells:
     trials: tuple[CellTrial, ...]
     dimension: float | None
     length_scales: np.ndarray | None
+    widening: np.ndarray | None
+    """What errors of intervals are multiplied by for every target, as scales were learned from the
+    same rows; None for nothing."""
     training: Training
     """All rows, in the metric of the cells."""
     backdrop: Backdrop | None
@@ -129,6 +132,7 @@ class CellFitting:
         # Rows in memory are not sent to workers that see nothing but files.
         self._executor: Executor = Serial() if options.executor.remote else options.executor
         self.scales: np.ndarray | None = None
+        self.widening: np.ndarray | None = None
         self.partitioner = options.partitioner
         self.data, self.targets = data, targets
         self.steps: list[Step] = []
@@ -138,13 +142,15 @@ class CellFitting:
                 "and needs learn_scales=True"
             )
         if model.learn_scales:
-            self.scales = self._noted(
+            learned = self._noted(
                 "learning scales",
                 self._plans().scales(),
                 lambda: run.step(
                     "scales", lambda: learned_scales(model, data, targets, self.rng), self.rng
                 ),
             )
+            self.scales = learned[0]
+            self.widening = learned[1] if len(learned) > 1 else None
             # Cells are cut, and distances measured, in the learned metric.
             self.data = replace(data, X=ScaledRows(data.X, self.scales))
         self.training = Training(
@@ -180,6 +186,7 @@ class CellFitting:
             search.trials,
             search.dimension,
             self.scales,
+            self.widening,
             self.training,
             backdrop,
             tuple(self.steps),

@@ -6,6 +6,7 @@ Both are found on a sample of the rows, before anything is cut.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from ridgefold.engine.slopes import mean_slopes
 from ridgefold.errors import InvalidInputError, NumericalError
 from ridgefold.estimators.cell_grid import SAMPLE_ROWS, grid_asked, rbf_grid
 from ridgefold.estimators.learned import AUTO, is_automatic
+from ridgefold.estimators.learning_optimism import widening_by_learning
 from ridgefold.estimators.validation import TrainingData
 from ridgefold.kernels import RBF
 from ridgefold.kernels.distances import DistanceKernel
@@ -26,8 +28,8 @@ _LEARNING_ROWS = 6000
 
 def learned_scales(
     model: Any, data: TrainingData, targets: np.ndarray, rng: np.random.Generator
-) -> np.ndarray:
-    """One scale a column."""
+) -> list[np.ndarray]:
+    """One scale a column; and what errors of intervals are multiplied by, if anything."""
     n = data.X.shape[0]
     some = np.sort(rng.choice(n, min(n, _LEARNING_ROWS), replace=False))
     family = grid_asked(model, data, some[:SAMPLE_ROWS], n).kernels[0]
@@ -36,18 +38,30 @@ def learned_scales(
             "learn_scales=True needs one kernel of distances (rbf, matern, laplacian, "
             f"rational_quadratic), got kernel={model.kernel!r}"
         )
-    learned = learn_metric(
-        np.ascontiguousarray(data.X[some]),
-        targets[some],
-        AUTO if is_automatic(model.kernel) else family,
-        weights=None if data.weights is None else data.weights[some],
+    learn = partial(
+        learn_metric,
+        family=AUTO if is_automatic(model.kernel) else family,
         bias=bool(model.fit_intercept),
         random_state=int(rng.integers(2**31 - 1)),
         scale_groups=model.scale_groups,
         # A kernel with a scale of its own for every column needs them all.
         leave_out=not isinstance(family.length_scale, tuple),
     )
-    return learned.length_scales
+    X, y = np.ascontiguousarray(data.X[some]), targets[some]
+    weights = None if data.weights is None else data.weights[some]
+    learned = learn(X, y, weights=weights)
+    widening = None
+    if getattr(model, "intervals", None) is not None:
+        widening = widening_by_learning(
+            X,
+            y,
+            weights,
+            learned,
+            learn,
+            bias=bool(model.fit_intercept),
+            scale_groups=model.scale_groups,
+        )
+    return [learned.length_scales, *([] if widening is None else [widening])]
 
 
 def sample_slopes(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ridgefold.combiners import COMBINERS
+from ridgefold.engine.intervals import is_widening
 from ridgefold.errors import ModelFileError
 from ridgefold.kernels import Kernel
 from ridgefold.partitioners import PARTITIONERS
@@ -34,6 +35,7 @@ OPTIONAL: Mapping[str, Any] = {
     "run_record": RunRecord,
     "average_folds": int | None,
     "backdrop": Backdrop | None,
+    "widening": np.ndarray | None,
 }
 """What a file may lack, as older ones do."""
 
@@ -89,6 +91,8 @@ def require_consistent(state: Mapping[str, Any], partition: Any) -> None:
         good = good and held_out.dtype == rows.dtype
     if weights is not None:
         good = good and _floats(weights, weights.dtype, 1) and weights.shape == (n,)
+    widening = state.get("widening")
+    good = good and (widening is None or is_widening(widening, models.dual_coef.shape[1]))
     good = good and _stands_behind(state.get("backdrop"), models.dual_coef.shape[1], columns)
     if not good:
         raise ModelFileError("model.state holds cells and models that do not fit together")

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.crossval import Folds
-from ridgefold.engine.intervals import interval_from_models
+from ridgefold.engine.intervals import interval_from_models, is_widening
 from ridgefold.engine.leave_one_out import leave_one_out_models
 from ridgefold.errors import BudgetError, InvalidInputError, ModelFileError
 from ridgefold.estimators.base import KernelModel
@@ -143,13 +143,16 @@ class KernelRegressor(KernelModel):
         Returns
         -------
         lower, upper : arrays with the shape of `predict`
-            Infinite where there are too few training rows for the coverage.
+            Infinite where there are too few training rows for the coverage. The prediction lies
+            between them.
 
         Notes
         -----
         Exact CV+ or jackknife+ (Barber, Candès, Ramdas and Tibshirani 2021), as the argument
-        `intervals` says. Choosing alpha and kernel on the same rows, or weights that differ, are
-        outside the guarantee.
+        `intervals` says, widened to hold the prediction. Choosing alpha and kernel on the same
+        rows, or weights that differ, are outside the guarantee. Where length scales were learned
+        from few rows a column, errors are multiplied by how much larger they are at rows that the
+        learning has not seen (``intervals_.widening``).
         """
         check_is_fitted(self, "X_fit_")
         coverage = check_coverage(coverage)
@@ -158,10 +161,11 @@ class KernelRegressor(KernelModel):
         X = check_new_rows(self, X, self.X_fit_)
         lower, upper = self._interval_columns(X, coverage)
         namespace = namespace_of(self.dual_coef_)
-        ends = [namespace.asarray(end, self.dual_coef_) for end in (lower, upper)]
-        if self.dual_coef_.ndim == 1:
-            ends = [end[:, 0] for end in ends]
-        return ends[0], ends[1]
+        # Far from all rows, models without some of them may all lie on one side of the prediction.
+        centre = self._decision(X)
+        lower = namespace.xp.minimum(namespace.asarray(lower, self.dual_coef_), centre)
+        upper = namespace.xp.maximum(namespace.asarray(upper, self.dual_coef_), centre)
+        return (lower[:, 0], upper[:, 0]) if self.dual_coef_.ndim == 1 else (lower, upper)
 
     def _why_no_intervals(self) -> str:
         n = int(self.X_fit_.shape[0])
@@ -185,6 +189,7 @@ class KernelRegressor(KernelModel):
         t = int(self._model.intercept.shape[0])
         residuals = namespace.to_numpy(kept.residuals).astype(np.float64)
         groups = np.asarray(kept.groups)
+        widening = np.ones(t) if kept.widening is None else kept.widening
         lower = np.empty((int(X.shape[0]), t))
         upper = np.empty_like(lower)
         predict = self._predictor()
@@ -202,7 +207,7 @@ class KernelRegressor(KernelModel):
                 else:
                     left_out = centre[:, j : j + 1] - values[:, groups] * residuals[None, :, j]
                 lower[rows, j], upper[rows, j] = interval_from_models(
-                    left_out, residuals[:, j], coverage
+                    left_out, residuals[:, j] * widening[j], coverage
                 )
         return lower, upper
 
@@ -244,6 +249,8 @@ class KernelRegressor(KernelModel):
             and kept.model.intercept.shape == (columns,)
             and (kept.method == "jackknife+" or columns == models * t)
         )
+        if kept.widening is not None:
+            good = good and is_widening(kept.widening, t)
         ours, theirs = self._model.primal_coef, kept.model.primal_coef
         if theirs is not None:
             good = good and ours is not None and theirs.shape == (ours.shape[0], columns)

@@ -12,6 +12,7 @@ import scipy.sparse
 
 from ridgefold.errors import InvalidInputError, NumericalError, UnsupportedInputError
 from ridgefold.kernels.base import Kernel, Rows, positive
+from ridgefold.kernels.middle import middle_of
 from ridgefold.linalg import Array, Namespace
 from ridgefold.linalg.blocks import row_blocks
 
@@ -19,6 +20,10 @@ LengthScale = float | tuple[float, ...]
 
 ROUNDING = 16.0
 """Errors of −‖z − z'‖²/2, in units of eps·max(‖z‖²/2), that count as zero for rough kernels."""
+FAR = 1e4
+"""‖z‖²/2 of rows that are far from the origin: nearer ones leave an error of 1e-11 at most."""
+_CANCELLED = 2.0**-10
+"""A share of the norms of two rows: half squares that are less have lost three digits by them."""
 _STRIP = 64
 """Rows of a triangle that are worked on at once: beside the diagonal, half of them are too many."""
 _WIDE = 64
@@ -135,6 +140,10 @@ class EuclideanKernel(DistanceKernel):
     entries are exchanged is zᵀz' − ‖z‖²/2 − ‖z'‖²/2 = −‖z − z'‖²/2: no passes over the
     block to add the norms. The sum cancels; rows shifted to the middle of the training rows,
     and float64 for float32 rows, keep the loss at the level of the rows' own rounding.
+
+    Far from that middle they do not: where a fill value of 1e9 stands for "unknown", the norms of
+    rows that hold it are 1e18. So where rows are farther than `FAR`, x is kept beside z, and pairs
+    of such rows whose distance is small beside their norms are computed again from x − x'.
     """
 
     evaluation = "euclidean"
@@ -147,17 +156,34 @@ class EuclideanKernel(DistanceKernel):
         if scipy.sparse.issparse(X):
             z = self.scaled(namespace, X, origin).astype(np.float64)
             halves = -0.5 * np.asarray(z.multiply(z).sum(axis=1)).reshape(-1, 1)
-            self.require_finite(namespace, halves)
             rows = scipy.sparse.hstack([z, np.ones_like(halves), halves], format="csr")
-            return Rows((rows,))
-        n, d = X.shape
-        rows = namespace.empty((n, d + 2), X, namespace.double())
-        rows[:, d] = 1.0
-        for some in row_blocks(n, 8.0 * d, namespace.tile_bytes(X) // 4):
-            rows[some, :d] = self.scaled(namespace, X[some, :], origin)
-            rows[some, d + 1] = -0.5 * namespace.squares_of_rows(rows[some, :d])
-        self.require_finite(namespace, rows[:, d + 1])
-        return Rows((rows,))
+        else:
+            n, d = X.shape
+            rows = namespace.empty((n, d + 2), X, namespace.double())
+            rows[:, d] = 1.0
+            for some in row_blocks(n, 8.0 * d, namespace.tile_bytes(X) // 4):
+                block = namespace.astype(X[some, :], namespace.double())
+                rows[some, :d] = self.scaled(namespace, block, origin)
+                rows[some, d + 1] = -0.5 * namespace.squares_of_rows(rows[some, :d])
+            halves = rows[:, d + 1]
+        lowest = float(namespace.xp.min(halves)) if X.shape[0] > 0 else 0.0
+        if not math.isfinite(lowest):
+            self.require_finite(namespace, halves)
+        return Rows((rows, X) if lowest < -self.far else (rows,))
+
+    @property
+    def far(self) -> float:
+        """From which ‖z‖²/2 on differences are taken."""
+        return FAR
+
+    def exponents(self, namespace: Namespace, new: Array, X: Array) -> Array:
+        """−‖z − z'‖²/2 between the rows of `new` and those of X, in float64."""
+        origin = middle_of(namespace, X)
+        right = self.prepare(namespace, X, origin)
+        left = right if new is X else self.prepare(namespace, new, origin)
+        out = namespace.empty((len(left), len(right)), X, namespace.double())
+        self._write_exponents(namespace, left, right, out)
+        return out
 
     @staticmethod
     def require_finite(namespace: Namespace, norms: Array) -> None:
@@ -192,6 +218,9 @@ class EuclideanKernel(DistanceKernel):
         for strip, left in strips:
             part = work[strip, left]
             self._clear_rounding(namespace, norms[strip], norms[left], part)
+            self._take_differences(
+                namespace, rows.take(namespace, strip), rows.take(namespace, left), part
+            )
             self.of_exponent(namespace, part)
             if work is not out:
                 out[strip, left] = namespace.astype(part, out.dtype)
@@ -209,6 +238,7 @@ class EuclideanKernel(DistanceKernel):
             namespace.minimum_in_place(out, 0.0)
         else:
             self._clear_rounding(namespace, a[:, -1], b[:, -1], out)
+        self._take_differences(namespace, left, right, out)
 
     def _clear_rounding(self, namespace: Namespace, left: Array, right: Array, out: Array) -> None:
         """No −‖z − z'‖²/2 above zero; for rough kernels zero where it is within rounding of it.
@@ -222,6 +252,49 @@ class EuclideanKernel(DistanceKernel):
         # Every pair by its own norms: a far row must not move others.
         limit = ROUNDING * namespace.eps(out) * (left[:, None] + right[None, :])
         out[out > limit] = 0.0
+
+    def _take_differences(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
+        """Write −‖z − z'‖²/2 anew for pairs of far rows whose norms have taken digits of it.
+
+        Which pairs these are depends on the two rows, not on the block that they stand in.
+        """
+        if len(left.arrays) == 1 or len(right.arrays) == 1:
+            return
+        down, across = (self._limits(namespace, rows) for rows in (left, right))
+        if down is None or across is None:
+            return
+        close = out > down[:, None] + across[None, :]
+        first, second = namespace.xp.nonzero(close)
+        values = namespace.empty(first.shape, out)
+        X, Y = left.arrays[1], right.arrays[1]
+        for some in row_blocks(first.shape[0], 24.0 * X.shape[1], namespace.tile_bytes(out)):
+            values[some] = self._of_pairs(namespace, X, Y, first[some], second[some])
+        out[close] = values
+
+    def _limits(self, namespace: Namespace, rows: Array) -> Array | None:
+        """What half squares of a far row must not exceed, as a sum over the two rows of a pair.
+
+        Infinite for rows that are not far; None if there are no others.
+        """
+        a = rows.arrays[0]
+        halves = a[:, [-1]].toarray().ravel() if scipy.sparse.issparse(a) else a[:, -1]
+        if halves.shape[0] == 0 or not float(namespace.xp.min(halves)) < -self.far:
+            return None
+        never = namespace.xp.full_like(halves, math.inf)
+        return namespace.xp.where(halves < -self.far, _CANCELLED * halves, never)
+
+    def _of_pairs(
+        self, namespace: Namespace, X: Array, Y: Array, first: Array, second: Array
+    ) -> Array:
+        """−‖(x − y)/ℓ‖²/2 of the named rows x of X and y of Y, pair by pair."""
+        if scipy.sparse.issparse(X):
+            sparse = self.scaled(namespace, X.astype(np.float64)[first] - Y[second], None)
+            return -0.5 * np.asarray(sparse.multiply(sparse).sum(axis=1)).ravel()
+        x, y = (
+            namespace.astype(namespace.xp.take(rows, chosen, axis=0), namespace.double())
+            for rows, chosen in ((X, first), (Y, second))
+        )
+        return -0.5 * namespace.squares_of_rows(self.scaled(namespace, x - y, None))
 
     @abstractmethod
     def of_exponent(self, namespace: Namespace, exponent: Array) -> None:
@@ -238,15 +311,26 @@ class EuclideanKernel(DistanceKernel):
         self.slope_of_exponent(namespace, out, slope)
 
     def contract(self, namespace: Namespace, left: Rows, right: Rows, weights: Array) -> Array:
-        """With (z − z')² = z² + z'² − 2zz', one product with the rows serves all columns."""
+        """With (z − z')² = z² + z'² − 2zz', one product with the rows serves all columns.
+
+        Columns in which rows are far are summed from differences.
+        """
         a, b = left.arrays[0], right.arrays[0]
         d = a.shape[1] - 2
         sums = weights @ b[:, : d + 1]  # Σ_b W_ab (z_b, 1)
         down = namespace.ones(a.shape[0], a) @ weights
         z = a[:, :d]
-        return (sums[:, d] @ (z * z) + down @ (b[:, :d] * b[:, :d])) - 2.0 * namespace.xp.sum(
+        total = (sums[:, d] @ (z * z) + down @ (b[:, :d] * b[:, :d])) - 2.0 * namespace.xp.sum(
             z * sums[:, :d], axis=0
         )
+        if len(left.arrays) > 1 and len(right.arrays) > 1:
+            largest = namespace.to_numpy(namespace.xp.max(z * z, axis=0))
+            scales = np.broadcast_to(self.length_scale, d)
+            for j in np.flatnonzero(largest > 2.0 * self.far).tolist():
+                x, y = (rows.arrays[1][:, j] for rows in (left, right))
+                difference = (x[:, None] - y[None, :]) / float(scales[j])
+                total[j] = namespace.xp.sum(weights * difference * difference)
+        return total
 
 
 def _exchange_last_two(namespace: Namespace, rows: Array) -> Array:

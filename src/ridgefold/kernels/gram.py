@@ -10,6 +10,7 @@ import scipy.sparse
 
 from ridgefold.errors import InvalidInputError, UnsupportedInputError
 from ridgefold.kernels.base import Kernel
+from ridgefold.kernels.middle import middle_of
 from ridgefold.linalg import Array, Namespace, namespace_of
 from ridgefold.linalg.blocks import CACHE_BYTES, row_blocks
 from ridgefold.linalg.partial_cholesky import PartialCholesky
@@ -53,6 +54,8 @@ class Gram(ABC):
     def _write_tile(self, rows: Index, columns: Index, out: Array) -> None:
         """Write one tile; `out` may be a strided view."""
 
+    semidefinite: bool = False
+    """True if the matrix is symmetric, and known to be positive semi-definite."""
     _gains_by_halves: bool = False
     """True if `_write_lower_tile` takes less time than a whole tile."""
 
@@ -161,30 +164,6 @@ def _stored_like(X: Array, other: Array) -> Array:
     return X.toarray() if scipy.sparse.issparse(X) else scipy.sparse.csr_array(X)
 
 
-_MIDDLE_ROWS = 63
-"""Rows of which medians are taken,"""
-_FAR = 10.0
-"""and how many quartile ranges away from them a mean is far."""
-
-
-@np.errstate(over="ignore", invalid="ignore")
-def _middle(namespace: Namespace, rows: Array) -> Array | None:
-    """Where distances are measured from: rows near it keep most digits.
-
-    The mean of every column, or its median where one far row takes the mean, and with it the digits
-    of all other rows, out of where half of them are.
-    """
-    if rows.shape[0] == 0:
-        return None
-    xp = namespace.xp
-    ordered = xp.sort(rows[:: max(1, rows.shape[0] // _MIDDLE_ROWS), :], axis=0)
-    first, median, last = (ordered[ordered.shape[0] * k // 4, :] for k in (1, 2, 3))
-    mean = xp.mean(rows, axis=0)
-    far = ~(xp.abs(mean - median) <= _FAR * (last - first))
-    middle = xp.where(far, median, mean)
-    return middle if namespace.all_finite(middle) else None
-
-
 class KernelGram(Gram):
     """The Gram matrix of a kernel on rows of X, and of Y if it is given."""
 
@@ -201,7 +180,7 @@ class KernelGram(Gram):
         X = _stored_like(X, right)
         origin = None
         if not scipy.sparse.issparse(right):
-            origin = _middle(self.namespace, right)
+            origin = middle_of(self.namespace, right)
         self._X = X
         self._right = kernel.prepare(self.namespace, right, origin)
         if Y is None:
@@ -210,6 +189,7 @@ class KernelGram(Gram):
             kernel.check(self.namespace, Y)
             self._left = kernel.prepare(self.namespace, X, origin)
         self._symmetric = Y is None
+        self.semidefinite = self._symmetric and kernel.semidefinite
         self._gains_by_halves = kernel.takes_halves(self.namespace, self._left)
         self.shape = (X.shape[0], right.shape[0])
         self.dtype = X.dtype

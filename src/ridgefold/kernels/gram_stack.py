@@ -14,10 +14,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ridgefold.kernels.base import Kernel
-from ridgefold.kernels.distances import ROUNDING, EuclideanKernel
+from ridgefold.kernels.distances import ROUNDING, DistanceKernel, EuclideanKernel
 from ridgefold.kernels.gram import KernelGram
 from ridgefold.kernels.stationary import Laplacian
-from ridgefold.kernels.width_table import OF_EXPONENTS, differ_in_width
+from ridgefold.kernels.width_table import OF_EXPONENTS, differ_in_width, half_squares
 from ridgefold.linalg import Array, Namespace, namespace_of
 
 
@@ -43,7 +43,7 @@ class GramStack:
         if len(self.kernels) > 1 and differ_in_width(self.kernels, self.namespace.itemsize(X)):
             euclidean = isinstance(self.kernels[0], EuclideanKernel)
             shared = (
-                _half_squares(self.namespace, X, X, counts)
+                _half_squares(self.namespace, half_squares(self.kernels), X, X, counts)
                 if euclidean
                 else _lengths(self.namespace, X, X)
             )
@@ -102,41 +102,55 @@ def _exponents(
 
     For rough kernels squares are zero where they are within rounding of it.
     """
-    d = X.shape[2]
+    if isinstance(kernel, EuclideanKernel):
+        return _half_squares(namespace, kernel, new, X, counts)
+    left = _scaled(namespace, kernel, new)
+    right = left if new is X else _scaled(namespace, kernel, X)
+    kernel.require_finite(namespace, left)
+    kernel.require_finite(namespace, right)
+    return _lengths(namespace, left, right)
 
-    def scaled(rows: Array) -> Array:
-        flat = kernel.scaled(namespace, namespace.xp.reshape(rows, (-1, d)), None)
-        return namespace.xp.reshape(flat, tuple(rows.shape))
 
-    left = scaled(new)
-    right = left if new is X else scaled(X)
-    if isinstance(kernel, Laplacian):
-        kernel.require_finite(namespace, left)
-        kernel.require_finite(namespace, right)
-        return _lengths(namespace, left, right)
-    return _half_squares(namespace, left, right, counts, rough=kernel.rough)
+def _scaled(namespace: Namespace, kernel: DistanceKernel, X: Array) -> Array:
+    """x/ℓ for every row of a stack, in float64."""
+    rows = namespace.xp.reshape(namespace.astype(X, namespace.double()), (-1, X.shape[2]))
+    return namespace.xp.reshape(kernel.scaled(namespace, rows, None), tuple(X.shape))
 
 
 def _half_squares(
-    namespace: Namespace, new: Array, X: Array, counts: np.ndarray, *, rough: bool = False
+    namespace: Namespace, kernel: EuclideanKernel, new: Array, X: Array, counts: np.ndarray
 ) -> Array:
-    """−‖x − x'‖²/2 between the rows of `new` and those of X, by one product for the stack."""
-    xp, double = namespace.xp, namespace.double()
-    total = xp.sum(namespace.astype(X, double), axis=1)
-    origin = (total / namespace.asarray(counts, total)[:, None])[:, None, :]
-    right = _with_norms(namespace, namespace.astype(X, double) - origin)
-    left = right if new is X else _with_norms(namespace, namespace.astype(new, double) - origin)
+    """−‖z − z'‖²/2 between the rows of `new` and those of X, by one product for the stack.
+
+    Sets with rows that are far from their middle are computed one by one.
+    """
+    xp = namespace.xp
+    right = _scaled(namespace, kernel, X)
+    origin = (xp.sum(right, axis=1) / namespace.asarray(counts, right)[:, None])[:, None, :]
+    left = right if new is X else _scaled(namespace, kernel, new)
+    right = _with_norms(namespace, right - origin)
+    left = right if new is X else _with_norms(namespace, left - origin)
     d = X.shape[2]
     exchanged = namespace.copy(right)
     exchanged[:, :, d], exchanged[:, :, d + 1] = right[:, :, d + 1], right[:, :, d]
     out = left @ xp.matrix_transpose(exchanged)
-    if not rough:
+    if kernel.rough:
+        # Every pair by its own norms, as in `distances`.
+        sums = left[:, :, d + 1][:, :, None] + right[:, :, d + 1][:, None, :]
+        limit = ROUNDING * namespace.eps(out) * sums
+        out = xp.where(out > limit, xp.zeros_like(out), out)
+    else:
         namespace.minimum_in_place(out, 0.0)
-        return out
-    # Every pair by its own norms, as in `distances`.
-    sums = left[:, :, d + 1][:, :, None] + right[:, :, d + 1][:, None, :]
-    limit = ROUNDING * namespace.eps(out) * sums
-    return xp.where(out > limit, xp.zeros_like(out), out)
+    there = np.arange(X.shape[1])[None, :] < counts[:, None]
+    halves = namespace.to_numpy(right[:, :, d + 1])
+    for k in np.flatnonzero(np.any(there & (halves < -kernel.far), axis=1)).tolist():
+        n = int(counts[k])
+        rows = X[k, :n, :]
+        if new is X:
+            out[k, :n, :n] = kernel.exponents(namespace, rows, rows)
+        else:
+            out[k, :, :n] = kernel.exponents(namespace, new[k, :, :], rows)
+    return out
 
 
 def _lengths(namespace: Namespace, new: Array, X: Array) -> Array:

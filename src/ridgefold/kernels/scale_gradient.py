@@ -5,6 +5,7 @@ from __future__ import annotations
 from ridgefold.errors import UnsupportedInputError
 from ridgefold.kernels.base import Kernel, Rows
 from ridgefold.kernels.distances import DistanceKernel
+from ridgefold.kernels.middle import middle_of
 from ridgefold.linalg import Array, namespace_of
 
 _PANEL = 128
@@ -24,7 +25,7 @@ class DifferentiableGram:
     def __init__(self, X: Array) -> None:
         self.namespace = namespace_of(X)
         self._X = self.namespace.astype(X, self.namespace.double())
-        self._origin = self.namespace.xp.mean(self._X, axis=0)
+        self._origin = middle_of(self.namespace, self._X)
         n = int(X.shape[0])
         self._values = self.namespace.zeros((n, n), self._X)
         self._slopes = self.namespace.zeros((n, n), self._X)

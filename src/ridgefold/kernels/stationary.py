@@ -187,7 +187,9 @@ class Laplacian(DistanceKernel):
         return math.inf if gamma == 0.0 else 1.0 / gamma
 
     def prepare(self, namespace: Namespace, X: Array, origin: Array | None) -> Rows:
-        z = self.scaled(namespace, X, origin)
+        """x/ℓ in float64; not x − origin, of whose digits a far origin would take some."""
+        double = X if scipy.sparse.issparse(X) else namespace.astype(X, namespace.double())
+        z = self.scaled(namespace, double, None)
         self.require_finite(namespace, z.data if scipy.sparse.issparse(z) else z)
         return Rows((z,))
 

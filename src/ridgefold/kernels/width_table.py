@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ridgefold.kernels.base import Kernel
-from ridgefold.kernels.distances import EuclideanKernel
+from ridgefold.kernels.distances import FAR, EuclideanKernel
 from ridgefold.kernels.gram import KernelGram
 from ridgefold.kernels.stationary import Laplacian
 from ridgefold.linalg import Array, Namespace, namespace_of
@@ -35,7 +35,8 @@ class WidthTable:
         kernel is no function of it."""
         first = self.kernels[0]
         if len(self.kernels) > 1 and differ_in_width(self.kernels, self.namespace.itemsize(X)):
-            plain = _HalfSquares() if isinstance(first, EuclideanKernel) else _Lengths()
+            euclidean = isinstance(first, EuclideanKernel)
+            plain = half_squares(self.kernels) if euclidean else _Lengths()
             self._exponents[X.dtype] = KernelGram(plain, X).full()
 
     def write_lower(self, index: int, out: Array) -> None:
@@ -89,9 +90,21 @@ def differ_in_width(kernels: tuple[Kernel, ...], itemsize: int) -> bool:
     )
 
 
+def half_squares(kernels: Sequence[Any]) -> EuclideanKernel:
+    """−‖x − x'‖²/2, with the digits that the narrowest of these kernels needs."""
+    return _HalfSquares(narrowest=min(kernel.length_scale for kernel in kernels))
+
+
 @dataclasses.dataclass(frozen=True)
 class _HalfSquares(EuclideanKernel):
     """−‖x − x'‖²/2 itself."""
+
+    narrowest: float = 1.0
+    """The least of the widths that it will be divided by."""
+
+    @property
+    def far(self) -> float:
+        return FAR * self.narrowest**2
 
     def of_exponent(self, namespace: Namespace, exponent: Array) -> None:
         """Leave it as it is."""

@@ -64,9 +64,10 @@ class StandardNamespace(Namespace):
         out[...] = self.astype(a @ b.T, out.dtype)
 
     def manhattan_distances(self, a: Array, b: Array, out: Array) -> None:
-        out[...] = 0.0
+        total = self.zeros(tuple(out.shape), a)
         for k in range(a.shape[1]):
-            out += self.xp.abs(a[:, k][:, None] - b[:, k][None, :])
+            total += self.xp.abs(a[:, k][:, None] - b[:, k][None, :])
+        out[...] = self.astype(total, out.dtype)
 
     def gram_of_rows(self, a: Array) -> Array:
         return a @ a.T

@@ -215,19 +215,25 @@ class SpectralFactor(Factor):
         xp, kept = self.namespace.xp, self.kept()
         return xp.where(kept, 1.0 / xp.where(kept, self.values, xp.ones_like(self.values)), 0.0)
 
-    def regular(self, alpha: float) -> SpectralFactor:
+    def regular(self, alpha: float, *, semidefinite: bool = False) -> SpectralFactor:
         """The factor of K + αI with the eigenvalues that are α but for rounding error raised.
 
         Where α itself is below rounding error, `inverse_values` is that of the pseudo-inverse:
         right for a solution, which is then the one of least norm, but not for the inverse as
         such, which is large (1/α) exactly where the pseudo-inverse is zero. Raised to the size
         of rounding error, no more than that is added to the matrix, and it is regular.
+
+        Where K is known to be positive semi-definite, an eigenvalue below α shows by how much
+        it lies there how large rounding errors are: after several eliminations, they are more
+        than a single factorisation leaves.
         """
-        xp = self.namespace.xp
-        if not 0.0 < alpha <= self.rounding():
+        xp, level = self.namespace.xp, self.rounding()
+        if not 0.0 < alpha <= level:
             return self
-        rounded = xp.abs(self.values - alpha) <= self.rounding()
-        values = xp.where(rounded, xp.full_like(self.values, self.rounding()), self.values)
+        if semidefinite:
+            level = max(level, alpha - float(xp.min(self.values)))
+        rounded = xp.abs(self.values - alpha) <= level
+        values = xp.where(rounded, xp.full_like(self.values, level), self.values)
         return _RegularFactor(self.namespace, values, self.vectors, self.scale)
 
     def solve(self, b: Array) -> Array:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from ridgefold.records.model import FittedModel
 
 
@@ -20,6 +22,9 @@ class Intervals:
     """y − ŷ of rows by the model that did not see them, shape (m, n_targets)."""
     groups: Any = field(repr=False)
     """For each residual, the fold (or the row) that was left out, shape (m,)."""
+    widening: np.ndarray | None = None
+    """What residuals of every target are multiplied by, as the kernel was learned from the very
+    rows; None where they are taken as they are."""
 
     @property
     def kept_numbers(self) -> int:

@@ -168,7 +168,13 @@ class BlockElimination:
 
         scale = self.matrix.scale if pivots else 0.0
         factor = factorise(self.namespace, block, refill, scale)
-        return factor.regular(self.alpha) if isinstance(factor, SpectralFactor) else factor
+        return self.regular(factor)
+
+    def regular(self, factor: Factor) -> Factor:
+        """The factor without eigenvalues that are nothing but rounding error."""
+        if not isinstance(factor, SpectralFactor):
+            return factor
+        return factor.regular(self.alpha, semidefinite=self.matrix.gram.semidefinite)
 
     # -- few right-hand sides ------------------------------------------------------------
 
