@@ -100,9 +100,7 @@ class Banded:
         folds = problem.folds
         folded = (
             not problem.complement_folds
-            or _needs_the_folds(
-                WeightSpread.in_problem(problem), problem.bias, one_by_one(problem)
-            )
+            or _needs_the_folds(WeightSpread.in_problem(problem), problem.bias, one_by_one(problem))
             or _fold_by_fold_is_faster(n, folds, a)
         )
         if folded:

@@ -293,9 +293,7 @@ def _in_blocks(
     The folds are then dealt out by their weight, and what still is too much is one fold's, which
     is solved for by itself.
     """
-    in_order = [
-        tuple(int(k) for k in part) for part in np.array_split(members, _GROUPS_OF_FOLDS)
-    ]
+    in_order = [tuple(int(k) for k in part) for part in np.array_split(members, _GROUPS_OF_FOLDS)]
     spread = WeightSpread.of(weights, folds.n_rows, None)
     most = (1.0 - spread.least_share_with_bias) * float(weights.sum())
     held = {k: float(weights[folds.test[k]].sum()) for k in members}
