@@ -142,8 +142,8 @@ def weights_of(kind: str, folds: Folds) -> np.ndarray | None:
         return generator.uniform(0.2, 2.0, N_ROWS)
     if kind == "over 24 decades":
         return 10.0 ** generator.uniform(-24.0, 0.0, N_ROWS)
-    if kind == "falling by 12 decades":
-        return 10.0 ** (-12.0 * np.arange(N_ROWS) / N_ROWS)
+    if kind == "falling by 20 decades":
+        return 10.0 ** (-20.0 * np.arange(N_ROWS) / N_ROWS)
     if kind == "nearly all on one row":
         return np.where(np.arange(N_ROWS) == 3, 1.0, 1e-12 * generator.uniform(0.2, 2.0, N_ROWS))
     weights = _some_zeros()
@@ -153,7 +153,7 @@ def weights_of(kind: str, folds: Folds) -> np.ndarray | None:
     return weights
 
 
-UNLIKE_WEIGHTS = ("over 24 decades", "falling by 12 decades", "nearly all on one row")
+UNLIKE_WEIGHTS = ("over 24 decades", "falling by 20 decades", "nearly all on one row")
 WEIGHTS = ("none", "random", "zeros", "a fold of zeros", *UNLIKE_WEIGHTS)
 ALPHAS: dict[str, Callable[[float], np.ndarray]] = {
     "ordinary": lambda largest: np.array([0.01, 0.3, 10.0]),

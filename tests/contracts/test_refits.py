@@ -37,7 +37,8 @@ def covering_set() -> list[Setting]:
 
 def check(method: str, setting: Setting, expected: np.ndarray | None = None) -> list[str]:
     """What is wrong with one method at one setting."""
-    if method == "low_rank" and setting.bias and setting.weights == "nearly all on one row":
+    nearly_all_in_one_fold = ("falling by 20 decades", "nearly all on one row")
+    if method == "low_rank" and setting.bias and setting.weights in nearly_all_in_one_fold:
         return []  # its certificate does not hold for a fold with nearly all the weight
     case, convert = make_case(setting), EVERYWHERE[setting.library]
     if not case.solvable:

@@ -244,7 +244,7 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
                 stacklevel=3,
             )
             return None
-        weights = data.namespace.to_numpy(data.weights)[folds.stacked].astype(np.float64)
+        weights = np.asarray(data.namespace.to_numpy(data.weights)[folds.stacked], np.float64)
         if not np.any(weights > 0):
             raise InvalidInputError(
                 "sample_weight is zero for every row that cv holds out, so there is nothing to "

@@ -64,7 +64,7 @@ def _spaced_rows(data: TrainingData) -> np.ndarray:
     """The numbers of evenly spaced rows: the same ones every time."""
     counted = _rows_that_count(data)
     n = len(counted)
-    return counted[np.unique(np.linspace(0, n - 1, min(n, _SAMPLE_ROWS)).astype(int))]
+    return np.asarray(counted[np.unique(np.linspace(0, n - 1, min(n, _SAMPLE_ROWS)).astype(int))])
 
 
 def _sample(data: TrainingData) -> np.ndarray:

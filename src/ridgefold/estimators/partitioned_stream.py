@@ -168,23 +168,25 @@ def _rows_with_weight(data: TrainingData) -> np.ndarray | None:
     """The numbers of the rows that count; None if all do."""
     if data.weights is None:
         return None
-    positive = np.asarray(data.weights) > 0
-    release(data.weights.array)
+    weights: Any = data.weights
+    positive = np.asarray(weights) > 0
+    release(weights.array)
     return None if positive.all() else np.flatnonzero(positive)
 
 
 def _taken(data: TrainingData, rows: np.ndarray, folder: Path) -> TrainingData:
     """Some rows in files of their own: cells are cut and tuned as if there were no others."""
-    X, y, weights = (
-        to_file(
+    parts: dict[str, Any] = {"X": data.X, "y": data.y, "weights": data.weights}
+    taken: dict[str, Any] = {
+        name: to_file(
             SomeRows(MappedSource(part), rows),
             folder / f"{name}-counted.npy",
             part.dtype,
             finite=name,
         )
-        for name, part in (("X", data.X), ("y", data.y), ("w", data.weights))
-    )
-    return replace(data, X=X, y=y, weights=weights)
+        for name, part in parts.items()
+    }
+    return replace(data, **taken)
 
 
 def _among_all(

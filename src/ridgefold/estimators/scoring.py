@@ -118,7 +118,7 @@ class Rule:
         """What every fold contributes to the overall score."""
         if not self.pooled:
             counted = truth.counted
-            return counted / counted.sum()
+            return np.asarray(counted / counted.sum())
         weights = np.ones(len(truth.y)) if truth.weights is None else truth.weights
         totals = np.asarray([weights[run].sum() for run in truth.folds.runs])
         return np.asarray(totals / totals.sum())
