@@ -91,3 +91,7 @@ class LeftOutWarning(RidgefoldWarning):
 
 class RepeatedRowsWarning(RidgefoldWarning):
     """Rows that are read from disk repeat, so that leaving one out does not leave its x out."""
+
+
+class UnweightedScoresWarning(RidgefoldWarning):
+    """Rows have weights, but a score was asked for that cannot take them into account."""

@@ -30,6 +30,7 @@ from ridgefold import (
     LSSVMRegressorCV,
 )
 from ridgefold.crossval import METHODS
+from ridgefold.errors import InvalidInputError
 from ridgefold.kernels import RBF, Linear, Matern
 
 X, Y = rows(45), targets(rows(45))
@@ -175,24 +176,48 @@ def test_a_callable_of_labels_serves_a_classifier():
     assert model.best_score_ == -np.sum(model.held_out_predictions_ != LABELS)
 
 
-def test_scores_count_every_row_once_unless_asked():
+def test_scores_count_rows_by_their_weights_unless_told_otherwise():
     weights = np.random.default_rng(3).uniform(0.1, 3.0, 45)
     weights[::7] = 0.0
-    plain = KernelRidgeCV([0.3], gamma=0.3).fit(X, Y, weights)
-    errors = (plain.held_out_predictions_ - Y) ** 2
-    assert plain.best_score_ == pytest.approx(-errors.mean(), rel=1e-12)
-    asked = KernelRidgeCV([0.3], gamma=0.3, weighted_scores=True).fit(X, Y, weights)
-    np.testing.assert_allclose(asked.held_out_predictions_, plain.held_out_predictions_)
-    assert asked.best_score_ == pytest.approx(-np.average(errors, weights=weights), rel=1e-12)
+    weighted = KernelRidgeCV([0.3], gamma=0.3).fit(X, Y, weights)
+    errors = (weighted.held_out_predictions_ - Y) ** 2
+    assert weighted.best_score_ == pytest.approx(-np.average(errors, weights=weights), rel=1e-12)
+    alike = KernelRidgeCV([0.3], gamma=0.3, weighted_scores=False).fit(X, Y, weights)
+    np.testing.assert_allclose(alike.held_out_predictions_, weighted.held_out_predictions_)
+    assert alike.best_score_ == pytest.approx(-errors.mean(), rel=1e-12)
 
 
-@pytest.mark.parametrize("scoring", ["neg_mean_absolute_error", "r2", mean_absolute_error])
-def test_weighted_scores_reach_every_kind_of_score(scoring):
+EVERY_KIND_OF_SCORE = [None, "neg_mean_absolute_error", "r2", mean_absolute_error]
+
+
+@pytest.mark.parametrize("scoring", EVERY_KIND_OF_SCORE)
+def test_weights_reach_every_kind_of_score(scoring):
     weights = np.random.default_rng(3).uniform(0.1, 3.0, 45)
     settings = {"gamma": 0.3, "scoring": scoring, "cv": 3}
-    plain = KernelRidgeCV([0.3], **settings).fit(X, Y, weights)
-    asked = KernelRidgeCV([0.3], weighted_scores=True, **settings).fit(X, Y, weights)
-    assert asked.best_score_ != plain.best_score_
+    alike = KernelRidgeCV([0.3], weighted_scores=False, **settings).fit(X, Y, weights)
+    weighted = KernelRidgeCV([0.3], **settings).fit(X, Y, weights)
+    assert weighted.best_score_ != alike.best_score_
+
+
+@pytest.mark.parametrize("scoring", EVERY_KIND_OF_SCORE)
+def test_a_fold_without_weight_says_nothing(scoring):
+    weights = np.ones(45)
+    weights[:15] = 0.0
+    settings = {"gamma": 0.3, "scoring": scoring}
+    three = KernelRidgeCV(ALPHAS, cv=KFold(3), **settings).fit(X, Y, weights)
+    rest = np.arange(15, 45)
+    splits = [(rest[15:], rest[:15]), (rest[:15], rest[15:])]
+    two = KernelRidgeCV(ALPHAS, cv=splits, **settings).fit(X, Y, weights)
+    assert three.best_params_ == two.best_params_
+    assert three.best_score_ == pytest.approx(two.best_score_, rel=1e-12)
+    assert np.isnan(three.cv_results_["split0_test_score"]).all()
+
+
+def test_nothing_to_score_is_an_error():
+    weights = np.ones(45)
+    weights[:15] = 0.0
+    with pytest.raises(InvalidInputError, match="zero for every row that cv holds out"):
+        KernelRidgeCV(ALPHAS, cv=[(np.arange(15, 45), np.arange(15))]).fit(X, Y, weights)
 
 
 def test_ties_go_to_the_first_in_grid_order():

@@ -52,7 +52,6 @@ CASES = {
 SEARCH_ONLY = {
     "an unknown score": ({"scoring": "mse"}, "scoring must be .*got 'mse'.*get_scorer_names"),
     "a score that is a number": ({"scoring": 3}, "scoring must be .*got 3"),
-    "weighted scores without weights": ({"weighted_scores": True}, "needs sample_weight"),
     "no kernels": ({"kernel": []}, "kernel is an empty list"),
     "an unknown kernel": ({"kernel": "gaussian"}, "kernel must be one of .*got 'gaussian'"),
     "no widths": ({"gamma": []}, "empty"),

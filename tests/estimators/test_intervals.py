@@ -20,6 +20,8 @@ X, X_NEW = rows(45, 3), rows(12, 3, seed=9)
 Y = targets(X)
 TWO = targets(X, 2)
 WEIGHTS = np.random.default_rng(3).uniform(0.2, 3.0, 45)
+OVER_DECADES = 10.0 ** np.random.default_rng(4).uniform(-20, 0, 45)
+ON_ONE_ROW = np.where(np.arange(45) == 5, 1.0, 1e-10 * WEIGHTS)
 SOME_ZERO = np.where(np.arange(45) % 7 == 0, 0.0, WEIGHTS)
 
 
@@ -48,6 +50,8 @@ CASES = {
     "bias": (LSSVMRegressor(0.1), Y, None),
     "bias and weights": (LSSVMRegressor(0.1), Y, WEIGHTS),
     "weights": (KernelRidge(0.1, kernel="laplacian"), Y, WEIGHTS),
+    "weights over 20 decades": (LSSVMRegressor(0.1), Y, OVER_DECADES),
+    "nearly all weight on one row": (LSSVMRegressor(0.1), Y, ON_ONE_ROW),
     "rows of weight zero": (LSSVMRegressor(0.1), Y, SOME_ZERO),
     "two targets": (LSSVMRegressor(0.1, kernel=RBF(2.0) + 1), TWO, None),
     "two targets and weights": (LSSVMRegressor(0.1), TWO, WEIGHTS),

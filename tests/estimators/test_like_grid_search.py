@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sklearn
 import sklearn.kernel_ridge
 from sklearn.metrics import get_scorer
 from sklearn.metrics.pairwise import rbf_kernel
@@ -14,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from cases import tolerance
 from ridgefold import KernelRidgeCV, LSSVMClassifier, LSSVMClassifierCV
+from ridgefold.errors import UnweightedScoresWarning
 from ridgefold.storage import load_bundled
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"
@@ -130,6 +132,75 @@ def test_several_targets_are_scored_alike():
         np.testing.assert_allclose(
             ours.cv_results_["mean_test_score"], peer.cv_results_["mean_test_score"], rtol=1e-9
         )
+
+
+WEIGHS_SCORES = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
+"""GridSearchCV of earlier versions gives weights to the fits alone."""
+
+
+def weights_for(n, kind):
+    generator = np.random.default_rng(7)
+    if kind == "a mask":
+        return generator.integers(0, 2, n).astype(float)
+    if kind == "counts":
+        return generator.integers(1, 4, n).astype(float)
+    return generator.uniform(0.05, 3.0, n)
+
+
+@pytest.mark.parametrize("kind", ["real numbers", "counts", "a mask"])
+@pytest.mark.parametrize("scoring", REGRESSION_SCORES)
+def test_weighted_rows_are_chosen_by_as_in_grid_search(scoring, kind):
+    X, y = regression_data("ccpp", 90)
+    weights = weights_for(len(y), kind)
+    peer = GridSearchCV(
+        sklearn.kernel_ridge.KernelRidge(kernel="rbf"),
+        {"alpha": ALPHAS, "gamma": GAMMAS},
+        scoring=scoring,
+        cv=5,
+    ).fit(X, y, sample_weight=weights)
+    settings = {} if WEIGHS_SCORES else {"weighted_scores": False}
+    ours = KernelRidgeCV(ALPHAS, gamma=GAMMAS, scoring=scoring, cv=5, **settings)
+    ours.fit(X, y, sample_weight=weights)
+    assert ours.best_params_ == peer.best_params_
+    for key in [*(f"split{k}_test_score" for k in range(5)), "mean_test_score"]:
+        # Scores are of the size of 1, though some are near 0 as a difference from it.
+        np.testing.assert_allclose(
+            ours.cv_results_[key], peer.cv_results_[key], rtol=1e-9, atol=1e-9
+        )
+
+
+@pytest.mark.parametrize("scoring", CLASSIFICATION_SCORES)
+def test_weighted_classes_are_chosen_by_as_in_grid_search(scoring):
+    X, y = german()
+    weights, alphas, gammas = weights_for(len(y), "real numbers"), [0.05, 0.5], [0.005, 0.02]
+    peer = GridSearchCV(
+        LSSVMClassifier(),
+        {"alpha": alphas, "gamma": gammas},
+        scoring=scoring,
+        cv=StratifiedKFold(4),
+    ).fit(X, y, sample_weight=weights)
+    settings = {} if WEIGHS_SCORES else {"weighted_scores": False}
+    ours = LSSVMClassifierCV(alphas, gamma=gammas, scoring=scoring, cv=4, **settings)
+    ours.fit(X, y, sample_weight=weights)
+    assert ours.best_params_ == peer.best_params_
+    for k in range(4):
+        key = f"split{k}_test_score"
+        np.testing.assert_allclose(ours.cv_results_[key], peer.cv_results_[key], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "scoring", ["neg_max_error", lambda y, predicted: -np.max(np.abs(y - predicted))]
+)
+def test_a_score_that_knows_no_weights_is_warned_of(scoring):
+    X, y = regression_data("ccpp", 60)
+    weights = weights_for(len(y), "counts")
+    settings = {"gamma": 0.1, "scoring": scoring, "cv": 3}
+    with pytest.warns(
+        UnweightedScoresWarning, match="takes no sample_weight.*weighted_scores=False"
+    ):
+        asked = KernelRidgeCV([0.1, 1.0], **settings).fit(X, y, weights)
+    plain = KernelRidgeCV([0.1, 1.0], weighted_scores=False, **settings).fit(X, y, weights)
+    assert asked.best_score_ == plain.best_score_
 
 
 def german(n=160):

@@ -159,15 +159,43 @@ def test_weights_enter_the_cells_on_disk(fit_intercept, tmp_path):
         np.testing.assert_allclose(model.predict(X[rows]), whole.predict(X[rows]), atol=1e-8)
 
 
-def test_a_cell_without_weight_predicts_the_mean_of_all(tmp_path):
+def test_no_cell_is_spent_on_rows_without_weight(tmp_path):
     X = np.concatenate([np.linspace(0, 1, 1200), np.linspace(100, 101, 1200)])[:, None]
-    y = np.concatenate([np.full(1200, 2.0), np.full(1200, 50.0)])
     weights = np.concatenate([np.ones(1200), np.zeros(1200)])
-    for bias, expected in ((True, 2.0), (False, 0.0)):
-        model = PartitionedKernelRidge(
-            "tree", 2, "route", fit_intercept=bias, memory_budget=SMALL, alpha=0.1
-        ).fit(mapped(tmp_path, X), y, mapped(tmp_path, weights, "w"))
-        assert np.allclose(model.predict([[100.5]]), expected)
+    model = PartitionedKernelRidge("tree", 2, "route", memory_budget=SMALL, alpha=0.1)
+    model.fit(mapped(tmp_path, X), np.sin(X[:, 0]), mapped(tmp_path, weights, "w"))
+    assert model.partition_sizes_.tolist() == [600, 600]
+    assert np.max(model._cells.rows) == 1199
+
+
+@pytest.mark.parametrize("settings", [FIXED, {"n_partitions": 6}, {}], ids=str)
+@pytest.mark.parametrize("of_rows_that_count", [1.0, None], ids=["a mask", "weights"])
+def test_rows_of_weight_zero_are_no_rows_on_disk(settings, of_rows_that_count, tmp_path):
+    X, y = data()
+    rng = np.random.default_rng(2)
+    used = rng.random(N) < 0.7
+    weights = used * (rng.uniform(0.3, 3.0, N) if of_rows_that_count is None else 1.0)
+    X[~used] += 30.0
+    y[~used] = 1e3
+    (tmp_path / "some").mkdir()
+    model = PartitionedKernelRidge(**settings, memory_budget=SMALL, run_dir=tmp_path / "run")
+    model.fit(mapped(tmp_path, X), y, weights)
+    without = PartitionedKernelRidge(**settings, memory_budget=SMALL)
+    without.fit(mapped(tmp_path / "some", X[used]), y[used], weights[used])
+    again = PartitionedKernelRidge(**settings, memory_budget=SMALL, run_dir=tmp_path / "run")
+    again.fit(mapped(tmp_path, X), y, weights)
+    new = data(100, seed=5)[0]
+    for each in (model, again):
+        np.testing.assert_allclose(each.predict(new), without.predict(new), rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(
+            each.predict_interval(new), without.predict_interval(new), rtol=1e-8, atol=1e-10
+        )
+        np.testing.assert_allclose(
+            each.held_out_residuals_[used], without.held_out_residuals_, rtol=1e-8, atol=1e-10
+        )
+        np.testing.assert_allclose(
+            each.held_out_residuals_[~used, 0], 1e3 - each.predict(X[~used]), rtol=1e-10
+        )
 
 
 def test_the_number_of_cells_is_chosen_alike(tmp_path):

@@ -8,14 +8,23 @@ import pytest
 from ridgefold.linalg import numpy_namespace
 from ridgefold.linalg.leave_one_out import leave_one_out
 
+WEIGHTS = {
+    "none": lambda rng, n: None,
+    "some": lambda rng, n: rng.uniform(0.3, 2.0, n),
+    "over 24 decades": lambda rng, n: 10.0 ** rng.uniform(-24, 0, n),
+    "nearly all on one row": lambda rng, n: np.where(
+        np.arange(n) == 3, 1.0, 1e-12 * rng.uniform(0.3, 2.0, n)
+    ),
+}
+
 
 def system(bias, weighted, n=25, targets=2):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, 2))
     K = np.exp(-0.5 * np.sum((X[:, None] - X[None]) ** 2, axis=2))
     y = rng.standard_normal((n, targets)) + 3.0
-    w = rng.uniform(0.3, 2.0, n) if weighted else np.ones(n)
-    return K, y, w, bias
+    w = WEIGHTS[weighted](rng, n)
+    return K, y, np.ones(n) if w is None else w, bias
 
 
 def refit(K, y, w, bias, alpha):
@@ -40,11 +49,11 @@ def held_out(K, y, w, bias, alpha):
 
 
 @pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", WEIGHTS)
 @pytest.mark.parametrize("alpha", [1e-3, 0.5])
 def test_residuals_are_those_of_refits(bias, weighted, alpha):
     K, y, w, bias = system(bias, weighted)
-    roots = np.sqrt(w) if weighted else None
+    roots = None if weighted == "none" else np.sqrt(w)
     scaled = K if roots is None else K * roots[:, None] * roots[None, :]
     right = y if roots is None else y * roots[:, None]
     direction = None if not bias else np.sqrt(w)
@@ -63,7 +72,7 @@ def test_residuals_are_those_of_refits(bias, weighted, alpha):
 
 @pytest.mark.parametrize("bias", [False, True])
 def test_rows_that_are_there_twice_are_predicted_by_their_twins_with_a_ridge_below_rounding(bias):
-    K = system(bias, weighted=False, n=12)[0]
+    K = system(bias, weighted="none", n=12)[0]
     K = 0.9 * np.eye(12) + 0.1 * K  # regular but for the twins
     twins = np.repeat(np.arange(12), 2)
     K, y = K[np.ix_(twins, twins)], np.random.default_rng(1).standard_normal((24, 2))

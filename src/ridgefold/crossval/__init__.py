@@ -17,6 +17,7 @@ from ridgefold.crossval.shared.base import (
     no_progress,
 )
 from ridgefold.crossval.shared.folds import Folds, leave_one_out, make_folds
+from ridgefold.crossval.shared.weight_spread import WeightSpread
 
 METHODS: dict[str, CrossValidation] = {
     method.name: method
@@ -40,6 +41,7 @@ __all__ = [
     "HeldOut",
     "Judge",
     "Progress",
+    "WeightSpread",
     "leave_one_out",
     "make_folds",
     "no_progress",

@@ -17,6 +17,9 @@ B + αI = LLᵀ, the fold blocks of C = (K̃ + αI)⁻¹ for the shortcut of
 
 and leave-one-out needs only the squared lengths of the rows of Z.
 
+Where weights are very unlike the whole C says too little (`shared.weight_spread`): it then goes
+fold by fold however many there are, unless they are single rows.
+
 No more than one n×n matrix is alive. So the reductions are not kept: `held_out` makes them,
 and many targets should be given in one call. Where B + αI is singular to working precision
 (α = 0, an indefinite kernel) a dense factorisation takes over, as in `linalg.symmetric`.
@@ -37,6 +40,11 @@ from ridgefold.crossval.shared.shortcut import (
     held_out_from_inverses,
     lay_out,
     require_weighted_training_rows,
+)
+from ridgefold.crossval.shared.weight_spread import (
+    WeightSpread,
+    kernel_values_for_light_rows,
+    one_by_one,
 )
 from ridgefold.kernels import Gram
 from ridgefold.linalg import Array, Namespace
@@ -90,7 +98,11 @@ class Banded:
     def cost(self, problem: Problem) -> Cost:
         n, a, t = problem.n_rows, problem.n_alphas, problem.n_targets
         folds = problem.folds
-        folded = not problem.complement_folds or _fold_by_fold_is_faster(n, folds, a)
+        folded = (
+            not problem.complement_folds
+            or _needs_the_folds(WeightSpread.in_problem(problem), problem.bias, one_by_one(problem))
+            or _fold_by_fold_is_faster(n, folds, a)
+        )
         if folded:
             flops = _fold_by_fold_flops(folds, a, t)
             # The reflectors go through memory twice on the way into the band, and back.
@@ -99,7 +111,7 @@ class Banded:
             size = max((f.train for f in folds), default=n)
         else:
             flops = _all_at_once_flops(n, folds, a, t)
-            entries, size = 0.5 * n**2, n
+            entries, size = 0.5 * n**2 + kernel_values_for_light_rows(problem), n
         flops["kernel"] = entries
         largest = max((f.test for f in folds), default=1)
         tested = sum(f.count * f.test for f in folds)
@@ -150,7 +162,14 @@ class Banded:
         judge: Judge | None = None,
     ) -> HeldOut:
         folds, n = state.folds, state.folds.n_rows
-        if not folds.complement or _fold_by_fold_is_faster(n, folds.shapes, len(alphas)):
+        weights = None if state.weights is None else state.gram.namespace.to_numpy(state.weights)
+        if (
+            not folds.complement
+            or _needs_the_folds(
+                WeightSpread.of(weights, n, folds), state.bias, max(folds.sizes) == 1
+            )
+            or _fold_by_fold_is_faster(n, folds.shapes, len(alphas))
+        ):
             return _fold_by_fold(state, targets, alphas, progress, judge)
         layout = lay_out(state.gram, folds, state.weights, state.bias)
         return held_out_from_inverses(
@@ -457,6 +476,11 @@ def _all_at_once_flops(n: int, folds: tuple[FoldShape, ...], a: int, t: int) -> 
         "cholesky": a * cubes / 3.0,
         "band_cholesky": 2.0 * a * n * (b**2 + 2.0 * b * t),
     }
+
+
+def _needs_the_folds(spread: WeightSpread, bias: bool, one_by_one: bool) -> bool:
+    """Whether C of the whole system would lose digits that the folds' own systems keep."""
+    return not (spread.alike or one_by_one) or not spread.enough_in_training(bias)
 
 
 def _fold_by_fold_is_faster(n: int, folds: tuple[FoldShape, ...], a: int) -> bool:

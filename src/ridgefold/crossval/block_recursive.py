@@ -14,6 +14,7 @@ holds several: S over the block, inverted, is C there, and every fold's own C_kk
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +23,7 @@ from ridgefold.crossval.shared.base import HeldOut, Judge, Progress, needs_compl
 from ridgefold.crossval.shared.elimination import BlockElimination, BlockMatrix
 from ridgefold.crossval.shared.folds import Folds
 from ridgefold.crossval.shared.shortcut import require_weighted_training_rows
+from ridgefold.crossval.shared.weight_spread import WeightSpread
 from ridgefold.kernels import Gram
 from ridgefold.linalg import Array
 from ridgefold.linalg.blocks import WORKSPACE_BYTES
@@ -80,14 +82,13 @@ class BlockRecursive:
         )
 
     def prepare(self, gram: Gram, folds: Folds, weights: Array | None, bias: bool) -> _State:
-        positive = np.ones(folds.n_rows, dtype=bool)
-        roots = None
+        counted, roots = np.ones(folds.n_rows), None
         if weights is not None:
-            positive = gram.namespace.to_numpy(weights) > 0
+            counted = gram.namespace.to_numpy(weights).astype(np.float64)
             roots = gram.namespace.xp.sqrt(weights)
-        require_weighted_training_rows(folds, positive)
+        require_weighted_training_rows(folds, counted > 0)
         groups = tuple(
-            group for layer in _layers(folds) for group in _groups(folds, layer, positive)
+            group for layer in _layers(folds) for group in _groups(folds, layer, counted, bias)
         )
         return _State(BlockMatrix(gram, roots, bias), folds, groups)
 
@@ -255,8 +256,9 @@ def _layers(folds: Folds) -> list[list[int]]:
     return [members for members, _ in layers]
 
 
-def _groups(folds: Folds, layer: list[int], positive: np.ndarray) -> list[_Group]:
+def _groups(folds: Folds, layer: list[int], weights: np.ndarray, bias: bool) -> list[_Group]:
     """Cut one layer of disjoint folds into groups, each with the blocks to eliminate for it."""
+    positive = weights > 0
 
     def alone(members: tuple[int, ...]) -> _Group:
         rest = _training_rows(folds, members, positive)
@@ -272,15 +274,40 @@ def _groups(folds: Folds, layer: list[int], positive: np.ndarray) -> list[_Group
     groups = [alone((k,)) for k in mixed]
     if unseen:
         groups.append(alone(unseen))
-    ordinary = np.asarray([k for k in layer if positive[folds.test[k]].all()], dtype=int)
-    for part in np.array_split(ordinary, _GROUPS_OF_FOLDS):
-        members = tuple(int(k) for k in part)
+    ordinary = [k for k in layer if positive[folds.test[k]].all()]
+    for members in _in_blocks(folds, ordinary, weights, bias):
         if len(members) == 1:
             groups.append(alone(members))
         elif members:
             rest = _training_rows(folds, members, positive)
             groups.append(_Group(members, _cut(rest, _GROUPS_OF_FOLDS - 1), False))
     return groups
+
+
+def _in_blocks(
+    folds: Folds, members: list[int], weights: np.ndarray, bias: bool
+) -> list[tuple[int, ...]]:
+    """Folds that share a block: one after the other, unless a block would hold too much weight.
+
+    With a bias nothing is known of a block that holds nearly all of it (`shared.weight_spread`).
+    The folds are then dealt out by their weight, and what still is too much is one fold's, which
+    is solved for by itself.
+    """
+    in_order = [tuple(int(k) for k in part) for part in np.array_split(members, _GROUPS_OF_FOLDS)]
+    spread = WeightSpread.of(weights, folds.n_rows, None)
+    most = (1.0 - spread.least_share_with_bias) * float(weights.sum())
+    held = {k: float(weights[folds.test[k]].sum()) for k in members}
+
+    def too_much(part: Iterable[int]) -> bool:
+        return bias and sum(held[k] for k in part) > most
+
+    if not any(map(too_much, in_order)):
+        return in_order
+    heavy = [k for k in members if too_much((k,))]
+    rest = sorted((k for k in members if k not in heavy), key=held.__getitem__, reverse=True)
+    return [(k,) for k in heavy] + [
+        tuple(rest[first::_GROUPS_OF_FOLDS]) for first in range(_GROUPS_OF_FOLDS)
+    ]
 
 
 def _training_rows(folds: Folds, members: tuple[int, ...], positive: np.ndarray) -> np.ndarray:

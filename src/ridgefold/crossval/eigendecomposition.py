@@ -25,9 +25,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ridgefold.crossval.shared.base import HeldOut, Judge, Progress, needs_complement, no_progress
+from ridgefold.crossval.shared.base import (
+    HeldOut,
+    Judge,
+    Progress,
+    needs_complement,
+    no_progress,
+)
 from ridgefold.crossval.shared.folds import Folds
 from ridgefold.crossval.shared.shortcut import Layout, Position, held_out_from_inverses, lay_out
+from ridgefold.crossval.shared.weight_spread import (
+    kernel_values_for_light_rows,
+    needs_like_weights,
+    needs_weight_in_training,
+)
 from ridgefold.kernels import Gram
 from ridgefold.linalg import Array
 from ridgefold.linalg.blocks import WORKSPACE_BYTES, row_blocks
@@ -148,7 +159,11 @@ class Eigendecomposition:
     last_resort = False
 
     def can_run(self, problem: Problem) -> str | None:
-        return needs_complement(problem)
+        return (
+            needs_complement(problem)
+            or needs_like_weights(problem)
+            or needs_weight_in_training(problem)
+        )
 
     def cost(self, problem: Problem) -> Cost:
         n, a, t = problem.n_rows, problem.n_alphas, problem.n_targets
@@ -156,7 +171,7 @@ class Eigendecomposition:
         blocks = 0 if largest == 1 else n * sum(f.count * f.test**2 for f in problem.folds)
         return Cost(
             flops={
-                "kernel": 0.5 * n**2,
+                "kernel": 0.5 * n**2 + kernel_values_for_light_rows(problem),
                 "eigendecomposition": 9.0 * n**3,
                 "product": a * (blocks + 2.0 * n**2 * (t + (largest == 1))),
                 "cholesky": a * sum(f.count * f.test**3 for f in problem.folds) / 3.0,

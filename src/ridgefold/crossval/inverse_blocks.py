@@ -10,9 +10,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ridgefold.crossval.shared.base import HeldOut, Judge, Progress, needs_complement, no_progress
+from ridgefold.crossval.shared.base import (
+    HeldOut,
+    Judge,
+    Progress,
+    needs_complement,
+    no_progress,
+)
 from ridgefold.crossval.shared.folds import Folds
 from ridgefold.crossval.shared.shortcut import Layout, Position, held_out_from_inverses, lay_out
+from ridgefold.crossval.shared.weight_spread import needs_weight_in_training
 from ridgefold.kernels import Gram
 from ridgefold.linalg import Array
 from ridgefold.linalg.blocks import WORKSPACE_BYTES
@@ -99,7 +106,7 @@ class InverseBlocks:
     last_resort = False
 
     def can_run(self, problem: Problem) -> str | None:
-        return needs_complement(problem)
+        return needs_complement(problem) or needs_weight_in_training(problem)
 
     def cost(self, problem: Problem) -> Cost:
         n, a = problem.n_rows, problem.n_alphas

@@ -24,6 +24,7 @@ from ridgefold.errors import NumericalError
 from ridgefold.kernels import Gram, WeightedGram
 from ridgefold.linalg import Array
 from ridgefold.linalg.centring import Centring
+from ridgefold.linalg.leave_one_out import heaviest_row
 from ridgefold.linalg.symmetric import Factor, SpectralFactor, factorise
 from ridgefold.records import FittedModel, Intervals
 from ridgefold.solvers.base import write_system_matrix
@@ -41,6 +42,8 @@ class Smoother:
     """γ, of shape (rows,)."""
     regular: Array
     """D that residuals follow from: another one only where the system is singular."""
+    heavy: int | None = None
+    """The row with more than half of the weight, where there is a bias and one."""
 
 
 def smoother(gram: Gram, alpha: float, weights: Array | None, bias: bool) -> Smoother:
@@ -64,6 +67,7 @@ def smoother(gram: Gram, alpha: float, weights: Array | None, bias: bool) -> Smo
         return centring
 
     centring = fill(matrix)
+    heavy = None if direction is None else heaviest_row(namespace, direction)
     factor = factorise(namespace, matrix, refill=fill)
 
     def slopes(factor: Factor) -> tuple[Array, Array]:
@@ -74,6 +78,10 @@ def smoother(gram: Gram, alpha: float, weights: Array | None, bias: bool) -> Smo
         if centring is not None:
             u = centring.direction
             inverse -= (u / (centring.shift + alpha))[:, None] * u[None, :]
+            if heavy is not None:
+                # Cs = 0: a difference of near numbers in a row with nearly all the weight.
+                inverse[heavy, heavy] = 0.0
+                inverse[heavy, heavy] = -(inverse[heavy, :] @ u) / u[heavy]
             offset = (u - inverse @ centring.product) / centring.scale
         if roots is not None:
             inverse *= roots[:, None]
@@ -90,7 +98,7 @@ def smoother(gram: Gram, alpha: float, weights: Array | None, bias: bool) -> Smo
             "the inverse behind jackknife+ intervals holds NaN or infinite numbers: use a larger "
             "alpha, or scale the columns of X"
         )
-    return Smoother(rows, inverse, offset, regular)
+    return Smoother(rows, inverse, offset, regular, heavy)
 
 
 def leave_one_out_models(
@@ -105,7 +113,11 @@ def leave_one_out_models(
     found = smoother(gram, alpha, weights, bias)
     rows, matrix = found.rows, found.matrix
     y = namespace.take_rows(targets, rows)
-    residuals = (found.regular @ y) / namespace.diagonal(found.regular)[:, None]
+    if found.heavy is None:
+        own = found.regular @ y
+    else:  # D1 = 0, so that it makes no difference which target is taken for zero
+        own = found.regular @ (y - y[found.heavy, :][None, :])
+    residuals = own / namespace.diagonal(found.regular)[:, None]
     if not namespace.all_finite(residuals):
         raise NumericalError(
             "leave-one-out residuals are NaN or infinite, so no jackknife+ intervals can be made: "

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 
 from ridgefold.crossval import Folds
-from ridgefold.errors import InvalidInputError, ModelFileError
+from ridgefold.errors import InvalidInputError, ModelFileError, UnweightedScoresWarning
 from ridgefold.estimators.base import KernelModel
 from ridgefold.estimators.describe import TrainingGram
 from ridgefold.estimators.executor_argument import SharesExecutor
@@ -244,13 +246,24 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
         raise NotImplementedError
 
     def _score_weights(self, data: TrainingData, folds: Folds) -> np.ndarray | None:
-        if not self.weighted_scores:
+        if not self.weighted_scores or data.weights is None:
             return None
-        if data.weights is None:
-            raise InvalidInputError(
-                "weighted_scores=True needs sample_weight: pass it to fit, or leave it False"
+        if not scoring_of(self.scoring, classifier=isinstance(self, ClassifierMixin)).takes_weights:
+            warnings.warn(
+                f"scoring={self.scoring!r} takes no sample_weight, so that every row counts once "
+                "in the scores, though not in the fits: use another score, or say so by "
+                "weighted_scores=False",
+                UnweightedScoresWarning,
+                stacklevel=3,
             )
-        return np.asarray(data.namespace.to_numpy(data.weights)[folds.stacked], np.float64)
+            return None
+        weights = np.asarray(data.namespace.to_numpy(data.weights)[folds.stacked], np.float64)
+        if not np.any(weights > 0):
+            raise InvalidInputError(
+                "sample_weight is zero for every row that cv holds out, so there is nothing to "
+                "score: use another cv, or weighted_scores=False"
+            )
+        return weights
 
 
 def with_params(results: Mapping[str, np.ndarray]) -> dict[str, Any]:

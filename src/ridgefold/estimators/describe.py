@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ridgefold.crossval import Folds
+from ridgefold.crossval import Folds, WeightSpread
 from ridgefold.engine import probe_remainders, probe_spectrum
 from ridgefold.estimators.validation import TrainingData
 from ridgefold.kernels import KernelGram, PrecomputedGram
@@ -37,6 +37,8 @@ def describe(
     probed = method in _LOOKED_AT and folds is not None and semidefinite
     spectrum = probe_spectrum(gram) if probed else ()
     used = gram.kernel.columns_used(every) if isinstance(gram, KernelGram) else every
+    weights = None if data.weights is None else data.namespace.to_numpy(data.weights)
+    spread = WeightSpread.of(weights, int(data.X.shape[0]), folds)
     return Problem(
         n_rows=int(data.X.shape[0]),
         n_columns=used,
@@ -56,4 +58,6 @@ def describe(
         judged=judged,
         complement_folds=folds is None or folds.complement,
         columns_left_out=every - used,
+        weight_range=spread.range,
+        least_training_share=spread.least_training_share,
     )

@@ -113,7 +113,8 @@ def distinct_rows(
     codes = _codes(X)
     counted = np.ones(len(codes)) if weights is None else np.asarray(weights, dtype=np.float64)
     used = np.flatnonzero(counted > 0)
-    whole = bool(np.all(counted == np.round(counted))) and not bool(np.all(counted == 1.0))
+    counts = counted[used]  # a mask of 0 and 1 says only which rows there are
+    whole = bool(np.all(counts == np.round(counts))) and not bool(np.all(counts == 1.0))
     ordered = np.sort(codes[used])
     if whole or bool(np.any(ordered[1:] == ordered[:-1])):
         columns = range(min(X.shape[1], _ORDERING_COLUMNS))

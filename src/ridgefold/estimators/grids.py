@@ -53,10 +53,23 @@ class KernelGrid:
     """True if the candidates are widths of one kernel, chosen here, that may be extended."""
 
 
+def _rows_that_count(data: TrainingData) -> np.ndarray:
+    """The numbers of the rows that are not of weight zero, which are no rows."""
+    if data.weights is None:
+        return np.arange(int(data.X.shape[0]))
+    return np.flatnonzero(data.namespace.to_numpy(data.weights) > 0)
+
+
+def _spaced_rows(data: TrainingData) -> np.ndarray:
+    """The numbers of evenly spaced rows: the same ones every time."""
+    counted = _rows_that_count(data)
+    n = len(counted)
+    return np.asarray(counted[np.unique(np.linspace(0, n - 1, min(n, _SAMPLE_ROWS)).astype(int))])
+
+
 def _sample(data: TrainingData) -> np.ndarray:
-    """Evenly spaced rows as NumPy: the same ones every time."""
-    n = int(data.X.shape[0])
-    rows = np.unique(np.linspace(0, n - 1, min(n, _SAMPLE_ROWS)).astype(int))
+    """Evenly spaced rows as NumPy."""
+    rows = _spaced_rows(data)
     if scipy.sparse.issparse(data.X):
         return np.asarray(data.X[rows].toarray(), dtype=np.float64)
     return data.namespace.to_numpy(data.namespace.take_rows(data.X, rows)).astype(np.float64)
@@ -200,11 +213,11 @@ def alphas_from_data(kernel: Kernel | str, data: TrainingData) -> np.ndarray:
     Above it a ridge shrinks everything to zero; `DECADES_BELOW` it no longer changes the fit.
     The eigenvalue is estimated on a sample of rows.
     """
-    n = int(data.X.shape[0])
+    n = len(_rows_that_count(data))
     if isinstance(kernel, Kernel):
         matrix = KernelGram(kernel, _sample(data)).full()
     else:
-        rows = np.unique(np.linspace(0, n - 1, min(n, _SAMPLE_ROWS)).astype(int))
+        rows = _spaced_rows(data)
         matrix = data.namespace.to_numpy(PrecomputedGram(data.X).block(rows, rows))
     matrix = np.asarray(matrix, dtype=np.float64)
     if not np.all(np.isfinite(matrix)):

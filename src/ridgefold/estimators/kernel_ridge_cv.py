@@ -47,7 +47,7 @@ class _CrossValidatedRegressor(
             The kernel matrix (n_rows, n_rows) if ``kernel="precomputed"``.
         y : array of shape (n_rows,) or (n_rows, n_targets)
         sample_weight : float or array of shape (n_rows,), optional
-            Weights of the fits; scores count every row once unless ``weighted_scores``.
+            Weights of the fits and, unless ``weighted_scores=False``, of the scores.
         groups : array of shape (n_rows,), optional
             Passed to the splitter.
         """
@@ -193,8 +193,10 @@ class KernelRidgeCV(_CrossValidatedRegressor):
     average_folds : bool, default=False
         Predict with the mean of the models of the folds instead of one fit on all rows. It needs
         a `cv` that holds every row out once, and costs nothing.
-    weighted_scores : bool, default=False
-        Weight the scores by `sample_weight` too.
+    weighted_scores : bool, default=True
+        Count rows by their `sample_weight` in the scores too, if there is one, as GridSearchCV of
+        scikit-learn does since its version 1.9: rows of weight zero take no part. False counts
+        every row once.
     learn_scales : bool, default=False
         Learn one length scale a column by the gradient of the exact held-out error, on a subset
         of the rows; then choose alpha by cross-validation on all rows and fit. Columns that do
@@ -287,7 +289,7 @@ class KernelRidgeCV(_CrossValidatedRegressor):
         alpha_per_target: bool = False,
         one_standard_error: bool = False,
         average_folds: bool = False,
-        weighted_scores: bool = False,
+        weighted_scores: bool = True,
         learn_scales: bool = False,
         preprocess: str | None = None,
         learning_rows: int = 2000,
@@ -379,7 +381,7 @@ n_jobs, executor, run_dir, verbose, intervals
         alpha_per_target: bool = False,
         one_standard_error: bool = False,
         average_folds: bool = False,
-        weighted_scores: bool = False,
+        weighted_scores: bool = True,
         learn_scales: bool = False,
         preprocess: str | None = None,
         learning_rows: int = 2000,

@@ -102,7 +102,7 @@ length_scales_, feature_relevance_, metric_
         search: str = "auto",
         one_standard_error: bool = False,
         average_folds: bool = False,
-        weighted_scores: bool = False,
+        weighted_scores: bool = True,
         learn_scales: bool = False,
         preprocess: str | None = None,
         learning_rows: int = 2000,

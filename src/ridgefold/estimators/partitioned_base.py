@@ -46,6 +46,7 @@ from ridgefold.estimators.partitioned_stream import (
     new_source,
     on_disk,
     open_stream,
+    predicted_bytes,
 )
 from ridgefold.estimators.progress import progress_bar
 from ridgefold.estimators.run_request import folder_of
@@ -54,6 +55,7 @@ from ridgefold.estimators.validation import TrainingData, check_new_rows, check_
 from ridgefold.executors import Executor, Serial
 from ridgefold.kernels import PRECOMPUTED, takes_sparse_and_negative
 from ridgefold.linalg import namespace_of
+from ridgefold.linalg.blocks import row_blocks
 from ridgefold.linalg.namespace import is_foreign_array, is_tensor, on_device
 from ridgefold.partitioners import PARTITIONERS
 from ridgefold.planning import Explanation, available_resources, explain_run
@@ -159,7 +161,7 @@ class PartitionedModel(SharesExecutor, Storable):
                 fitted = self._fit_distinct(data, targets, distinct, options, run)
         self._keep(fitted, data)
         if distinct is not None:
-            self._predict_weightless(data.X, targets, distinct)
+            self._predict_weightless(data.X, targets, np.flatnonzero(distinct.group_of < 0))
         if options.refine is not None:
             _, reading = metered(lambda: self._refine(fitted.training, options, fitted.grid))
             plan = fitted.plans.refining(max(1, self.n_steps_))
@@ -207,17 +209,17 @@ class PartitionedModel(SharesExecutor, Storable):
             training=training,
         )
 
-    def _predict_weightless(
-        self, X: np.ndarray, targets: np.ndarray, distinct: DistinctRows
-    ) -> None:
+    def _predict_weightless(self, X: Any, targets: Any, rows: np.ndarray) -> None:
         """Rows of weight zero are in no cell: their residuals are those of predictions."""
-        rows = np.flatnonzero(distinct.group_of < 0)
         if self.held_out_residuals_ is None or len(rows) == 0:
             return
-        new = np.asarray(X[rows])
-        if self.length_scales_ is not None:
-            new = in_metric(new, self.length_scales_)
-        self.held_out_residuals_[rows] = targets[rows] - self._combined(new, self._assignment(new))
+        width = X.shape[1] * self.X_fit_.dtype.itemsize
+        for some in row_blocks(len(rows), width, predicted_bytes(self.memory_budget)):
+            new = np.asarray(X[rows[some]])
+            if self.length_scales_ is not None:
+                new = in_metric(new, self.length_scales_)
+            predicted = self._combined(new, self._assignment(new))
+            self.held_out_residuals_[rows[some]] = targets[rows[some]] - predicted
 
     def _opened(self, X: Any, y: Any, sample_weight: Any) -> Stream | None:
         """Input that can be read in blocks, or has to be."""
@@ -260,6 +262,9 @@ class PartitionedModel(SharesExecutor, Storable):
         self._stored = fitted.rows if isinstance(fitted.rows, StoredRows) else None
         self.X_fit_, y = data.X.array, data.y.array
         self.y_fit_ = y if len(targets.shape) == 2 else y[:, 0]
+        if data.weights is not None:
+            weightless = np.flatnonzero(np.asarray(data.weights) == 0)
+            self._predict_weightless(data.X, data.y, weightless)
 
     def _keep(
         self,

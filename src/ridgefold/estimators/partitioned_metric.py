@@ -80,6 +80,8 @@ def sample_slopes(
     if grid is None:
         few = X[spaced(len(X), CELL_SEARCH.slope_pair_rows)]
         grid = rbf_grid(replace(data, X=few, weights=None))
+        if counted is not None:  # ridges of this grid are for weights about 1
+            counted = counted / counted.mean()
     try:
         return mean_slopes(X, y, counted, grid)
     except NumericalError:  # the cells can do without

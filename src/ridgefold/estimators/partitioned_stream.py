@@ -15,6 +15,7 @@ import numpy as np
 
 from ridgefold.engine.cell_rows import CellRows, Training, batches_of, spaced
 from ridgefold.engine.cell_store import Placing, StoredRows, place_rows
+from ridgefold.engine.scaled_rows import ScaledRows
 from ridgefold.errors import InvalidInputError, RepeatedRowsWarning
 from ridgefold.estimators.partitioned_fit import CellFitting, FittedCells
 from ridgefold.estimators.partitioned_options import Options
@@ -23,6 +24,7 @@ from ridgefold.estimators.progress import progress_bar
 from ridgefold.estimators.run_request import folder_of
 from ridgefold.estimators.validation import TrainingData, require_usable_weights
 from ridgefold.linalg import namespace_of
+from ridgefold.linalg.blocks import row_blocks
 from ridgefold.partitioners import learning_rows
 from ridgefold.planning import available_resources
 from ridgefold.records import Cells
@@ -34,6 +36,7 @@ from ridgefold.storage.sources import (
     MappedSource,
     ParquetSource,
     RowSource,
+    SomeRows,
     open_source,
     to_file,
 )
@@ -43,6 +46,8 @@ _SHARE_IN_MEMORY = 0.25
 _SHARE_OF_A_BLOCK = 0.125
 _PREDICTED_SHARE = 1 / 6
 _CELLS_LOOKED_AT = 4
+_NUMBERS_BYTES = float(1 << 24)
+"""So many bytes of row numbers are translated at once."""
 _MANY_REPEATS = 0.01
 """The share of rows that repeat others from which on it is worth a warning."""
 
@@ -151,8 +156,54 @@ def fit_stream(
         asked = asked_of(model, stream.X, targets, weights, on_disk=True)
     with RunDirectory(space.path, asked).opened() as run, options.executor.held():
         data = mapped_data(stream.X, targets, weights, space.path / "data")
-        fitted = _StreamFitting(model, data, options, run, space).fit()
+        used = _rows_with_weight(data)
+        counted = data if used is None else _taken(data, used, space.path / "data")
+        fitted = _StreamFitting(model, counted, options, run, space).fit()
+    if used is not None:
+        fitted = _among_all(fitted, data, used, space)
     return space, data, fitted
+
+
+def _rows_with_weight(data: TrainingData) -> np.ndarray | None:
+    """The numbers of the rows that count; None if all do."""
+    if data.weights is None:
+        return None
+    weights: Any = data.weights
+    positive = np.asarray(weights) > 0
+    release(weights.array)
+    return None if positive.all() else np.flatnonzero(positive)
+
+
+def _taken(data: TrainingData, rows: np.ndarray, folder: Path) -> TrainingData:
+    """Some rows in files of their own: cells are cut and tuned as if there were no others."""
+    parts: dict[str, Any] = {"X": data.X, "y": data.y, "weights": data.weights}
+    taken: dict[str, Any] = {
+        name: to_file(
+            SomeRows(MappedSource(part), rows),
+            folder / f"{name}-counted.npy",
+            part.dtype,
+            finite=name,
+        )
+        for name, part in parts.items()
+    }
+    return replace(data, **taken)
+
+
+def _among_all(
+    fitted: FittedCells, data: TrainingData, used: np.ndarray, space: Workspace
+) -> FittedCells:
+    """The cells with the numbers that their rows have among all."""
+    cells = fitted.cells
+    rows = space.new_array("rows-among-all", cells.rows.shape, np.int64)
+    for some in row_blocks(len(rows), rows.itemsize, _NUMBERS_BYTES):
+        rows[some] = used[cells.rows[some]]
+        release(rows)
+        release(cells.rows)
+    X: Any = data.X
+    if fitted.length_scales is not None:
+        X = ScaledRows(X, fitted.length_scales)
+    training = replace(fitted.training, X=X, targets=data.y, weights=data.weights)
+    return replace(fitted, cells=replace(cells, rows=rows), training=training)
 
 
 def mapped_data(
@@ -286,6 +337,11 @@ def _warn_of_repeats(store: StoredRows) -> None:
 # -- prediction --------------------------------------------------------------------------
 
 
+def predicted_bytes(memory_budget: Any) -> float:
+    """So many bytes of rows are predicted at once: all cells are read again for every block."""
+    return _PREDICTED_SHARE * available_resources(memory_budget).memory_bytes
+
+
 def new_source(model: Any, X: Any) -> RowSource | None:
     """Rows to predict that are read in blocks; None if they are in memory, or few and mapped.
 
@@ -294,10 +350,8 @@ def new_source(model: Any, X: Any) -> RowSource | None:
     source = open_source(X)
     if source is None:
         return None
-    if isinstance(X, np.ndarray):
-        budget = available_resources(model.memory_budget).memory_bytes
-        if source.n_bytes <= _PREDICTED_SHARE * budget:
-            return None
+    if isinstance(X, np.ndarray) and source.n_bytes <= predicted_bytes(model.memory_budget):
+        return None
     if isinstance(source, ParquetSource):
         names = getattr(model, "feature_names_in_", None)
         source = ParquetSource(source.path, source.names if names is None else list(names))
@@ -312,7 +366,7 @@ def new_source(model: Any, X: Any) -> RowSource | None:
 def larger_blocks(source: RowSource, memory_budget: Any) -> Iterator[np.ndarray]:
     """Blocks of a source put together, as large as suits the budget: every one of them is
     predicted by all cells, whose rows have to be read again."""
-    most = _PREDICTED_SHARE * available_resources(memory_budget).memory_bytes
+    most = predicted_bytes(memory_budget)
     held: list[np.ndarray] = []
     size = 0
     for block in source.blocks():

@@ -3,10 +3,14 @@
 `scoring=None` pools the rows of all folds, as the papers do: mean squared error (negated), or
 for classes the share of rows classified rightly. A scikit-learn name is computed for each fold
 and averaged, as `GridSearchCV` does. A callable gets all held-out rows at once.
+
+Rows count by their weights, as they do in `GridSearchCV` of scikit-learn 1.9: a row of weight 2 is
+two rows, one of weight 0 none.
 """
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,6 +45,17 @@ class Truth:
     weights: np.ndarray | None
     """Weights of the scores; None counts every row once."""
     classes: np.ndarray | None = None
+
+    @property
+    def counted(self) -> np.ndarray:
+        """Which folds have rows that count; a fold of weight zero says nothing."""
+        if self.weights is None:
+            return np.ones(len(self.folds), dtype=bool)
+        return np.asarray([bool(np.any(self.weights[run] > 0)) for run in self.folds.runs])
+
+    def mean_of_folds(self, by_fold: np.ndarray) -> np.ndarray:
+        """The mean of scores (n_alphas, n_folds) over the folds that count."""
+        return np.asarray(by_fold[:, self.counted].mean(axis=1))
 
     def part(self, fold: int) -> Truth:
         """The truth of one fold alone."""
@@ -93,13 +108,17 @@ class Rule:
         assert self.spread is not None
         return self.spread(self, part, predictions, error)
 
+    takes_weights: bool = True
+    """False for a score that knows no weights of rows."""
+
     def __call__(self, truth: Truth, predictions: np.ndarray) -> Scores:
         return self.score(truth, predictions)
 
     def shares(self, truth: Truth) -> np.ndarray:
         """What every fold contributes to the overall score."""
         if not self.pooled:
-            return np.full(len(truth.folds), 1.0 / len(truth.folds))
+            counted = truth.counted
+            return np.asarray(counted / counted.sum())
         weights = np.ones(len(truth.y)) if truth.weights is None else truth.weights
         totals = np.asarray([weights[run].sum() for run in truth.folds.runs])
         return np.asarray(totals / totals.sum())
@@ -124,11 +143,23 @@ def scoring_of(scoring: Any, *, classifier: bool) -> Rule:
                 f"scoring must be a scikit-learn scorer's name, a callable or None, got "
                 f"{scoring!r}: sklearn.metrics.get_scorer_names() lists the names"
             ) from None
-        return Rule(_by_scorer(scorer, scoring))
+        return Rule(_by_scorer(scorer, scoring), takes_weights=_takes_weights(scorer._score_func))
     if callable(scoring):
-        return Rule(_by_callable(scoring))
+        return Rule(_by_callable(scoring), takes_weights=_takes_weights(scoring))
     raise InvalidInputError(
         f"scoring must be a scikit-learn scorer's name, a callable or None, got {scoring!r}"
+    )
+
+
+def _takes_weights(function: Callable[..., Any]) -> bool:
+    """Whether a score has the argument that scikit-learn's metrics have."""
+    try:
+        arguments = inspect.signature(function).parameters.values()
+    except (ValueError, TypeError):  # a function that does not say
+        return False
+    return any(
+        each.name == "sample_weight" or each.kind is inspect.Parameter.VAR_KEYWORD
+        for each in arguments
     )
 
 
@@ -163,7 +194,7 @@ def _averaged(error: Callable[[np.ndarray], np.ndarray], root: bool = False) -> 
             by_fold = np.mean(np.sqrt(by_target), axis=0)
         else:
             by_fold = _fold_means(truth, np.mean(errors, axis=2))[1]
-        return Scores(-by_fold.mean(axis=1), -by_fold)
+        return Scores(-truth.mean_of_folds(by_fold), -by_fold)
 
     return score
 
@@ -232,8 +263,12 @@ def _by_callable(function: Callable[..., float]) -> Score:
             values = values[:, :, 0]
         y = truth.y[:, 0] if truth.y.ndim == 2 and truth.y.shape[1] == 1 else truth.y
         overall = [of_rows(truth, y, row, slice(None)) for row in values]
-        by_fold = [[of_rows(truth, y, row, run) for run in truth.folds.runs] for row in values]
-        return Scores(np.asarray(overall), np.asarray(by_fold))
+        runs, counted = truth.folds.runs, truth.counted
+        by_fold = np.full((len(values), len(runs)), np.nan)
+        for j, row in enumerate(values):
+            for k in np.flatnonzero(counted):
+                by_fold[j, k] = of_rows(truth, y, row, runs[k])
+        return Scores(np.asarray(overall), by_fold)
 
     return score
 
@@ -274,14 +309,15 @@ def _by_scorer(scorer: Any, name: str) -> Score:
     def score(truth: Truth, predictions: np.ndarray) -> Scores:
         rows = np.arange(predictions.shape[1])[:, None]
         y = truth.y[:, 0] if truth.y.ndim == 2 and truth.y.shape[1] == 1 else truth.y
-        by_fold = np.empty((len(predictions), len(truth.folds)))
+        by_fold = np.full((len(predictions), len(truth.folds)), np.nan)
         for j, values in enumerate(predictions):
             model = (
                 _HeldOutRegressor(values)
                 if truth.classes is None
                 else _HeldOutClassifier(truth, values)
             )
-            for k, run in enumerate(truth.folds.runs):
+            for k in np.flatnonzero(truth.counted):
+                run = truth.folds.runs[k]
                 extra = {} if truth.weights is None else {"sample_weight": truth.weights[run]}
                 try:
                     with warnings.catch_warnings():
@@ -292,6 +328,6 @@ def _by_scorer(scorer: Any, name: str) -> Score:
                     raise InvalidInputError(
                         f"scoring={name!r} cannot score these held-out predictions: {error}"
                     ) from None
-        return Scores(by_fold.mean(axis=1), by_fold)
+        return Scores(truth.mean_of_folds(by_fold), by_fold)
 
     return score

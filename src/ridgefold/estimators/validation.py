@@ -7,6 +7,7 @@ their device. Whatever is wrong comes out as a ridgefold error.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,10 @@ from sklearn.utils.validation import _check_sample_weight, check_array, validate
 from ridgefold.errors import InvalidInputError, RidgefoldError, UnsupportedInputError
 from ridgefold.linalg import Array, Namespace, namespace_of
 from ridgefold.linalg.namespace import is_foreign_array
+
+_ROUNDING_OF_A_KERNEL = 1000.0
+"""Entries of a kernel matrix are sums of as many terms as there are columns, and off by the root of
+their number times eps: enough for a million columns."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +126,7 @@ def check_training_data(
         with as_ridgefold_errors(_WANTED_WEIGHTS):
             weights = _check_sample_weight(sample_weight, X, dtype=X.dtype)
     require_usable_weights(weights)
-    _require_square_if_precomputed(estimator, X)
+    _require_kernel_matrix_if_precomputed(estimator, X)
     return TrainingData(namespace_of(), X, y, weights)
 
 
@@ -231,12 +236,44 @@ def _require_dense_if_precomputed(estimator: BaseEstimator, X: Array) -> None:
         )
 
 
-def _require_square_if_precomputed(estimator: BaseEstimator, X: Array) -> None:
+def _require_kernel_matrix_if_precomputed(estimator: BaseEstimator, X: Array) -> None:
     _require_dense_if_precomputed(estimator, X)
     if _is_precomputed(estimator) and X.shape[0] != X.shape[1]:
         raise InvalidInputError(
             'with kernel="precomputed", X must be the square kernel matrix of the training '
             f"rows, got shape {tuple(X.shape)}"
+        )
+    if _is_precomputed(estimator):
+        _require_symmetric(namespace_of(X), X)
+
+
+def _require_symmetric(namespace: Namespace, K: Array) -> None:
+    """No pair of entries may differ by more than rounding: methods read one or the other.
+
+    Looked at in tiles: a difference of the whole would take the memory of another matrix.
+    """
+    n, itemsize = K.shape[0], namespace.itemsize(K)
+    step = max(1, math.isqrt(int(namespace.tile_bytes(K)) // itemsize))
+    largest, worst, where = 0.0, 0.0, (0, 0)
+    for top in range(0, n, step):
+        rows = slice(top, min(top + step, n))
+        for left in range(0, top + 1, step):
+            columns = slice(left, min(left + step, n))
+            tile, turned = K[rows, columns], K[columns, rows].T
+            with np.errstate(over="ignore"):
+                off = namespace.xp.abs(tile - turned)
+            largest = max(largest, float(namespace.xp.max(namespace.xp.abs(tile))))
+            found = float(namespace.xp.max(off))
+            if found > worst:
+                place = divmod(int(namespace.xp.argmax(off)), columns.stop - columns.start)
+                worst, where = found, (top + place[0], left + place[1])
+    if worst > _ROUNDING_OF_A_KERNEL * namespace.eps(K) * largest:
+        i, j = max(where), min(where)
+        raise InvalidInputError(
+            'with kernel="precomputed", X must be the kernel matrix of the training rows, which is '
+            f"symmetric, but X[{i}, {j}] is {float(K[i, j]):.9g} and X[{j}, {i}] is "
+            f"{float(K[j, i]):.9g}, and no entries differ more: if that is rounding of another "
+            "precision, pass (X + X.T) / 2"
         )
 
 
@@ -297,7 +334,7 @@ def _check_foreign(
                 f"{tuple(weights.shape)}"
             )
         require_usable_weights(namespace.to_numpy(weights))
-    _require_square_if_precomputed(estimator, X)
+    _require_kernel_matrix_if_precomputed(estimator, X)
     vars(estimator).pop("feature_names_in_", None)
     estimator.n_features_in_ = int(X.shape[1])
     return TrainingData(namespace, X, y, weights)

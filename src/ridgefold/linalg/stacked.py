@@ -83,6 +83,8 @@ def solve_stack(
     largest = namespace.to_numpy(xp.max(diagonals(namespace, matrices), axis=1))
     factor, found = namespace.cholesky_of_stack(matrices)
     regular = found & _has_large_pivots(namespace, factor, rows, largest)
+    if held_out and rows.direction is not None:
+        regular = regular & ~_nearly_all_on_one_row(namespace, rows.direction, rows.counts)
     right = rows.targets
     if rows.direction is not None:
         right = xp.concat([right, rows.direction[:, :, None]], axis=2)
@@ -98,6 +100,20 @@ def solve_stack(
     if diagonal is not None:
         residuals = _unweighted(coefficients / diagonal[:, :, None], rows)
     return StackedSolution(coefficients, intercept, residuals, regular)
+
+
+_LEAST_SHARE = 1e-3
+"""Residuals of the heaviest row lose digits by the share of all weight that the others have: such
+systems are solved alone (`linalg.leave_one_out`)."""
+
+
+def _nearly_all_on_one_row(
+    namespace: Namespace, direction: Array, counts: np.ndarray
+) -> np.ndarray:
+    weights = direction * direction
+    heaviest = namespace.to_numpy(namespace.xp.max(weights, axis=1))
+    every = namespace.to_numpy(namespace.xp.sum(weights, axis=1))
+    return np.asarray((counts > 1) & (heaviest > (1.0 - _LEAST_SHARE) * every))
 
 
 def _has_large_pivots(

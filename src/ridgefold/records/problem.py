@@ -54,6 +54,10 @@ class Problem:
     """True if every fold is trained on all rows that it does not test."""
     columns_left_out: int = 0
     """Further columns of X, which the kernel does not look at."""
+    weight_range: float = 1.0
+    """The largest weight over the smallest that is not zero."""
+    least_training_share: float = 1.0
+    """The smallest share of all weight that the training rows of a fold hold; 1 without weights."""
 
     @property
     def likely_share(self) -> float:

@@ -241,6 +241,22 @@ class ArraySource(RowSource):
             yield self._array[some]
 
 
+class SomeRows(RowSource):
+    """Some rows of another source, by ascending numbers."""
+
+    def __init__(self, source: RowSource, rows: np.ndarray) -> None:
+        self._source, self._rows = source, rows
+        self.shape, self.dtype = (len(rows), *source.shape[1:]), source.dtype
+
+    def blocks(self) -> Iterator[np.ndarray]:
+        start = 0
+        for block in self._source.blocks():
+            first, last = np.searchsorted(self._rows, [start, start + len(block)])
+            if first < last:
+                yield block[self._rows[first:last] - start]
+            start += len(block)
+
+
 def to_file(source: RowSource, path: Path, dtype: np.dtype, *, finite: str) -> MappedRows:
     """Rows in an .npy file, written whole or not at all; those in one already stay there.
 

@@ -13,18 +13,30 @@ and its coefficients ã − C_·k d_k. The predictions ỹ_k − d_k are compute
 the same without a difference of near numbers where α is large and predictions are small. With a
 bias the targets' mean is taken off first, and put on again. Rows of weight zero are not part of
 the system: they are predicted from the coefficients of their fold's model.
+
+Rows of so little weight that errors of ã at the size of other rows are large beside their own
+(`shared.weight_spread`) are predicted by f of all rows, if they are held out alone: with the
+leverage h_i = 1 − αC_ii,
+
+    f₋ᵢ(x_i) = (f(x_i) − h_i y_i)/(1 − h_i).
+
+That is for h_i < ½, where it loses nothing. A row of little weight with more leverage has
+w_i k_ii > α, and what the shortcut loses, √(w_max/w_i)·eps/(αC_ii), is at most the condition number
+times eps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
 from ridgefold.crossval.shared.base import HeldOut, Progress
 from ridgefold.crossval.shared.folds import Folds
+from ridgefold.crossval.shared.weight_spread import WeightSpread
 from ridgefold.errors import InvalidInputError
 from ridgefold.kernels import Gram, WeightedGram
 from ridgefold.linalg import Array, Namespace
@@ -73,6 +85,9 @@ class Layout:
     """For every fold, which of its test rows have weight; None if all have."""
     roots: Array | None
     """√w of `rows`."""
+    light: Array | None
+    """1 for rows of so little weight that the shortcut loses digits of theirs, 0 for the others;
+    None if there are none."""
 
     def system_gram(self) -> Gram:
         """K̃ in this order."""
@@ -138,10 +153,17 @@ def lay_out(gram: Gram, folds: Folds, weights: Array | None, bias: bool) -> Layo
         positions.append(
             slice(int(position[0]), int(position[0]) + len(position)) if run else position
         )
-    roots = None
+    roots = light = None
     if weights is not None:
         roots = namespace.xp.sqrt(namespace.take_rows(weights, rows))
-    return Layout(namespace, gram, folds, bias, rows, tuple(positions), tuple(weighted_test), roots)
+        counted = namespace.to_numpy(weights)
+        spread = WeightSpread.of(counted, folds.n_rows, None)
+        if not spread.alike:
+            least = float(counted.max()) / spread.most_alike
+            light = namespace.asarray((counted[rows] < least).astype(float), roots)
+    return Layout(
+        namespace, gram, folds, bias, rows, tuple(positions), tuple(weighted_test), roots, light
+    )
 
 
 def require_weighted_training_rows(folds: Folds, positive: np.ndarray) -> None:
@@ -179,19 +201,64 @@ def held_out_from_inverses(
     one_by_one = folds.leave_one_out and len(layout.rows) == folds.n_rows
     for j, inverse in enumerate(inverses(layout.weighted_targets(targets))):
         conditions[j] = inverse.condition
+        light = None if layout.light is None else _LightRows(layout, inverse, targets)
         if one_by_one:
             diagonal, others = inverse.one_by_one()
             held_out = layout.unweighted(slice(None), -others / diagonal[:, None])
+            if light is not None:
+                held_out = light.instead_of(held_out, slice(None), diagonal)
             predictions[j, :, :] = namespace.take_rows(held_out, folds.stacked)
         else:
             for k, run in enumerate(folds.runs):
-                predictions[j, run, :] = _predict_fold(layout, inverse, targets, k)
+                predictions[j, run, :] = _predict_fold(layout, inverse, targets, k, light)
         predictions[j, :, :] += means
         progress((j + 1) / n_alphas)
     return HeldOut(predictions, conditions)
 
 
-def _predict_fold(layout: Layout, inverse: Inverse, targets: Array, k: int) -> Array:
+class _LightRows:
+    """Rows of little weight that are held out alone, by f of all rows."""
+
+    def __init__(self, layout: Layout, inverse: Inverse, targets: Array) -> None:
+        self._layout, self._alpha, self._coefficients = layout, inverse.alpha, inverse.coefficients
+        self._targets = targets
+
+    @cached_property
+    def _own(self) -> Array:
+        return self._layout.namespace.take_rows(self._targets, self._layout.rows)
+
+    @cached_property
+    def _fitted(self) -> Array:
+        """f at every row of the system."""
+        layout = self._layout
+        assert layout.roots is not None
+        dual = self._coefficients * layout.roots[:, None]
+        values = layout.gram.product(layout.rows, layout.rows, dual)
+        if not layout.bias:
+            return values
+        # The bias is what f is beyond these at any row; it leaves αã/√w at each of them.
+        heaviest = int(layout.namespace.xp.argmax(layout.roots))
+        some = slice(heaviest, heaviest + 1)
+        left = layout.unweighted(some, self._alpha * self._coefficients[some, :])
+        return values + (self._own[some, :] - left - values[some, :])
+
+    def instead_of(self, held_out: Array, position: Position, diagonal: Array) -> Array:
+        """`held_out` at some rows, each alone in its fold, but by f where that is better."""
+        namespace, light = self._layout.namespace, self._layout.light
+        assert light is not None
+        remaining = self._alpha * diagonal
+        better = (namespace.take_rows(light, position) > 0.0) & (remaining > 0.5)
+        if not bool(namespace.xp.any(better)):
+            return held_out
+        fitted, own = (namespace.take_rows(part, position) for part in (self._fitted, self._own))
+        remaining = namespace.xp.where(better, remaining, namespace.xp.ones_like(remaining))
+        by_fit = (fitted - (1.0 - remaining[:, None]) * own) / remaining[:, None]
+        return namespace.xp.where(better[:, None], by_fit, held_out)
+
+
+def _predict_fold(
+    layout: Layout, inverse: Inverse, targets: Array, k: int, light: _LightRows | None
+) -> Array:
     """Predictions of fold k's test rows, in its own order."""
     namespace, position = layout.namespace, layout.positions[k]
     test, has_weight = layout.folds.test[k], layout.weighted_test[k]
@@ -207,8 +274,11 @@ def _predict_fold(layout: Layout, inverse: Inverse, targets: Array, k: int) -> A
 
     block = inverse.block(position)
     others = inverse.others(position, block)
+    diagonal = namespace.diagonal(block)
     held_out = -factorise(namespace, block, refill).solve(others)
     seen = layout.unweighted(position, held_out)
+    if light is not None and len(test) == 1:
+        seen = light.instead_of(seen, position, diagonal)
     if has_weight is None:
         return seen
     weighted, unweighted = np.flatnonzero(has_weight), np.flatnonzero(~has_weight)

@@ -385,7 +385,8 @@ def _is_squared_error(estimator: Any, inner: Any) -> bool:
 
     Rows that several folds test, and weights, make the two differ a little.
     """
-    if inner.scoring is not None or inner.weighted_scores:
+    weighted = inner.weighted_scores and inner.cv_plan_.problem.weighted
+    if inner.scoring is not None or weighted:
         return True
     kept = held_out_of(estimator)
     if not isinstance(kept, HeldOutNumbers):
