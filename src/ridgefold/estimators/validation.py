@@ -31,6 +31,8 @@ class TrainingData:
     y: Array
     """Targets as given: one or two dimensions."""
     weights: Array | None
+    copied_bytes: float = 0.0
+    """What rows take that had to be copied, to be of one type."""
 
     @property
     def like(self) -> Array:
@@ -96,7 +98,7 @@ def check_training_data(
         )
     if scipy.sparse.issparse(y):
         raise UnsupportedInputError("y must not be sparse: pass y.toarray()")
-    wanted = _WANTED_TARGETS if numeric_targets else _WANTED_LABELS
+    wanted, given = _WANTED_TARGETS if numeric_targets else _WANTED_LABELS, X
     # Sums by which scikit-learn looks for NaN may overflow; it then looks again, one by one.
     with (
         as_ridgefold_errors(f"{_WANTED_ROWS}. {wanted}"),
@@ -122,7 +124,15 @@ def check_training_data(
             weights = _check_sample_weight(sample_weight, X, dtype=X.dtype)
     require_usable_weights(weights)
     _require_square_if_precomputed(estimator, X)
-    return TrainingData(namespace_of(), X, y, weights)
+    return TrainingData(namespace_of(), X, y, weights, _copied(given, X))
+
+
+def _copied(given: Any, X: Array) -> float:
+    """Bytes of the rows if they are not those that were given."""
+    if scipy.sparse.issparse(X):
+        return 0.0
+    same = isinstance(given, np.ndarray) and np.may_share_memory(given, X)
+    return 0.0 if same else float(X.nbytes)
 
 
 def check_new_rows(
