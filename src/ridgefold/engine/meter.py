@@ -11,6 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -65,8 +66,10 @@ class _ProcessMemory:
         self._done = threading.Event()
         self._looking: threading.Thread | None = None
         if self._start is not None and _held_now() is not None:
-            self._looking = threading.Thread(target=self._look, daemon=True)
-            self._looking.start()
+            looking = threading.Thread(target=self._look, daemon=True)
+            with suppress(RuntimeError, MemoryError):  # no room for one under a limit
+                looking.start()
+                self._looking = looking
         return self
 
     def __exit__(self, *raised: object) -> None:

@@ -18,7 +18,12 @@ from ridgefold.estimators.describe import TrainingGram, describe
 from ridgefold.estimators.kept_targets import require_targets
 from ridgefold.estimators.running import run_planned
 from ridgefold.estimators.saving import Storable
-from ridgefold.estimators.validation import TrainingData, check_alpha, check_new_rows
+from ridgefold.estimators.validation import (
+    TrainingData,
+    check_alpha,
+    check_new_rows,
+    out_of_memory_is_a_budget_error,
+)
 from ridgefold.kernels import (
     PRECOMPUTED,
     CallableKernel,
@@ -159,6 +164,7 @@ class KernelModel(Storable):
 
     # -- prediction ----------------------------------------------------------------------
 
+    @out_of_memory_is_a_budget_error("predicting")
     @np.errstate(over="ignore", invalid="ignore", divide="ignore")
     def _decision(self, X: Any) -> Array:
         """f(x) for every row and target, shape (n, t)."""
@@ -186,6 +192,7 @@ class KernelModel(Storable):
 
         return predict
 
+    @out_of_memory_is_a_budget_error("compress")
     def compress(self, n_centers: int, *, tol: float = 0.0) -> Self:
         """A model that predicts from few training rows, with a bound on what that loses.
 

@@ -19,7 +19,10 @@ from ridgefold.estimators.kernel_ridge import KernelRidge
 from ridgefold.estimators.progress import progress_bar
 from ridgefold.estimators.running import run_planned
 from ridgefold.estimators.splits import folds_of
-from ridgefold.estimators.validation import check_training_data
+from ridgefold.estimators.validation import (
+    check_training_data,
+    out_of_memory_is_a_budget_error,
+)
 from ridgefold.kernels import KernelGram
 from ridgefold.linalg import Array
 from ridgefold.linalg.symmetric import expected_digits
@@ -122,6 +125,7 @@ def _to_numpy(a: Array) -> np.ndarray:
     return namespace_of(a).to_numpy(a)
 
 
+@out_of_memory_is_a_budget_error("cross_val_path")
 def cross_val_path(
     X: Any,
     y: Any,

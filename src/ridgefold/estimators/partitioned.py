@@ -28,7 +28,11 @@ from ridgefold.estimators.partitioned_options import folds_averaged
 from ridgefold.estimators.partitioned_stream import Stream, as_source
 from ridgefold.estimators.probabilities import fit_curves
 from ridgefold.estimators.regressor import check_coverage
-from ridgefold.estimators.validation import TrainingData, unchanged_on_error
+from ridgefold.estimators.validation import (
+    TrainingData,
+    out_of_memory_is_a_budget_error,
+    unchanged_on_error,
+)
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.planning import available_resources
 from ridgefold.planning.cell_memory import WORK_BYTES
@@ -295,6 +299,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
 
     _held_out_argument = 'intervals="jackknife+"'
 
+    @out_of_memory_is_a_budget_error("predict_interval")
     def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
         """An interval for each row of X that should hold the target with probability `coverage`.
 

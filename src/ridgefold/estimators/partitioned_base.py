@@ -50,7 +50,12 @@ from ridgefold.estimators.partitioned_stream import (
 from ridgefold.estimators.progress import progress_bar
 from ridgefold.estimators.run_request import folder_of
 from ridgefold.estimators.saving import Storable
-from ridgefold.estimators.validation import TrainingData, check_new_rows, check_training_data
+from ridgefold.estimators.validation import (
+    TrainingData,
+    check_new_rows,
+    check_training_data,
+    out_of_memory_is_a_budget_error,
+)
 from ridgefold.executors import Executor, Serial
 from ridgefold.kernels import PRECOMPUTED, takes_sparse_and_negative
 from ridgefold.linalg import namespace_of
@@ -368,6 +373,7 @@ class PartitionedModel(SharesExecutor, Storable):
     _held_out_argument = ""
     """What asks for them."""
 
+    @out_of_memory_is_a_budget_error("predicting")
     def _decision(self, X: Any) -> np.ndarray:
         """The combined f(x) of every row and target, shape (n, t)."""
         values = [self._combined(rows, self._assignment(rows)) for rows in self._blocks(X)]

@@ -17,9 +17,14 @@ import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
 
-from ridgefold.errors import InvalidInputError, RidgefoldError, UnsupportedInputError
+from ridgefold.errors import (
+    BudgetError,
+    InvalidInputError,
+    RidgefoldError,
+    UnsupportedInputError,
+)
 from ridgefold.linalg import Array, Namespace, namespace_of
-from ridgefold.linalg.namespace import is_foreign_array
+from ridgefold.linalg.namespace import is_foreign_array, is_out_of_memory
 
 
 @dataclass(frozen=True)
@@ -44,11 +49,29 @@ def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
     """Put every attribute back if fitting fails or is interrupted."""
     before = dict(vars(estimator))
     try:
-        yield
+        with out_of_memory_is_a_budget_error(f"{type(estimator).__name__}.fit"):
+            yield
     except BaseException:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
+
+
+@contextmanager
+def out_of_memory_is_a_budget_error(work: str) -> Iterator[None]:
+    """What the system says when it has no memory left becomes an error that says what would do."""
+    try:
+        yield
+    except RidgefoldError:
+        raise
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        raise BudgetError(
+            f"{work}: the system gave no memory ({str(error).strip() or type(error).__name__}): "
+            "set a smaller memory_budget, so that less is planned; or free some, raise the limit "
+            "of the process, or use fewer rows"
+        ) from None
 
 
 @contextmanager
