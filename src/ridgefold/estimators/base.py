@@ -23,6 +23,7 @@ from ridgefold.estimators.validation import (
     check_alpha,
     check_new_rows,
     out_of_memory_is_a_budget_error,
+    seconds_left,
 )
 from ridgefold.kernels import (
     PRECOMPUTED,
@@ -114,7 +115,7 @@ class KernelModel(Storable):
             lambda plan: run_fit(plan, system),
             problem=problem,
             resources=available_resources(
-                self.memory_budget, self.time_budget, device_of(data.like)
+                self.memory_budget, seconds_left(self.time_budget, data), device_of(data.like)
             ),
             requested=self.solver,
             like=data.like,

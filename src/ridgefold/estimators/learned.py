@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from ridgefold.kernels import NAMED_KERNELS, Columns, Kernel, KernelSettings, Wa
 from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.learning import FAMILIES, LearnedMetric, learn_metric
 from ridgefold.linalg import Array
+from ridgefold.planning import available_resources, device_of
+from ridgefold.planning.cell_memory import learning_rows_within
 
 AUTO = "auto"
 _MANY_ROWS = 3000
@@ -75,6 +78,12 @@ def learned_grid(model: Any, data: TrainingData, targets: Array, folds: Folds) -
         )
     with as_ridgefold_errors("random_state must be a whole number, a RandomState or None"):
         seed = int(check_random_state(model.random_state).randint(2**31 - 1))
+    n, d = (int(size) for size in data.X.shape)
+    rows = int(model.learning_rows)
+    if device_of(data.like) is None:
+        budget = available_resources(model.memory_budget).memory_bytes
+        rows = learning_rows_within(budget - data.copied_bytes, rows, n, d)
+    look = None if data.deadline is None else partial(data.deadline.check, "learning scales")
     metric = learn_metric(
         data.X,
         targets,
@@ -84,10 +93,13 @@ def learned_grid(model: Any, data: TrainingData, targets: Array, folds: Folds) -
         weights=data.weights,
         bias=bool(model.fit_intercept),
         folds=_folds_to_learn_from(folds),
-        max_rows=int(model.learning_rows),
+        max_rows=rows,
         random_state=seed,
         scale_groups=model.scale_groups,
+        look_at_clock=look,
     )
+    if data.deadline is not None:
+        data.deadline.begun = True
     many = int(data.X.shape[0]) > _MANY_ROWS
     factors = _ISOTROPIC_FACTORS if metric.isotropic else ((1.0,) if many else _FACTORS)
     candidates = tuple(

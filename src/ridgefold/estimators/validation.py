@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
 
+from ridgefold.crossval import Deadline
 from ridgefold.errors import (
     BudgetError,
     InvalidInputError,
@@ -38,6 +39,8 @@ class TrainingData:
     weights: Array | None
     copied_bytes: float = 0.0
     """What rows take that had to be copied, to be of one type."""
+    deadline: Deadline | None = None
+    """When the call has to have ended."""
 
     @property
     def like(self) -> Array:
@@ -113,8 +116,10 @@ def check_training_data(
         raise InvalidInputError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None"
         )
+    deadline = Deadline.of(getattr(estimator, "time_budget", None))
     if is_foreign_array(X):
-        return _check_foreign(estimator, X, y, sample_weight, numeric_targets=numeric_targets)
+        found = _check_foreign(estimator, X, y, sample_weight, numeric_targets=numeric_targets)
+        return replace(found, deadline=deadline)
     if is_foreign_array(y):
         raise UnsupportedInputError(
             f"y is an array of {namespace_of(y).name} but X is not: pass both in one library"
@@ -147,7 +152,7 @@ def check_training_data(
             weights = _check_sample_weight(sample_weight, X, dtype=X.dtype)
     require_usable_weights(weights)
     _require_square_if_precomputed(estimator, X)
-    return TrainingData(namespace_of(), X, y, weights, _copied(given, X))
+    return TrainingData(namespace_of(), X, y, weights, _copied(given, X), deadline)
 
 
 def _copied(given: Any, X: Array) -> float:
@@ -156,6 +161,11 @@ def _copied(given: Any, X: Array) -> float:
         return 0.0
     same = isinstance(given, np.ndarray) and np.may_share_memory(given, X)
     return 0.0 if same else float(X.nbytes)
+
+
+def seconds_left(time_budget: Any, data: TrainingData) -> Any:
+    """What is left of a time budget; a budget that is none is left to whoever refuses it."""
+    return time_budget if data.deadline is None else data.deadline.left
 
 
 def check_new_rows(
