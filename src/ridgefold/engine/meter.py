@@ -7,6 +7,8 @@ stood higher before, what was held is looked at every few milliseconds, which ma
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import os
 import threading
 import time
@@ -61,6 +63,7 @@ class _ProcessMemory:
     """Known afterwards; None where the system does not say."""
 
     def __enter__(self) -> _ProcessMemory:
+        _give_back()
         self._mark, self._start = _status("VmHWM"), _status("VmRSS")
         self._seen = self._start
         self._done = threading.Event()
@@ -88,6 +91,28 @@ class _ProcessMemory:
             held = _held_now()
             if held is not None and self._seen is not None:
                 self._seen = max(self._seen, held)
+
+
+def _give_back() -> None:
+    """Memory that was let go before goes back to the system, where that can be asked for.
+
+    The C library keeps blocks of up to 32 MB, and a matrix that is a little larger than the one
+    before does not fit in its place: two would be held where one is.
+    """
+    trim = _malloc_trim()
+    if trim is not None:
+        trim(0)
+
+
+@functools.lru_cache(maxsize=1)
+def _malloc_trim() -> Callable[[int], int] | None:
+    try:
+        found = ctypes.CDLL(None).malloc_trim  # glibc has it
+    except (OSError, AttributeError, TypeError):
+        return None
+    found.argtypes, found.restype = [ctypes.c_size_t], ctypes.c_int
+    trim: Callable[[int], int] = found
+    return trim
 
 
 def _held_now() -> float | None:

@@ -99,9 +99,16 @@ class KernelPaths:
         memory, seconds = self._budgets
         device = device_of(self.data.like)
         found = available_resources(memory, seconds, device)
+        if self.reserved_bytes >= found.memory_bytes:
+            raise BudgetError(
+                f"held-out predictions of all kernels and alphas take "
+                f"{in_bytes(self.reserved_bytes)}, and memory_budget is "
+                f"{in_bytes(found.memory_bytes)}: raise memory_budget, give fewer alphas or widths, "
+                "or fit fewer targets at once"
+            )
         return replace(
             found,
-            memory_bytes=max(1.0, found.memory_bytes - self.reserved_bytes),
+            memory_bytes=found.memory_bytes - self.reserved_bytes,
             seconds=seconds_left(seconds, self.data) if timed else None,
             threads=self.executor.threads(found.threads),
         )
@@ -122,15 +129,15 @@ class KernelPaths:
             raise BudgetError(self._too_long(together, len(wanted)))
 
     def has_time_for(self, wanted: Sequence[Wanted]) -> bool:
-        """Whether further paths would end in time."""
+        """Whether further paths would end in time, even if what is planned first gives up."""
         if self.deadline is None:
             return True
         try:
-            return self.deadline.has_time_for(self._predicted(wanted))
+            return self.deadline.has_time_for(self._predicted(wanted, at_most=True))
         except BudgetError:
             return False
 
-    def _predicted(self, wanted: Sequence[Wanted]) -> float:
+    def _predicted(self, wanted: Sequence[Wanted], *, at_most: bool = False) -> float:
         """Seconds that some paths and the final fit take."""
         resources, plans = self.resources(), []
         for each in wanted:
@@ -139,7 +146,8 @@ class KernelPaths:
             except BudgetError as refusal:
                 raise BudgetError(f"{each.kernel}: {refusal}") from None
         workers = min(self.executor.workers_now(), len(plans))
-        return sum(plan.seconds for plan in plans) / workers + self.reserved_seconds
+        seconds = [plan.seconds_at_most if at_most else plan.seconds for plan in plans]
+        return sum(seconds) / workers + self.reserved_seconds
 
     def _too_long(self, predicted: float, kernels: int) -> str:
         assert self.deadline is not None

@@ -137,17 +137,29 @@ class GridSearch:
                     more.append((new_width, alphas))
             if not more:
                 break
-            if not self.paths.has_time_for([Wanted(c.kernel, values) for c, values in more]):
+            further = self._extended(more)
+            if further is None:
                 warnings.warn(
-                    "the best pair lies on the edge of the grid, which was not extended, as "
-                    "time_budget leaves no time for it: raise time_budget, or give alphas and "
+                    "the best pair lies on the edge of the grid, which was not extended further, "
+                    "as time_budget leaves no time for it: raise time_budget, or give alphas and "
                     "widths",
                     TimeBudgetWarning,
                     stacklevel=2,
                 )
                 break
-            trials += [trial for path in self._evaluate(more, _silent) for trial in path]
+            trials += further
         return self._choose(trials)
+
+    def _extended(self, more: list[tuple[Candidate, np.ndarray]]) -> list[Trial] | None:
+        """Further pairs that nobody asked for by name; None if there is no time for them."""
+        if not self.paths.has_time_for([Wanted(c.kernel, values) for c, values in more]):
+            return None
+        try:
+            return [trial for path in self._evaluate(more, _silent) for trial in path]
+        except BudgetError:
+            if self.paths.deadline is None:
+                raise
+            return None
 
     def _foreseen(self, kernel: int) -> float | None:
         """The score to beat, as plans see it: in a race, all but the first have one."""
