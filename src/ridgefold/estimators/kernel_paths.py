@@ -103,8 +103,8 @@ class KernelPaths:
             raise BudgetError(
                 f"held-out predictions of all kernels and alphas take "
                 f"{in_bytes(self.reserved_bytes)}, and memory_budget is "
-                f"{in_bytes(found.memory_bytes)}: raise memory_budget, give fewer alphas or widths, "
-                "or fit fewer targets at once"
+                f"{in_bytes(found.memory_bytes)}: raise memory_budget, give fewer alphas or "
+                "widths, or fit fewer targets at once"
             )
         return replace(
             found,
