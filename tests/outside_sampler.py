@@ -2,17 +2,19 @@
 
 Every case runs in a process of its own, forked from one that has imported and loaded what it needs.
 The case says where it stands before the call and waits after it, while its parent reads the
-high-water mark of its memory. Printed is one line of JSON a case: its name, the budget in bytes, the
-peak beyond the start, and the class of the error if there was one.
+high-water mark of its memory. Printed is one line of JSON a case: its name, the budget in bytes,
+the peak beyond the start, and the class of the error if there was one.
 
 Usage: python outside_sampler.py budget|limit small|full
 """
 
+import contextlib
 import json
 import os
 import sys
 import traceback
 import warnings
+from functools import partial
 
 os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", RIDGEFOLD_RATES="default")
 
@@ -126,10 +128,8 @@ def looked_at(work, few):
     process = os.fork()
     if process == 0:
         error = ""
-        try:
+        with contextlib.suppress(Exception):  # a budget may be refused here too
             few()
-        except Exception:  # noqa: S110 - a budget may be refused here too
-            pass
         os.write(begun[1], b".")
         os.read(seen[0], 1)
         try:
@@ -178,9 +178,9 @@ def main(kind, size):
         for megabytes in [25] if size == "small" else [20, 40, 80]:
             n = (2400 if name in CELLS else 900) if size == "small" else 3000
             budget = {"memory_budget": f"{megabytes}MB"}
-            work, few = (lambda n=n, b=budget: case(n, b)), (lambda b=budget: case(90, b))
+            work, few = partial(case, n, budget), partial(case, 90, budget)
             if kind == "limit":
-                work = limited(lambda n=n: case(n, {"memory_budget": "2GB"}), megabytes * 400_000)
+                work = limited(partial(case, n, {"memory_budget": "2GB"}), megabytes * 400_000)
             peak, error = looked_at(work, few)
             line = {"name": name, "budget": megabytes * 1e6, "peak": peak, "error": error}
             print(json.dumps(line), flush=True)

@@ -43,7 +43,7 @@ def test_memory_beyond_what_was_held_is_measured():
 
 @LINUX
 def test_measuring_leaves_the_high_water_mark_of_the_process_to_others():
-    """A mark that others set high stays, and what a step holds below it is measured all the same."""
+    """A mark that others set high stays; what a step holds below it is measured all the same."""
     program = """
 import numpy as np
 from ridgefold.engine import metered

@@ -114,6 +114,8 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         they see.
     random_state : int, RandomState or None, default=0
     memory_budget : "auto", int or str, default="auto"
+        Most memory to take beyond what the process holds, as "2GB": cells, samples and workers are
+        sized by it, and a number of cells that it cannot hold is refused.
     verbose : int, default=0
     intervals : {"auto", "jackknife+", None}, default="auto"
         Whether to keep leave-one-out residuals, one number a row and target, which

@@ -201,8 +201,9 @@ class CellFitting:
 
     @property
     def _kept_to_budget(self) -> bool:
-        """Stacks of cells on a device are as large as its memory holds."""
-        return self.options.device is None
+        """Stacks of cells on a device are as large as its memory holds; of rows in files, blocks
+        are what a budget is for."""
+        return self.options.device is None and not self.in_files
 
     @cached_property
     def _memory(self) -> CellMemory:
