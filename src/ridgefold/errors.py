@@ -85,6 +85,10 @@ class UnknownLevelWarning(RidgefoldWarning):
     """A column of categories holds some that the model has not seen."""
 
 
+class TimeBudgetWarning(RidgefoldWarning):
+    """Something that nobody named was left out, as a time budget has no room for it."""
+
+
 class LeftOutWarning(RidgefoldWarning):
     """A setting that prediction does not need cannot be stored, and is left out of a file."""
 

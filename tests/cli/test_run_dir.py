@@ -42,7 +42,7 @@ def without_times(path):
 
 
 def test_an_interrupted_command_goes_on(table, monkeypatch):
-    monkeypatch.setattr(cell_rows, "_ROWS_A_BATCH", 64)
+    monkeypatch.setattr(cell_rows, "ROWS_A_BATCH", 64)
     run(*command(table, "reference.ridgefold"))
     original, seen = RunDirectory.record, []
 

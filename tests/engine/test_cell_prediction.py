@@ -44,7 +44,7 @@ def predicted(model, executor):
 
 @pytest.mark.parametrize("settings", [{}, {"partition": "random", "combine": "average"}])
 def test_tasks_that_are_sent_predict_the_same(settings, monkeypatch):
-    monkeypatch.setattr(cell_rows, "_ROWS_A_BATCH", 200)
+    monkeypatch.setattr(cell_rows, "ROWS_A_BATCH", 200)
     model = PartitionedKernelRidge(n_partitions=12, alpha=0.1, length_scale=1.0, **settings)
     model.fit(X, Y)
     executor = Sending()
@@ -54,7 +54,7 @@ def test_tasks_that_are_sent_predict_the_same(settings, monkeypatch):
 
 def test_what_is_sent_does_not_grow_with_the_number_of_cells(monkeypatch):
     """Beside the training rows, which processes share, a task holds what its own cells need."""
-    monkeypatch.setattr(cell_rows, "_ROWS_A_BATCH", 1)
+    monkeypatch.setattr(cell_rows, "ROWS_A_BATCH", 1)
     beside = []
     for m in (8, 64):
         model = PartitionedKernelRidge(n_partitions=m, alpha=0.1, length_scale=1.0).fit(X, Y)
@@ -65,7 +65,7 @@ def test_what_is_sent_does_not_grow_with_the_number_of_cells(monkeypatch):
 
 
 def test_many_cells_make_no_more_batches_than_are_worth_it(monkeypatch):
-    monkeypatch.setattr(cell_rows, "_ROWS_A_BATCH", 1)
+    monkeypatch.setattr(cell_rows, "ROWS_A_BATCH", 1)
     model = PartitionedKernelRidge(n_partitions=40, alpha=0.1, length_scale=1.0).fit(X, Y)
     assignment = model._assignment(X)
     assert len(busy_batches(model._cells, assignment)) == 40
@@ -77,7 +77,7 @@ def test_many_cells_make_no_more_batches_than_are_worth_it(monkeypatch):
 
 def test_batches_of_cells_that_predict_every_row_stay_small(monkeypatch):
     """A batch of them holds what all of its cells predict."""
-    monkeypatch.setattr(cell_rows, "_ROWS_A_BATCH", 1)
+    monkeypatch.setattr(cell_rows, "ROWS_A_BATCH", 1)
     monkeypatch.setattr(cell_prediction, "_MOST_BATCHES", 2)
     model = PartitionedKernelRidge("random", 10, combine="average", alpha=0.1, length_scale=1.0)
     model.fit(X, Y)

@@ -516,7 +516,7 @@ def test_memory_mapped_rows_give_the_same_model(tmp_path, partition):
 def test_results_do_not_depend_on_executor_or_workers(monkeypatch):
     from ridgefold.engine import cell_rows
 
-    monkeypatch.setattr(cell_rows, "_ROWS_A_BATCH", 64)
+    monkeypatch.setattr(cell_rows, "ROWS_A_BATCH", 64)
     X, y = data(400)
     reference = PartitionedKernelRidge("tree", 8).fit(X, y)
     for executor in ("threads", "processes"):

@@ -192,7 +192,7 @@ def test_cells_without_rows_of_weight_and_of_one_row_are_fitted(tmp_path):
 
 
 def test_results_do_not_depend_on_executor_or_workers(monkeypatch):
-    monkeypatch.setattr(cell_rows, "_ROWS_A_BATCH", 64)
+    monkeypatch.setattr(cell_rows, "ROWS_A_BATCH", 64)
     settings = {"n_partitions": 6, "average_folds": True}
     reference = PartitionedKernelRidge(**settings).fit(X, Y)
     for executor in ("threads", "processes"):

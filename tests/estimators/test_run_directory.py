@@ -32,7 +32,7 @@ def data(seed=0):
 
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch):
-    monkeypatch.setattr(cell_rows, "_ROWS_A_BATCH", 64)
+    monkeypatch.setattr(cell_rows, "ROWS_A_BATCH", 64)
 
 
 @pytest.fixture

@@ -285,7 +285,7 @@ def test_a_stopped_fit_from_disk_goes_on(tmp_path, monkeypatch, reference):
     class Stop(BaseException):
         pass
 
-    monkeypatch.setattr(cell_rows, "_ROWS_A_BATCH", 400)
+    monkeypatch.setattr(cell_rows, "ROWS_A_BATCH", 400)
     X, y = data()
     rows = mapped(tmp_path, X)
     original, seen = RunDirectory.record, []
@@ -395,7 +395,7 @@ def test_rows_of_four_times_the_budget_are_fitted_and_predicted_within_it(tmp_pa
 
 
 def test_batches_on_disk_are_those_in_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(cell_rows, "_ROWS_A_BATCH", 300)
+    monkeypatch.setattr(cell_rows, "ROWS_A_BATCH", 300)
     X, y = data(1500)
     settings = {"n_partitions": 12, "length_scale": 1.0, "alpha": [0.1, 1.0]}
     disk = PartitionedKernelRidge(**settings, memory_budget=SMALL, executor="threads", n_jobs=2)

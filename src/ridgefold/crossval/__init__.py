@@ -16,6 +16,7 @@ from ridgefold.crossval.shared.base import (
     Progress,
     no_progress,
 )
+from ridgefold.crossval.shared.deadline import Deadline
 from ridgefold.crossval.shared.folds import Folds, leave_one_out, make_folds
 from ridgefold.crossval.shared.weight_spread import WeightSpread
 
@@ -37,6 +38,7 @@ METHODS: dict[str, CrossValidation] = {
 __all__ = [
     "METHODS",
     "CrossValidation",
+    "Deadline",
     "Folds",
     "HeldOut",
     "Judge",

@@ -311,6 +311,7 @@ def _lanczos(
         steps = len(spaces.diagonals)
         for _ in range(min(max(_CHECK_EVERY, steps // 6), most - steps)):
             spaces.step()
+            progress(min(0.99, len(spaces.diagonals) / most))
         steps = len(spaces.diagonals)
         solved = [spaces.solve(column, alphas) for column in range(columns)]
         # A space with nothing left to add has residuals at the level of rounding: these are looked

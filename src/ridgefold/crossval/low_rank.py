@@ -135,7 +135,7 @@ class LowRank:
     ) -> HeldOut:
         namespace = state.gram.namespace
         scale = float(namespace.xp.max(namespace.xp.abs(targets)))
-        _factorise(state, targets, float(alphas.min()), scale)
+        _factorise(state, targets, float(alphas.min()), scale, progress)
         problem = _problem(state, targets)
         if state.folds.leave_one_out:
             predictions, certificate, largest = _leave_one_out(state, problem, alphas)
@@ -203,7 +203,9 @@ def _right_to_rounding(state: _State, alphas: np.ndarray) -> np.ndarray:
     return np.asarray(heaviest * partial.rounding <= _ROUNDING_ACCEPTED * alphas)
 
 
-def _factorise(state: _State, targets: Array, alpha: float, scale: float) -> None:
+def _factorise(
+    state: _State, targets: Array, alpha: float, scale: float, progress: Progress
+) -> None:
     """Grow the factor until the certificate will hold, or give up as soon as it will not.
 
     The trace needed follows from the certificate with ‖ã‖ ≤ ‖ỹ‖/α; the weighted trace is at most
@@ -222,6 +224,7 @@ def _factorise(state: _State, targets: Array, alpha: float, scale: float) -> Non
     most = _most(n - min(state.folds.sizes))
     seen = [(0, partial.trace)]
     while partial.trace > needed:
+        progress(0.0)  # nobody knows how far it is yet
         added = partial.grow(min(_PIVOTS_A_ROUND, n - partial.rank))
         needed = max(aim, partial.rounding)
         if added == 0:

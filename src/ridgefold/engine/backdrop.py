@@ -38,7 +38,8 @@ _DEPENDENT = 1e-10
 """Directions of the span with eigenvalues below this, in parts of the largest, are left out."""
 _LEAST_GAIN = 0.002
 """Of the mean square, by which it must lower it: less is not worth keeping a second model."""
-_BYTES_AT_ONCE = float(1 << 23)
+_BYTES_AT_ONCE = float(1 << 21)
+"""Of one array of features; some four are worked on at a time."""
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
@@ -107,7 +108,8 @@ class _Fits:
         self._right = self._axes.T @ q
 
     def _blocks(self) -> Iterator[slice]:
-        return _blocks(self.training.X.shape[0], len(self.centres))
+        n, t = self.training.targets.shape
+        return _blocks(n, max(len(self.centres), 2 * len(_RIDGES) * t))
 
     def _features_of(self, some: slice) -> np.ndarray:
         """φ of some rows."""

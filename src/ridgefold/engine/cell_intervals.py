@@ -13,6 +13,7 @@ the cell that weighs most for it: where the model is far off, intervals are wide
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
@@ -28,6 +29,15 @@ from ridgefold.records import Backdrop, Cells, LocalModels, Membership
 
 _NEW_ROWS_AT_ONCE = 256
 _MOST_CELLS_KEPT = 16
+_NUMBERS_A_PAIR = 8
+"""Numbers that are worked on at once for a new row, a row of its cell and a target."""
+_MATRICES = 3
+"""Matrices of a cell's size, that of its kernel and its inverse among them, while one is made."""
+
+
+def interval_bytes(cell_rows: int) -> float:
+    """Memory for the intervals of a model whose largest cell has so many rows."""
+    return 2 * _MATRICES * 8.0 * float(cell_rows) ** 2
 
 
 @dataclass
@@ -47,6 +57,8 @@ class CellIntervals:
     bias: bool
     backdrop: Backdrop | None = None
     """A coarse model that is mixed in."""
+    memory_bytes: float = math.inf
+    """What may be taken: half of it for cells that are kept, a quarter for new rows."""
     _kept: OrderedDict[int, tuple[KernelGram, Smoother]] = field(default_factory=OrderedDict)
 
     def predict(
@@ -64,8 +76,9 @@ class CellIntervals:
         starts = np.searchsorted(membership.rows[by_row], np.arange(len(new) + 1))
         for cell in np.unique(own):
             mine = np.flatnonzero(own == cell)
-            for begin in range(0, len(mine), _NEW_ROWS_AT_ONCE):
-                some = mine[begin : begin + _NEW_ROWS_AT_ONCE]
+            step = self._new_rows_at_once(int(cell))
+            for begin in range(0, len(mine), step):
+                some = mine[begin : begin + step]
                 pairs = np.concatenate([by_row[starts[i] : starts[i + 1]] for i in some])
                 left_out, errors = self._left_out(int(cell), new, some, membership, pairs)
                 for j in range(centre.shape[1]):
@@ -73,6 +86,11 @@ class CellIntervals:
                         centre[some, j : j + 1] - left_out[:, :, j], errors[:, j], coverage
                     )
         return lower, upper
+
+    def _new_rows_at_once(self, cell: int) -> int:
+        rows, t = len(rows_of(self.cells, cell)), self.residuals.shape[1]
+        held = self.memory_bytes / (4 * 8.0 * _NUMBERS_A_PAIR * max(1, rows * t))
+        return int(max(1, min(_NEW_ROWS_AT_ONCE, held)))
 
     def _left_out(
         self,
@@ -136,6 +154,11 @@ class CellIntervals:
             good &= self.weights[rows] > 0
         return rows[good]
 
+    def _within(self) -> bool:
+        """Whether the cells that are kept are not too many for the memory."""
+        taken = sum(2 * 8.0 * float(gram.shape[0]) ** 2 for gram, _ in self._kept.values())
+        return len(self._kept) <= _MOST_CELLS_KEPT and taken <= self.memory_bytes / 2
+
     def _smoother(self, cell: int) -> tuple[KernelGram, Smoother]:
         """Of one cell; the last few are kept, as neighbours ask for the same ones."""
         if cell not in self._kept:
@@ -149,7 +172,7 @@ class CellIntervals:
             else:
                 found = smoother(gram, float(self.models.alpha[cell]), weights, self.bias)
             self._kept[cell] = (gram, found)
-            if len(self._kept) > _MOST_CELLS_KEPT:
+            while len(self._kept) > 1 and not self._within():
                 self._kept.popitem(last=False)
         self._kept.move_to_end(cell)
         return self._kept[cell]

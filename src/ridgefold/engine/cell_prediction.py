@@ -77,13 +77,18 @@ class CellModel:
 
     @np.errstate(over="ignore", invalid="ignore", divide="ignore")
     def predict(
-        self, X: np.ndarray, dual: np.ndarray, new: np.ndarray, weights: np.ndarray | float
+        self,
+        X: np.ndarray,
+        dual: np.ndarray,
+        new: np.ndarray,
+        weights: np.ndarray | float,
+        block_bytes: float = _BLOCK_BYTES,
     ) -> np.ndarray:
         """Weighted predictions of the new rows that this cell predicts."""
         gram, new = KernelGram(self.kernel, X), np.ascontiguousarray(new)
         values = np.empty((len(new), dual.shape[1]), dtype=dual.dtype)
         per_row = gram.itemsize * (gram.shape[1] + 3 * new.shape[1])
-        for part in row_blocks(len(new), per_row, _BLOCK_BYTES):
+        for part in row_blocks(len(new), per_row, block_bytes):
             values[part] = gram.against(new[part]).block() @ dual
         values += self.intercept[None, :]
         if self.lowest is not None and self.highest is not None:
@@ -108,7 +113,7 @@ class _Predictions:
     device: str | None = None
     """Where it is computed, many cells at once; None for the processor."""
     memory_bytes: float = math.inf
-    """What may be taken there."""
+    """What may be taken there by one task."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """What is sent to another process: of the new rows, those of these cells."""
@@ -134,8 +139,9 @@ def _predict_batch(task: _Predictions) -> list[np.ndarray]:
     """Weighted predictions of some cells."""
     if task.device is not None:
         return _predict_together(task, task.device)
+    block = min(_BLOCK_BYTES, task.memory_bytes / 2)
     return [
-        model.predict(X, dual, task.new[rows], weights)
+        model.predict(X, dual, task.new[rows], weights, block)
         for X, model, dual, rows, weights in zip(
             task.training, task.models, task.dual_coef, task.rows, task.weights, strict=True
         )

@@ -139,7 +139,7 @@ def number_of(cells: Cells) -> int:
     return len(cells.offsets) - 1
 
 
-_ROWS_A_BATCH = 4096
+ROWS_A_BATCH = 4096
 """Cells are handed out in batches of about so many rows: the same for any number of workers."""
 _ROWS_A_STACKED_BATCH = 1 << 17
 """To a device, which takes many cells at once."""
@@ -150,7 +150,7 @@ def batches_of(
 ) -> list[slice]:
     """Runs of cells of about so many rows together, of more if there would be too many runs."""
     found, start, held = [], 0, 0
-    most = _ROWS_A_STACKED_BATCH if stacked else _ROWS_A_BATCH
+    most = _ROWS_A_STACKED_BATCH if stacked else ROWS_A_BATCH
     if most_batches is not None:
         most = max(most, sum(sizes) // most_batches)
     for cell, size in enumerate(sizes):

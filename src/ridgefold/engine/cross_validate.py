@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ridgefold.crossval import METHODS, Folds, HeldOut, Judge, Progress, no_progress
-from ridgefold.errors import MethodGaveUpError, NumericalError
+from ridgefold.crossval import METHODS, Deadline, Folds, HeldOut, Judge, Progress, no_progress
+from ridgefold.errors import BudgetError, MethodGaveUpError, NumericalError
 from ridgefold.kernels import Gram
 from ridgefold.linalg import Array
 from ridgefold.linalg.threads import threads
@@ -17,6 +17,18 @@ from ridgefold.records import Plan
 def _in_order(plan: Plan) -> list[tuple[str, bool]]:
     names = [plan.method, *plan.fallbacks]
     return [(name, name == names[-1]) for name in names]
+
+
+def _require_time(plan: Plan, name: str, gave_up: str, deadline: Deadline) -> None:
+    """What can be stopped on the way is tried; what cannot is begun only if it will be done."""
+    needed = 0.0 if METHODS[name].may_give_up else plan.seconds_at_most
+    if gave_up and not deadline.has_time_for(needed):
+        raise BudgetError(
+            f"{gave_up.split(': use', maxsplit=1)[0]}; what then would do, {name}, is predicted to "
+            f"take {needed:.3g} s, and of time_budget={deadline.budget:g} s there are "
+            f"{deadline.left:.3g} s left: raise time_budget, fit on fewer rows, or use "
+            "PartitionedKernelRidge"
+        )
 
 
 def run_cross_validation(
@@ -30,22 +42,29 @@ def run_cross_validation(
     bias: bool = False,
     progress: Progress = no_progress,
     judge: Judge | None = None,
+    deadline: Deadline | None = None,
 ) -> HeldOut:
     """Held-out predictions of every fold for every α that the judge, if there is one, keeps.
 
-    If the planned method gives up, the plan's fallbacks run in their order.
+    If the planned method gives up, the plan's fallbacks run in their order, as far as a deadline
+    leaves time for them.
     """
+    gave_up, watched = "", progress
     for name, is_last in _in_order(plan):
         method = METHODS[name]
+        if deadline is not None:
+            _require_time(plan, name, gave_up, deadline)
+            watched = deadline.watching(progress, f"cross-validation by {name}")
         try:
             with threads(plan.resources.threads):
                 state = method.prepare(gram, folds, weights, bias)
-                result = method.held_out(state, targets, alphas, progress, judge)
+                result = method.held_out(state, targets, alphas, watched, judge)
                 result = replace(result, method=name)
             break
-        except MethodGaveUpError:
+        except MethodGaveUpError as error:
             if is_last:
                 raise
+            gave_up = str(error)
     progress(1.0)  # methods that converge do not know beforehand when they are done
     computed = result.predictions
     if result.kept is not None:

@@ -14,7 +14,7 @@ from ridgefold.linalg import Array, namespace_of
 from ridgefold.linalg.leave_one_out import LeaveOneOut, leave_one_out
 from ridgefold.linalg.quick import QuickSolver
 from ridgefold.linalg.ridge import solve_ridge
-from ridgefold.records import CELL_SEARCH, Grid
+from ridgefold.records import CELL_SEARCH, CellSearch, Grid
 
 
 @dataclass(frozen=True)
@@ -139,6 +139,8 @@ class FitSettings:
     """Of how many folds each cell's model is the mean; None if it is one fit."""
     one_fit: bool = False
     """True if the coefficients of one fit are wanted beside those of that mean."""
+    limits: CellSearch = CELL_SEARCH
+    """How many rows searches look at, and cells hold at most."""
 
 
 class CellSystem:

@@ -49,6 +49,11 @@ _DECAY = 0.85
 as a power of the rows, which would be 1, until noise is all that is left; and gains of a few
 percent, measured to about one, say little about their ratio."""
 
+_REPEATS = 2.0
+"""Rows of a cell with those that it shares, in parts of its own, at most."""
+_FEWEST_TRIED = 32
+"""Cells of fewer rows are not tried, however little memory there is."""
+
 
 @dataclass(frozen=True)
 class Fitted:
@@ -146,23 +151,32 @@ def choose_count(
     trials: list[CellTrial] = []
     starts = [[grid] * len(parts)]
     tried: list[Fitted] = []
-    size = CELL_SEARCH.smallest_tried
+    most_rows = settings.limits.most_cell_rows
+    size = _smallest_within(most_rows, overlap)
     many = n > CELL_SEARCH.many_rows
     largest = CELL_SEARCH.largest_of_many if many else CELL_SEARCH.largest_tried
     while size <= largest and (not trials or _count(smallest, trials[-1].cell_rows) > 1):
+        cut = [
+            partitioner.fit(part.training.X, _count(part.training.X.shape[0], size), overlap, rng)
+            for part in parts
+        ]
+        within = max(int(np.diff(cells.offsets).max()) for cells in cut) <= most_rows
+        if not within and size > _FEWEST_TRIED:
+            if trials:
+                break
+            size = max(_FEWEST_TRIED, size // 2)
+            continue
         measured = [
             _measure(
                 part,
-                partitioner,
-                overlap,
+                cells,
                 replace(settings, grid=start),
                 executor,
                 size=size,
-                rng=rng,
                 key_of=key_of,
                 good_start=bool(trials),
             )
-            for part, start in zip(parts, starts[-1], strict=True)
+            for part, cells, start in zip(parts, cut, starts[-1], strict=True)
         ]
         squares, count = (sum(values) for values in zip(*(m.scored for m in measured), strict=True))
         error = math.sqrt(squares / count) if count else 0.0
@@ -173,8 +187,9 @@ def choose_count(
             break
         size *= 2
     else:
+        held = most_rows / _REPEATS if overlap > 0 else most_rows
         if not many and _count(n, trials[-1].cell_rows) > 1:
-            trials += _extrapolated(trials, min(n, LARGEST_CELL), loss)
+            trials += _extrapolated(trials, int(min(n, LARGEST_CELL, held)), loss)
     best = min(trial.error for trial in trials)
     chosen = next(i for i, trial in enumerate(trials) if trial.error <= (1.0 + loss) * best)
     n_cells = _count(n, trials[chosen].cell_rows)
@@ -186,6 +201,14 @@ def choose_count(
         None if known is None else known.cells,
         None if settings.choose or settings.average_folds else known,
     )
+
+
+def _smallest_within(most_rows: float, overlap: float) -> int:
+    """Rows of the first cells that are tried: fewer than usual where memory holds no such cell."""
+    size = CELL_SEARCH.smallest_tried
+    while size > _FEWEST_TRIED and size * (_REPEATS if overlap > 0 else 1.0) > most_rows:
+        size //= 2
+    return size
 
 
 def _enough(errors: list[float], loss: float) -> bool:
@@ -215,19 +238,15 @@ class _Measured:
 
 def _measure(
     part: _Region,
-    partitioner: Partitioner,
-    overlap: float,
+    cells: Cells,
     settings: FitSettings,
     executor: Executor,
     *,
     size: int,
-    rng: np.random.Generator,
     key_of: KeyOf,
     good_start: bool,
 ) -> _Measured:
     """Cells of `size` rows of a region, all with the pair that suits them best."""
-    n = part.training.X.shape[0]
-    cells = partitioner.fit(part.training.X, _count(n, size), overlap, rng)
 
     def key(name: str) -> str:
         return key_of(f"{part.name}-size-{size}-{name}")
@@ -241,6 +260,7 @@ def _measure(
         device=settings.device,
         key_of=key,
         good_start=good_start,
+        limits=settings.limits,
     )
     alike = replace(
         settings,
@@ -284,22 +304,24 @@ Scorer = Callable[[int], float]
 
 
 def choose_count_of_average(
-    score: Scorer, first_guess: int, n_rows: int, loss: float
+    score: Scorer, first_guess: int, n_rows: int, loss: float, most_rows: float = math.inf
 ) -> tuple[int, tuple[CellTrial, ...]]:
     """The number of random cells, from the held-out error of their mean, `score(m)`.
 
     Starts at four times the guess and halves m, that is doubles the cells, until this gains
-    less than half the stated loss.
+    less than half the stated loss, or cells would have more than `most_rows`.
     """
     trials: list[CellTrial] = []
     counts: list[int] = []
     m = int(min(max(1, 4 * first_guess), max(1, n_rows // 32)))
+    m = max(m, math.ceil(n_rows / most_rows))
     while True:
         trials.append(CellTrial(max(1, n_rows // m), score(m), measured=True))
         counts.append(m)
         small_gain = len(trials) > 1 and trials[-1].error > trials[-2].error * (1.0 - loss / 2)
         halved = max(1, m // 2)
-        if m == 1 or small_gain or n_rows // halved > CELL_SEARCH.largest_tried:
+        too_large = n_rows // halved > CELL_SEARCH.largest_tried or n_rows > halved * most_rows
+        if m == 1 or small_gain or too_large:
             break
         m = halved
     best = min(trial.error for trial in trials)

@@ -34,7 +34,11 @@ from ridgefold.linalg.symmetric import CholeskyFactor, Factor, SpectralFactor, f
 
 _RELATIVE_ERROR = 1e-10
 """Aimed at by "exact": error of a prediction, relative to the largest target."""
-_BLOCK_BYTES = float(1 << 25)
+_BLOCK_BYTES, _SMALLEST_BLOCK = float(1 << 25), float(1 << 20)
+_COPIES = 3
+"""F, what the cells make of it, and a part of it on the way."""
+_FEWEST_COLUMNS = 8
+"""Of F, however little memory there is."""
 _POWER_STEPS = 5
 _ROUNDING = 10.0
 
@@ -95,8 +99,9 @@ def refine(
     if roots is not None:
         gram = WeightedGram(gram, roots)
         right, first = right * roots[:, None], first / roots[:, None]
-    multiply = _multiplier(gram, memory_bytes)
-    precondition = _two_level(gram, alpha, groups)
+    room = memory_bytes - bytes_of_cells(np.array([len(group) for group in groups]))
+    multiply = _multiplier(gram, room)
+    precondition = _two_level(gram, alpha, groups, _rank_within(gram, room))
     if bias:
         right = xp.concat([right, direction[:, None]], axis=1)
         first = xp.concat([first, precondition(direction[:, None])], axis=1)
@@ -191,23 +196,38 @@ def _target(
     return xp.maximum(xp.maximum(wanted, floor), tiny)
 
 
-def _multiplier(gram: Gram, memory_bytes: float) -> Callable[[Array], Array]:
+def bytes_of_cells(sizes: np.ndarray) -> float:
+    """Memory of the factors of cells, and of two matrices of the largest while they are made."""
+    squares = sizes.astype(np.float64) ** 2
+    return 8.0 * float(squares.sum() + 2.0 * squares.max())
+
+
+def _rank_within(gram: Gram, room: float) -> int:
+    """Columns of F, fewer than usual where a third of the memory does not hold them."""
+    n = gram.shape[0]
+    return max(_FEWEST_COLUMNS, min(coarse_rank(n), int(room / (3 * _COPIES * 8.0 * n))))
+
+
+def _multiplier(gram: Gram, room: float) -> Callable[[Array], Array]:
     """K̃ v: from a stored matrix if a third of the memory holds it, else computed anew."""
     n = gram.shape[0]
-    if gram.itemsize * float(n) ** 2 <= memory_bytes / 3:
+    if gram.itemsize * float(n) ** 2 <= room / 3:
         matrix = gram.full()
         return lambda v: matrix @ v
-    return lambda v: gram.matmat(v, limit=_BLOCK_BYTES)
+    block = min(_BLOCK_BYTES, max(_SMALLEST_BLOCK, room / 6))
+    return lambda v: gram.matmat(v, limit=block)
 
 
-def _two_level(gram: Gram, alpha: float, groups: list[np.ndarray]) -> Callable[[Array], Array]:
+def _two_level(
+    gram: Gram, alpha: float, groups: list[np.ndarray], rank: int
+) -> Callable[[Array], Array]:
     """v ↦ (FFᵀ + B)⁻¹v."""
     namespace = gram.namespace
     factor = pivoted_cholesky(
         namespace,
         gram.column,
         gram.diagonal(),
-        rank=coarse_rank(gram.shape[0]),
+        rank=rank,
         trace_tolerance=0.1 * alpha,
     ).factor
     blocks: list[tuple[np.ndarray, Factor]] = []
@@ -222,11 +242,11 @@ def _two_level(gram: Gram, alpha: float, groups: list[np.ndarray]) -> Callable[[
         refill(matrix)
         blocks.append((rows, _positive(factorise(namespace, matrix, refill, scale=1.0), alpha)))
 
-    back = np.argsort(np.concatenate(groups))
-
     def solve_blocks(v: Array) -> Array:
-        parts = [block.solve(namespace.take_rows(v, rows)) for rows, block in blocks]
-        return namespace.take_rows(namespace.xp.concat(parts, axis=0), back)
+        out = namespace.empty(v.shape, v)
+        for rows, block in blocks:
+            out[namespace.indices(rows, out), :] = block.solve(namespace.take_rows(v, rows))
+        return out
 
     if factor.shape[1] == 0:
         return solve_blocks

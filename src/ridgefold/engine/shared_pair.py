@@ -25,7 +25,7 @@ from ridgefold.engine.stacked_fit import cell_on
 from ridgefold.executors import Executor
 from ridgefold.executors.base import KeyOf, same_name
 from ridgefold.kernels import Kernel
-from ridgefold.records import CELL_SEARCH, Cells, Grid
+from ridgefold.records import CELL_SEARCH, Cells, CellSearch, Grid
 
 
 def choose_pair(
@@ -38,18 +38,19 @@ def choose_pair(
     device: str | None = None,
     key_of: KeyOf = same_name,
     good_start: bool = False,
+    limits: CellSearch = CELL_SEARCH,
 ) -> Grid:
     """One pair for all cells, by the leave-one-out error pooled over some of them: a grid's start.
 
     First on some rows of the cores of a few cells; then, where cores are larger than that, from
-    there on all of their rows (or 1,536); of kernels without an order, for the ridge alone. With
-    `good_start` the grid starts where cells of another size ended, and a near search looks around,
-    in small steps. Of several grids it is the best at each of these.
+    there on all of their rows, or as many as `limits` say; of kernels without an order, for the
+    ridge alone. With `good_start` the grid starts where cells of another size ended, and a near
+    search looks around, in small steps. Of several grids it is the best at each of these.
     """
     if not grid.is_choice:
         return grid
     m = number_of(cells)
-    numbers = np.unique(np.linspace(0, m - 1, min(m, CELL_SEARCH.pilots)).astype(np.intp)).tolist()
+    numbers = np.unique(np.linspace(0, m - 1, min(m, limits.pilots)).astype(np.intp)).tolist()
 
     def pool(name: str, one: Grid, some: list[int], most: int) -> _Pool:
         pilots = [
@@ -59,25 +60,25 @@ def choose_pair(
         return _Pool(name, tuple(some), tuple(pilots), one.alphas, executor, key_of)
 
     def widely(number: int, one: Grid) -> Choice:
-        return search(pool(f"wide-{number}", one, numbers, CELL_SEARCH.pilot_rows).pair, one)
+        return search(pool(f"wide-{number}", one, numbers, limits.pilot_rows).pair, one)
 
     def near_its_start(number: int, one: Grid) -> Choice:
         if not (one.ordered or len(one.kernels) == 1):
             return widely(number, one)
-        near = pool(f"near-{number}", one, _spread(numbers), CELL_SEARCH.near_rows)
+        near = pool(f"near-{number}", one, _spread(numbers), limits.near_rows)
         return search_near(near.pair, replace(one, stride=1))
 
     if good_start:
         return best_of(grid, near_its_start)
     grid = best_of(grid, widely)
     overlap = cells.weights is not None
-    cores = {c: CELL_SEARCH.core_rows(len(rows_of(cells, c)), overlap=overlap) for c in numbers}
-    large = [c for c in numbers if cores[c] > 1.25 * CELL_SEARCH.pilot_rows]
+    cores = {c: limits.core_rows(len(rows_of(cells, c)), overlap=overlap) for c in numbers}
+    large = [c for c in numbers if cores[c] > 1.25 * limits.pilot_rows]
     if not large:
         return grid
 
     def on_more_rows(number: int, one: Grid) -> Choice:
-        near = pool(f"more-{number}", one, _spread(large), CELL_SEARCH.largest_searched)
+        near = pool(f"more-{number}", one, _spread(large), limits.more_rows)
         return search_near(near.pair, one)
 
     return best_of(grid, on_more_rows)

@@ -18,7 +18,13 @@ from ridgefold.estimators.describe import TrainingGram, describe
 from ridgefold.estimators.kept_targets import require_targets
 from ridgefold.estimators.running import run_planned
 from ridgefold.estimators.saving import Storable
-from ridgefold.estimators.validation import TrainingData, check_alpha, check_new_rows
+from ridgefold.estimators.validation import (
+    TrainingData,
+    check_alpha,
+    check_new_rows,
+    out_of_memory_is_a_budget_error,
+    seconds_left,
+)
 from ridgefold.kernels import (
     PRECOMPUTED,
     CallableKernel,
@@ -109,7 +115,7 @@ class KernelModel(Storable):
             lambda plan: run_fit(plan, system),
             problem=problem,
             resources=available_resources(
-                self.memory_budget, self.time_budget, device_of(data.like)
+                self.memory_budget, seconds_left(self.time_budget, data), device_of(data.like)
             ),
             requested=self.solver,
             like=data.like,
@@ -159,6 +165,7 @@ class KernelModel(Storable):
 
     # -- prediction ----------------------------------------------------------------------
 
+    @out_of_memory_is_a_budget_error("predicting")
     @np.errstate(over="ignore", invalid="ignore", divide="ignore")
     def _decision(self, X: Any) -> Array:
         """f(x) for every row and target, shape (n, t)."""
@@ -186,6 +193,7 @@ class KernelModel(Storable):
 
         return predict
 
+    @out_of_memory_is_a_budget_error("compress")
     def compress(self, n_centers: int, *, tol: float = 0.0) -> Self:
         """A model that predicts from few training rows, with a bound on what that loses.
 

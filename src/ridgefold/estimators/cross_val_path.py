@@ -17,9 +17,14 @@ from ridgefold.estimators.grids import alphas_from_data, check_alphas
 from ridgefold.estimators.held_out import by_row
 from ridgefold.estimators.kernel_ridge import KernelRidge
 from ridgefold.estimators.progress import progress_bar
-from ridgefold.estimators.running import run_planned
+from ridgefold.estimators.running import giving_up_is_a_budget_error, run_planned
 from ridgefold.estimators.splits import folds_of
-from ridgefold.estimators.validation import check_training_data, require_comparable
+from ridgefold.estimators.validation import (
+    check_training_data,
+    out_of_memory_is_a_budget_error,
+    require_comparable,
+    seconds_left,
+)
 from ridgefold.kernels import KernelGram
 from ridgefold.linalg import Array
 from ridgefold.linalg.symmetric import expected_digits
@@ -122,6 +127,7 @@ def _to_numpy(a: Array) -> np.ndarray:
     return namespace_of(a).to_numpy(a)
 
 
+@out_of_memory_is_a_budget_error("cross_val_path")
 def cross_val_path(
     X: Any,
     y: Any,
@@ -182,6 +188,7 @@ def cross_val_path(
         coef0=coef0,
         kernel_params=kernel_params,
         memory_budget=memory_budget,
+        time_budget=time_budget,
     )
     data = check_training_data(model, X, y, sample_weight, numeric_targets=True)
     targets = data.y[:, None] if data.y.ndim == 1 else data.y
@@ -195,7 +202,13 @@ def cross_val_path(
         else check_alphas(alphas)
     )
     problem = describe(data, targets, gram, values, bias=fit_intercept, folds=folds, method=method)
-    with progress_bar(verbose, "cross-validating") as progress:
+    limits = available_resources(
+        memory_budget, seconds_left(time_budget, data), device_of(data.like)
+    )
+    with (
+        progress_bar(verbose, "cross-validating") as progress,
+        giving_up_is_a_budget_error(method, limits),
+    ):
         result, step = run_planned(
             "cross-validating",
             plan_cross_validation,
@@ -208,9 +221,10 @@ def cross_val_path(
                 weights=data.weights,
                 bias=bool(fit_intercept),
                 progress=progress,
+                deadline=data.deadline,
             ),
             problem=problem,
-            resources=available_resources(memory_budget, time_budget, device_of(data.like)),
+            resources=limits,
             requested=method,
             like=data.like,
         )

@@ -11,11 +11,21 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 
 from ridgefold.crossval import Folds
-from ridgefold.errors import InvalidInputError, ModelFileError, UnweightedScoresWarning
+from ridgefold.errors import (
+    BudgetError,
+    InvalidInputError,
+    ModelFileError,
+    UnweightedScoresWarning,
+)
 from ridgefold.estimators.base import KernelModel
-from ridgefold.estimators.describe import TrainingGram
+from ridgefold.estimators.describe import TrainingGram, describe
 from ridgefold.estimators.executor_argument import SharesExecutor
-from ridgefold.estimators.grids import alphas_from_data, check_alphas, kernel_grid
+from ridgefold.estimators.grids import (
+    KernelGrid,
+    alphas_from_data,
+    check_alphas,
+    kernel_grid,
+)
 from ridgefold.estimators.held_out import by_row
 from ridgefold.estimators.learned import (
     LearnedGrid,
@@ -28,8 +38,9 @@ from ridgefold.estimators.progress import progress_bar
 from ridgefold.estimators.scoring import Truth, scoring_of
 from ridgefold.estimators.search import Choice, GridSearch, Settings, results_table
 from ridgefold.estimators.search_place import opened_paths
-from ridgefold.estimators.validation import TrainingData, require_comparable
+from ridgefold.estimators.validation import TrainingData, require_comparable, seconds_left
 from ridgefold.linalg import Array
+from ridgefold.planning import available_resources, device_of, plan_fit
 from ridgefold.records import LearnedMetric, Plan, RunRecord
 from ridgefold.storage.annotations import check_fields
 
@@ -104,8 +115,11 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
             opened_paths(self, data, common) as paths,
             progress_bar(self.verbose, "choosing kernel and alpha") as progress,
         ):
+            paths.reserved_seconds = self._seconds_to_fit(data, targets, grid, alphas)
             search = GridSearch(paths, scoring, settings)
             choice = search.run(grid, alphas, not given, progress)
+        if data.deadline is not None:
+            data.deadline.begun = True
         gram = gram_of(choice.candidate.kernel, data.X)
         self._fit_choice(data, targets, gram, choice, folds)
         self._set_choice(choice, folds, alpha_per_target)
@@ -118,6 +132,27 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
             if data.namespace.name == "numpy"
             else data.namespace.asarray(held_out, data.like)
         )
+
+    def _seconds_to_fit(
+        self, data: TrainingData, targets: Array, grid: KernelGrid, alphas: np.ndarray
+    ) -> float:
+        """What the fit after the search is predicted to take; a refusal if it would be refused."""
+        resources = available_resources(
+            self.memory_budget, seconds_left(self.time_budget, data), device_of(data.like)
+        )
+        plans: list[Plan] = []
+        refusal: BudgetError | None = None
+        for kernel in {repr(c.kernel): c.kernel for c in grid.candidates}.values():
+            problem = describe(
+                data, targets, gram_of(kernel, data.X), alphas[:1], bias=bool(self.fit_intercept)
+            )
+            try:
+                plans.append(plan_fit(problem, resources, self.solver))
+            except BudgetError as error:
+                refusal = error
+        if not plans and refusal is not None:
+            raise refusal
+        return max(plan.seconds for plan in plans)
 
     def _require_usable(self, data: TrainingData, folds: Folds) -> None:
         """What is asked for can be had from these folds: to be known before a long search."""

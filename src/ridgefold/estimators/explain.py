@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -20,6 +21,7 @@ from ridgefold.estimators.table_model import TableModel
 from ridgefold.kernels import Kernel, KernelSettings, resolve_kernel
 from ridgefold.partitioners import Guided
 from ridgefold.planning import (
+    CellMemory,
     CellPlans,
     Explanation,
     available_resources,
@@ -118,17 +120,30 @@ def _cell_plans(
     Where their number is chosen, that is as if the first size that is tried were taken.
     """
     options, n = options_of(model), fit.n_rows
+    choose = options.shared is False or (options.shared is None and n <= CELL_SEARCH.many_rows)
+    held_out = choose or model._needs_held_out()
+    memory = CellMemory(
+        fit, options.overlap > 0, choose, held_out, average_folds=options.average_folds
+    )
+    limits = CELL_SEARCH
+    if options.device is None:
+        try:
+            limits = memory.search(resources.memory_bytes)
+        except BudgetError as refusal:
+            return [("fitting cells", refusal)]
     plans = CellPlans(
         fit,
         replace(resources, threads=1),
         options.executor.n_workers,
         overlap=options.overlap > 0,
         kernels=len(model.kernel) if isinstance(model.kernel, (list, tuple)) else 1,
+        memory=memory,
+        limits=limits,
     )
     steps = [("learning scales", plans.scales())] if model.learn_scales else []
     name = model.partition if isinstance(model.partition, str) else type(model.partition).__name__
-    likely = options.n_cells or max(1, round(n / CELL_SEARCH.smallest_tried))
-    choose = options.shared is False or (options.shared is None and n <= CELL_SEARCH.many_rows)
+    least = math.ceil((2 if options.overlap > 0 else 1) * n / limits.most_cell_rows)
+    likely = options.n_cells or max(1, round(n / CELL_SEARCH.smallest_tried), least)
     if options.combiner.scales_alpha:
         m = first_number(options, n)
         sizes = plans.likely_sizes(m)
@@ -144,12 +159,13 @@ def _cell_plans(
             steps.append((f"cutting {m:,} cells", plans.cut(name, m)))
             steps.append(("choosing a pair for all cells", plans.pair(float(sizes[0]))))
     folds = options.average_folds
-    cells = plans.cells(sizes, choose=choose, held_out=choose, average_folds=folds)
+    cells = plans.cells(sizes, choose=choose, held_out=held_out, average_folds=folds)
     steps.append((f"fitting {m:,} cells", cells))
     if options.backdrop and choose and options.combiner.overlaps and m > 1:
         steps.append(("fitting a coarse model of all rows", plans.backdrop()))
     if isinstance(options.refine, int):
-        steps.append(("refining", plans.refining(options.refine)))
+        own = np.full(m, n / m)
+        steps.append(("refining", plans.refining(own, options.refine)))
     return [*steps]
 
 

@@ -11,6 +11,7 @@ from ridgefold.crossval import Folds, make_folds
 from ridgefold.engine import run_cross_validation
 from ridgefold.errors import ConditionWarning, InvalidInputError
 from ridgefold.estimators.describe import TrainingGram, describe
+from ridgefold.estimators.running import giving_up_is_a_budget_error
 from ridgefold.estimators.validation import TrainingData
 from ridgefold.linalg import Array
 from ridgefold.planning import available_resources, device_of, plan_cross_validation
@@ -55,14 +56,24 @@ def held_out_predictions(
             f"got {distinct[0]:g}"
         )
     problem = describe(data, targets, gram, distinct, bias=bias, folds=folds)
-    resources = available_resources(memory_budget, device=device_of(data.like))
+    left = None if data.deadline is None else data.deadline.left
+    resources = available_resources(memory_budget, left, device_of(data.like))
     plan = plan_cross_validation(problem, resources)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), giving_up_is_a_budget_error("auto", resources):
         # The fit that follows has the same matrix, and warns of it.
         warnings.simplefilter("ignore", ConditionWarning)
         result = run_cross_validation(
-            plan, gram, folds, targets, distinct, weights=data.weights, bias=bias
+            plan,
+            gram,
+            folds,
+            targets,
+            distinct,
+            weights=data.weights,
+            bias=bias,
+            deadline=data.deadline,
         )
+    if data.deadline is not None:
+        data.deadline.begun = True
     paths = gram.namespace.to_numpy(result.predictions)
     where = np.searchsorted(distinct, alphas)
     return by_row(folds, np.stack([paths[w, :, j] for j, w in enumerate(where)], axis=1))

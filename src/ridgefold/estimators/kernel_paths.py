@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from ridgefold import errors
-from ridgefold.crossval import Progress
-from ridgefold.errors import ConditionWarning
+from ridgefold.crossval import METHODS, Deadline, Progress
+from ridgefold.errors import BudgetError, ConditionWarning
 from ridgefold.estimators.describe import describe
 from ridgefold.estimators.path_tasks import (
     Common,
@@ -32,18 +32,22 @@ from ridgefold.estimators.path_tasks import (
     gram_of,
     unpacked,
 )
-from ridgefold.estimators.running import no_memory, with_less
-from ridgefold.estimators.validation import TrainingData
+from ridgefold.estimators.running import giving_up_is_a_budget_error, no_memory, with_less
+from ridgefold.estimators.validation import TrainingData, seconds_left
 from ridgefold.executors import Executor
 from ridgefold.executors.base import Result
 from ridgefold.kernels import Kernel
 from ridgefold.planning import available_resources, device_of, plan_cross_validation
-from ridgefold.planning.words import in_bytes
-from ridgefold.records import Plan, Resources, Step
+from ridgefold.planning.words import in_bytes, in_seconds
+from ridgefold.records import Plan, Problem, Resources, Step
 from ridgefold.storage import fingerprint
 from ridgefold.storage.run_directory import Run, RunDirectory
 
 _STEP = "choosing kernel and alpha"
+_TELLING_SECONDS = 0.5
+"""Shorter work does not say how fast the machine is."""
+_FEWEST_ROWS_NAMED, _CELL_ROWS = 100, 1000
+"""Fewer rows are no way out, and cells none for fewer than these."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,11 @@ class KernelPaths:
             assert isinstance(run, RunDirectory)
             self._sent = filed(common, run.path / "data", run.run)
         self.steps: list[Step] = []
+        self._problems: dict[tuple[str, bytes, bool], Problem] = {}
+        self.reserved_bytes = 0.0
+        """Of the memory, what the search keeps beside the path that is computed."""
+        self.reserved_seconds = 0.0
+        """Of the time, what the final fit takes."""
         self._seconds = 0.0
         self._written = 0
 
@@ -89,21 +98,99 @@ class KernelPaths:
         """What a path may use, where the data are."""
         memory, seconds = self._budgets
         device = device_of(self.data.like)
-        found = available_resources(memory, seconds if timed else None, device)
-        return replace(found, threads=self.executor.threads(found.threads))
+        found = available_resources(memory, seconds, device)
+        if self.reserved_bytes >= found.memory_bytes:
+            raise BudgetError(
+                f"held-out predictions of all kernels and alphas take "
+                f"{in_bytes(self.reserved_bytes)}, and memory_budget is "
+                f"{in_bytes(found.memory_bytes)}: raise memory_budget, give fewer alphas or "
+                "widths, or fit fewer targets at once"
+            )
+        return replace(
+            found,
+            memory_bytes=found.memory_bytes - self.reserved_bytes,
+            seconds=seconds_left(seconds, self.data) if timed else None,
+            threads=self.executor.threads(found.threads),
+        )
+
+    @property
+    def deadline(self) -> Deadline | None:
+        return self.data.deadline
+
+    def require_time(self, wanted: Sequence[Wanted]) -> None:
+        """Before the work: all of it is predicted to end in time, the final fit included.
+
+        What a run directory holds takes no time: there it is known later what is yet to be done.
+        """
+        if self.deadline is None or isinstance(self._run, RunDirectory):
+            return
+        together = self._predicted(wanted)
+        if not self.deadline.has_time_for(together):
+            raise BudgetError(self._too_long(together, len(wanted)))
+
+    def has_time_for(self, wanted: Sequence[Wanted]) -> bool:
+        """Whether further paths would end in time, even if what is planned first gives up."""
+        if self.deadline is None:
+            return True
+        try:
+            return self.deadline.has_time_for(self._predicted(wanted, at_most=True))
+        except BudgetError:
+            return False
+
+    def _predicted(self, wanted: Sequence[Wanted], *, at_most: bool = False) -> float:
+        """Seconds that some paths and the final fit take."""
+        resources, plans = self.resources(), []
+        for each in wanted:
+            try:
+                plans.append(self._plan(each, resources))
+            except BudgetError as refusal:
+                raise BudgetError(f"{each.kernel}: {refusal}") from None
+        workers = min(self.executor.workers_now(), len(plans))
+        seconds = [plan.seconds_at_most if at_most else plan.seconds for plan in plans]
+        return sum(seconds) / workers + self.reserved_seconds
+
+    def _too_long(self, predicted: float, kernels: int) -> str:
+        assert self.deadline is not None
+        n = self.common.folds.n_rows
+        share = self.deadline.left / predicted
+        # Work grows with the second to third power of the rows.
+        rows = round(n * share**0.5, 1 - len(str(int(n * share**0.5)))) if share > 0 else 0
+        ways = ["raise time_budget"]
+        if kernels > 1:
+            ways.append(f"give fewer kernels or widths than {kernels}")
+        if rows >= _FEWEST_ROWS_NAMED:
+            ways.append(f"fit on about {int(rows)} rows")
+        if n > _CELL_ROWS:
+            ways.append("use PartitionedKernelRidge")
+        return (
+            f"choosing among {kernels} {'kernels' if kernels > 1 else 'kernel'} on {n} rows, and "
+            f"the fit, are predicted to take {in_seconds(predicted)}, and "
+            f"time_budget={self.deadline.budget:g} s: {', or '.join(ways)}"
+        )
+
+    def _problem(self, wanted: Wanted) -> Problem:
+        """The data are looked at once for every kernel."""
+        # The first kernel of a race has nothing to lose against.
+        judged = wanted.beat is not None and bool(np.isfinite(wanted.beat))
+        key = (repr(wanted.kernel), wanted.alphas.tobytes(), judged)
+        unjudged = (*key[:2], not judged)
+        if key not in self._problems and unjudged in self._problems:
+            self._problems[key] = replace(self._problems[unjudged], judged=judged)
+        if key not in self._problems:
+            self._problems[key] = describe(
+                self.data,
+                self.common.targets,
+                gram_of(wanted.kernel, self.common.X),
+                wanted.alphas,
+                bias=self.common.bias,
+                folds=self.common.folds,
+                judged=judged,
+                method=self._method,
+            )
+        return self._problems[key]
 
     def _plan(self, wanted: Wanted, resources: Resources) -> Plan:
-        problem = describe(
-            self.data,
-            self.common.targets,
-            gram_of(wanted.kernel, self.common.X),
-            wanted.alphas,
-            bias=self.common.bias,
-            folds=self.common.folds,
-            # The first kernel of a race has nothing to lose against.
-            judged=wanted.beat is not None and np.isfinite(wanted.beat),
-            method=self._method,
-        )
+        problem = self._problem(wanted)
         plan = plan_cross_validation(problem, resources, self._method)
         if wanted.exact:
             certain = (plan.method, *plan.fallbacks)[-1]
@@ -119,14 +206,42 @@ class KernelPaths:
             self._task(each, self._plan(each, resources), _part(progress, k, len(wanted)))
             for k, each in enumerate(wanted)
         ]
-        results = self._results(tasks)
-        for k, found in enumerate(results):
-            if found is None:
-                yield from self._again(wanted[k:], tasks[k:], [None, *results], resources)
-                return
-            self._record(tasks[k], found)
-            yield found
-            progress((k + 1) / len(wanted))
+        with giving_up_is_a_budget_error(self._method, resources):
+            results = self._results(tasks)
+            for k, found in enumerate(results):
+                if found is None:
+                    yield from self._again(wanted[k:], tasks[k:], [None, *results], resources)
+                    return
+                self._record(tasks[k], found)
+                yield found
+                progress((k + 1) / len(wanted))
+                self._require_time_for(tasks[k + 1 :])
+
+    def _require_time_for(self, tasks: Sequence[PathTask]) -> None:
+        """Between kernels: what is yet to come is still predicted to end in time.
+
+        Methods that cannot look at the clock are taken to be as slow as those that have run.
+        """
+        if self.deadline is None:
+            return
+        self.deadline.begun = bool(self.steps)
+        fixed = [s for s in self.steps if not METHODS[s.method].may_give_up]
+        predicted = sum(s.plan.seconds for s in fixed if s.method == s.plan.method)
+        taken = sum(s.seconds for s in fixed if s.method == s.plan.method)
+        slower = max(1.0, taken / predicted) if taken > _TELLING_SECONDS else 1.0
+        left = slower * self.reserved_seconds
+        for task in tasks:
+            sure = not METHODS[task.plan.method].may_give_up
+            left += task.plan.seconds * (slower if sure else 1.0)
+        workers = min(self.executor.workers_now(), max(1, len(tasks)))
+        if not self.deadline.has_time_for(left / workers):
+            raise BudgetError(
+                f"the search was stopped with {len(tasks)} kernels to go: they and the fit would "
+                f"take about {in_seconds(left / workers)} more, and of time_budget="
+                f"{self.deadline.budget:g} s there are {in_seconds(self.deadline.left)} left: "
+                "raise time_budget, give fewer kernels or alphas, fit on fewer rows, or use "
+                "PartitionedKernelRidge"
+            )
 
     def _again(
         self,
@@ -156,6 +271,7 @@ class KernelPaths:
             plan,
             wanted.beat,
             catches=not self.executor.concurrent_here,
+            deadline=self.deadline,
         )
         if not self.executor.apart and progress is not None:
             task = replace(task, progress=progress)
@@ -169,6 +285,7 @@ class KernelPaths:
         run = self._run
         names = [f"kernels/{_digest(task)}" for task in tasks]
         missing = [k for k, name in enumerate(names) if not run.is_whole(name)]
+        self._require_time_for([tasks[k] for k in missing])
         todo = [replace(tasks[k], piece=run.piece(names[k])) for k in missing]
         made = self._timed(executor, compute_and_keep, todo, [run.key(names[k]) for k in missing])
         waiting = set(missing)

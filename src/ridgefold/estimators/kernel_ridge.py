@@ -36,10 +36,11 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelRegressor):
     tol : float, optional
         Relative residual at which an iterative solver stops.
     memory_budget : "auto", int or str, default="auto"
-        Most memory to use, as "2GB"; "auto" is a share of what is free.
+        Most memory to take beyond what the process holds, as "2GB"; "auto" is a share of what is
+        free.
     time_budget : float, optional
-        Most seconds to take, as predicted: if no method is that fast, fitting is refused, and the
-        error says what would do.
+        Most seconds to take: if no method is predicted to be that fast, fitting is refused, and
+        the error says what would do. What takes longer than predicted is stopped.
     intervals : {None, "cv+", "jackknife+"}, default=None
         What to keep for :meth:`predict_interval`: "cv+" the models without one of 10 folds, 10
         numbers a row; "jackknife+" those without one row, an n × n matrix. Either costs about one

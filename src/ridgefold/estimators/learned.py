@@ -19,6 +19,8 @@ from ridgefold.kernels import NAMED_KERNELS, Columns, Kernel, KernelSettings, Wa
 from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.learning import FAMILIES, LearnedMetric, learn_metric
 from ridgefold.linalg import Array
+from ridgefold.planning import available_resources, device_of
+from ridgefold.planning.cell_memory import learning_rows_within
 
 AUTO = "auto"
 _MANY_ROWS = 3000
@@ -82,17 +84,26 @@ def learned_grid(model: Any, data: TrainingData, targets: Array, folds: Folds) -
         )
     with as_ridgefold_errors("random_state must be a whole number, a RandomState or None"):
         seed = int(check_random_state(model.random_state).randint(2**31 - 1))
+    n, d = (int(size) for size in data.X.shape)
+    rows = int(model.learning_rows)
+    if device_of(data.like) is None:
+        budget = available_resources(model.memory_budget).memory_bytes
+        rows = learning_rows_within(budget - data.copied_bytes, rows, n, d)
+    look = None if data.deadline is None else partial(data.deadline.check, "learning scales")
     learn = partial(
         learn_metric,
         family=_families(model.kernel, model.kernel_params),
         learn_scales=bool(model.learn_scales),
         preprocess=model.preprocess,
         bias=bool(model.fit_intercept),
-        max_rows=int(model.learning_rows),
+        max_rows=rows,
         random_state=seed,
         scale_groups=model.scale_groups,
+        look_at_clock=look,
     )
     metric = learn(data.X, targets, weights=data.weights, folds=_folds_to_learn_from(folds))
+    if data.deadline is not None:
+        data.deadline.begun = True
     many = int(data.X.shape[0]) > _MANY_ROWS
     factors = _ISOTROPIC_FACTORS if metric.isotropic else ((1.0,) if many else _FACTORS)
     candidates = tuple(

@@ -11,8 +11,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.combiners import COMBINERS
-from ridgefold.engine.cell_intervals import CellIntervals
-from ridgefold.errors import InvalidInputError, ModelFileError, NumericalError
+from ridgefold.engine.cell_intervals import CellIntervals, interval_bytes
+from ridgefold.errors import BudgetError, InvalidInputError, ModelFileError, NumericalError
 from ridgefold.estimators.ls_svm import (
     class_numbers,
     has_probability,
@@ -28,8 +28,15 @@ from ridgefold.estimators.partitioned_options import folds_averaged
 from ridgefold.estimators.partitioned_stream import Stream, as_source
 from ridgefold.estimators.probabilities import fit_curves
 from ridgefold.estimators.regressor import check_coverage
-from ridgefold.estimators.validation import TrainingData, unchanged_on_error
+from ridgefold.estimators.validation import (
+    TrainingData,
+    out_of_memory_is_a_budget_error,
+    unchanged_on_error,
+)
 from ridgefold.linalg import Array, namespace_of
+from ridgefold.planning import available_resources
+from ridgefold.planning.cell_memory import WORK_BYTES
+from ridgefold.planning.words import in_bytes
 from ridgefold.storage.sources import ArraySource, RowSource
 
 
@@ -107,6 +114,8 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         they see.
     random_state : int, RandomState or None, default=0
     memory_budget : "auto", int or str, default="auto"
+        Most memory to take beyond what the process holds, as "2GB": cells, samples and workers are
+        sized by it, and a number of cells that it cannot hold is refused.
     verbose : int, default=0
     intervals : {"auto", "jackknife+", None}, default="auto"
         Whether to keep leave-one-out residuals, one number a row and target, which
@@ -292,6 +301,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
 
     _held_out_argument = 'intervals="jackknife+"'
 
+    @out_of_memory_is_a_budget_error("predict_interval")
     def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
         """An interval for each row of X that should hold the target with probability `coverage`.
 
@@ -315,6 +325,8 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         residuals = self._kept_for_intervals()
         if residuals is None:
             raise InvalidInputError(self._why_no_intervals())
+        budget = available_resources(self.memory_budget).memory_bytes
+        self._require_room_for_intervals(budget)
         kept = CellIntervals(
             self._training_rows(),
             self._fitted_targets(),
@@ -324,6 +336,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
             residuals.astype(np.float64) * (1.0 if self._widening is None else self._widening),
             bool(self.fit_intercept),
             self._backdrop,
+            budget - WORK_BYTES,
         )
         found = [self._intervals_of(rows, kept, coverage) for rows in self._blocks(X)]
         lower, upper = (
@@ -331,6 +344,16 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
             for ends in zip(*found, strict=True)
         )
         return (lower[:, 0], upper[:, 0]) if self._one_target else (lower, upper)
+
+    def _require_room_for_intervals(self, budget: float) -> None:
+        largest = int(np.diff(self._cells.offsets).max())
+        needed = WORK_BYTES + interval_bytes(largest)
+        if needed > budget:
+            raise BudgetError(
+                f"intervals from cells of {largest:,} rows need {in_bytes(needed)}, and "
+                f"memory_budget is {in_bytes(budget)}: raise memory_budget "
+                "(set_params(memory_budget=...) does), or fit with more cells"
+            )
 
     def _intervals_of(
         self, rows: np.ndarray, kept: CellIntervals, coverage: float

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from ridgefold.engine.average_search import error_of_average, search_average
 from ridgefold.engine.cell_rows import Training
 from ridgefold.engine.partition_count import choose_count_of_average, effective_dimension
 from ridgefold.estimators.partitioned_options import Options
+from ridgefold.executors import Executor
 from ridgefold.kernels import KernelGram
 from ridgefold.records import Grid
 
@@ -19,9 +21,10 @@ _ROWS_A_CELL = 512
 _DIMENSION_ROWS = 500
 
 
-def first_number(options: Options, n_rows: int) -> int:
-    """The number of cells with which a pair is chosen."""
-    return min(n_rows, options.n_cells or max(1, round(n_rows / _ROWS_A_CELL)))
+def first_number(options: Options, n_rows: int, most_rows: float = math.inf) -> int:
+    """The number of cells with which a pair is chosen, none of more than `most_rows`."""
+    usual = max(1, round(n_rows / _ROWS_A_CELL), math.ceil(n_rows / most_rows))
+    return min(n_rows, options.n_cells or usual)
 
 
 def choose_average(
@@ -29,6 +32,9 @@ def choose_average(
     options: Options,
     grid_of: Callable[[np.ndarray], Grid],
     rng: np.random.Generator,
+    *,
+    most_rows: float,
+    executor: Executor,
 ) -> dict[str, Any]:
     """Cells, grid (which starts at the pair), trials and effective dimension.
 
@@ -36,12 +42,12 @@ def choose_average(
     """
     X, n = training.X, training.X.shape[0]
     sample = np.sort(rng.choice(n, min(n, _DIMENSION_ROWS), replace=False))
-    cells = options.partitioner.fit(X, first_number(options, n), 0.0, rng)
+    cells = options.partitioner.fit(X, first_number(options, n, most_rows), 0.0, rng)
     grid = search_average(
         training,
         cells,
         grid_of(sample),
-        options.executor,
+        executor,
         rng,
         bias=options.bias,
         device=options.device,
@@ -60,7 +66,7 @@ def choose_average(
             training,
             split,
             (kernel, alpha),
-            options.executor,
+            executor,
             rng=np.random.default_rng(seed + 1),  # the same rows for every m
             bias=options.bias,
             device=options.device,
@@ -68,6 +74,6 @@ def choose_average(
         return float(np.sqrt(error))
 
     guess = max(1, int(n / max(dimension, 1.0) ** 2))
-    m, trials = choose_count_of_average(score, guess, n, options.loss)
+    m, trials = choose_count_of_average(score, guess, n, options.loss, most_rows)
     cells = options.partitioner.fit(X, m, 0.0, np.random.default_rng(seed))
     return {**found, "cells": cells, "trials": trials}

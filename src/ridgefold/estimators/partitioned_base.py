@@ -16,7 +16,7 @@ from ridgefold.combiners import COMBINERS, Assignment
 from ridgefold.engine import metered
 from ridgefold.engine.backdrop import mix_predictions, mix_residuals
 from ridgefold.engine.cell_prediction import CellsOfRows, IndexedRows, predict_cells
-from ridgefold.engine.cell_rows import Training, number_of
+from ridgefold.engine.cell_rows import ROWS_A_BATCH, Training, number_of
 from ridgefold.engine.cell_store import StoredRows
 from ridgefold.engine.named_prediction import WORTH_SENDING, kernel_values, predict_elsewhere
 from ridgefold.engine.partitioned import NewArray, combined_residuals, in_memory
@@ -51,18 +51,26 @@ from ridgefold.estimators.partitioned_stream import (
 from ridgefold.estimators.progress import progress_bar
 from ridgefold.estimators.run_request import folder_of
 from ridgefold.estimators.saving import Storable
-from ridgefold.estimators.validation import TrainingData, check_new_rows, check_training_data
+from ridgefold.estimators.validation import (
+    TrainingData,
+    check_new_rows,
+    check_training_data,
+    out_of_memory_is_a_budget_error,
+)
 from ridgefold.executors import Executor, Serial
 from ridgefold.kernels import PRECOMPUTED, takes_sparse_and_negative
 from ridgefold.linalg import namespace_of
 from ridgefold.linalg.blocks import row_blocks
 from ridgefold.linalg.namespace import is_foreign_array, is_tensor, on_device
 from ridgefold.partitioners import PARTITIONERS
-from ridgefold.planning import Explanation, available_resources, explain_run
+from ridgefold.planning import CellPlans, Explanation, available_resources, explain_run
 from ridgefold.records import Cells, Grid, LocalModels, RunRecord, Step
 from ridgefold.storage.annotations import check_fields
 from ridgefold.storage.run_directory import Run, RunDirectory
 from ridgefold.storage.sources import ArraySource, RowSource
+
+_NEW_ROWS_SHARE = 0.25
+"""Of a budget, for new rows that are predicted together, beside blocks of kernel values."""
 
 
 class PartitionedModel(SharesExecutor, Storable):
@@ -163,8 +171,11 @@ class PartitionedModel(SharesExecutor, Storable):
         if distinct is not None:
             self._predict_weightless(data.X, targets, np.flatnonzero(distinct.group_of < 0))
         if options.refine is not None:
-            _, reading = metered(lambda: self._refine(fitted.training, options, fitted.grid))
-            plan = fitted.plans.refining(max(1, self.n_steps_))
+            sizes = np.array([len(group) for group in _disjoint(fitted.cells)])
+            _, reading = metered(
+                lambda: self._refine(fitted.training, options, fitted.grid, fitted.plans)
+            )
+            plan = fitted.plans.refining(sizes, max(1, self.n_steps_))
             step = Step("refining", plan, plan.method, reading.seconds, reading.peak_bytes)
             self.run_record_ = RunRecord((*self.run_record_.steps, step))
             self._copy_choices()
@@ -178,7 +189,8 @@ class PartitionedModel(SharesExecutor, Storable):
         run: Run,
     ) -> FittedCells:
         """Choose and fit by rows that differ, and give every row its part."""
-        merged = replace(data, X=distinct.X, weights=distinct.weights)
+        copied = data.copied_bytes + distinct.X.nbytes
+        merged = replace(data, X=distinct.X, weights=distinct.weights, copied_bytes=copied)
         fitted = CellFitting(
             self,
             merged,
@@ -298,7 +310,7 @@ class PartitionedModel(SharesExecutor, Storable):
         self.run_record_ = RunRecord(fitted.steps)
         self._copy_choices()
 
-    def _refine(self, training: Training, options: Options, grid: Grid) -> None:
+    def _refine(self, training: Training, options: Options, grid: Grid, plans: CellPlans) -> None:
         """Replace the cells' models by one model of all rows."""
         n, cells, models = training.X.shape[0], self._cells, self._models
         # Of averaged cells every one is fitted as if it were all rows.
@@ -318,7 +330,7 @@ class PartitionedModel(SharesExecutor, Storable):
                 start,
                 bias=options.bias,
                 steps=None if options.refine == EXACT else int(options.refine or 0),
-                memory_bytes=available_resources(self.memory_budget).memory_bytes
+                memory_bytes=plans.memory.room(plans.resources.memory_bytes)
                 if options.device is None
                 else options.memory_bytes,
                 device=options.device,
@@ -366,6 +378,7 @@ class PartitionedModel(SharesExecutor, Storable):
     _held_out_argument = ""
     """What asks for them."""
 
+    @out_of_memory_is_a_budget_error("predicting")
     def _decision(self, X: Any) -> np.ndarray:
         """The combined f(x) of every row and target, shape (n, t)."""
         values = [self._combined(rows, self._assignment(rows)) for rows in self._blocks(X)]
@@ -378,11 +391,25 @@ class PartitionedModel(SharesExecutor, Storable):
             X = namespace_of(X).to_numpy(X)
         source = new_source(self, X)
         if source is None:
-            yield self._new_rows(X)
+            rows = self._new_rows(X)
+            for some in row_blocks(len(rows), self._bytes_a_new_row(), self._bytes_of_new_rows()):
+                yield rows[some]
             return
         by_name = source.names is not None and hasattr(self, "feature_names_in_")
         for block in larger_blocks(source, self.memory_budget):
             yield self._new_rows(block, by_name=by_name)
+
+    def _bytes_of_new_rows(self) -> float:
+        return _NEW_ROWS_SHARE * available_resources(self.memory_budget).memory_bytes
+
+    def _bytes_a_new_row(self) -> float:
+        """What a new row takes while it is placed in cells and predicted."""
+        d, t = int(self.X_fit_.shape[1]), int(self._models.intercept.shape[1])
+        cells = 4.0
+        if not COMBINERS[self._combine].needs_space:  # then a batch of cells predicts every row
+            sizes = np.diff(self._cells.offsets)
+            cells = min(len(sizes), ROWS_A_BATCH / float(np.mean(sizes)) + 1)
+        return 8.0 * (2 * d + 24 + (4 + cells) * t)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without files that are there only as long as this object is."""
@@ -425,7 +452,7 @@ class PartitionedModel(SharesExecutor, Storable):
             new=X,
             executor=executor,
             device=device,
-            memory_bytes=device_bytes(device, self.memory_budget),
+            memory_bytes=device_bytes(device, self.memory_budget) / executor.n_workers,
         )
 
     def _combined_elsewhere(

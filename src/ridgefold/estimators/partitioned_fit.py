@@ -6,9 +6,10 @@ after them: a fit that was interrupted goes on as if it had not been.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -30,7 +31,7 @@ from ridgefold.engine.partition_count import (
 from ridgefold.engine.partitioned import in_memory, run_cells
 from ridgefold.engine.scaled_rows import ScaledRows
 from ridgefold.engine.shared_pair import choose_pair
-from ridgefold.errors import InvalidInputError, NumericalError
+from ridgefold.errors import BudgetError, InvalidInputError, NumericalError
 from ridgefold.estimators.cell_grid import SAMPLE_ROWS, coarse_kernels, grid_asked
 from ridgefold.estimators.learned import is_automatic
 from ridgefold.estimators.partitioned_average import choose_average, first_number
@@ -41,14 +42,17 @@ from ridgefold.estimators.run_request import SEEDS
 from ridgefold.estimators.validation import TrainingData, as_ridgefold_errors, require_comparable
 from ridgefold.executors import Executor, Serial
 from ridgefold.kernels import Kernel
-from ridgefold.learning import FAMILIES
+from ridgefold.learning import FAMILIES, MAX_ROWS
 from ridgefold.linalg.blocks import row_blocks
 from ridgefold.partitioners import Guided
-from ridgefold.planning import CellPlans, available_resources
+from ridgefold.planning import CellMemory, CellPlans, available_resources
+from ridgefold.planning.cell_memory import WORK_BYTES, learning_rows_within
+from ridgefold.planning.words import in_bytes
 from ridgefold.records import (
     CELL_SEARCH,
     Backdrop,
     Cells,
+    CellSearch,
     CellTrial,
     Grid,
     LocalModels,
@@ -62,6 +66,8 @@ from ridgefold.storage.run_directory import Run
 
 Result = TypeVar("Result")
 
+_MOST_CUTS = 6
+"""How often rows are cut anew, into more cells, where some are larger than memory holds."""
 _NEAREST_NUMBERS = 1 << 22
 
 
@@ -135,18 +141,25 @@ class CellFitting:
         self.widening: np.ndarray | None = None
         self.partitioner = options.partitioner
         self.data, self.targets = data, targets
+        self.n_rows = int(data.X.shape[0])
+        self.shared = (
+            self.n_rows > CELL_SEARCH.many_rows if options.shared is None else options.shared
+        )
         self.steps: list[Step] = []
+        self._require_room_for_cells(options.n_cells)
+        self._executor = self._few_enough(self._executor)
         if model.scale_groups is not None and not model.learn_scales:
             raise InvalidInputError(
                 f"scale_groups={model.scale_groups!r} names columns that share a learned scale, "
                 "and needs learn_scales=True"
             )
         if model.learn_scales:
+            rows = self._learning_rows()
             learned = self._noted(
                 "learning scales",
-                self._plans().scales(),
+                self._plans().scales(rows),
                 lambda: run.step(
-                    "scales", lambda: learned_scales(model, data, targets, self.rng), self.rng
+                    "scales", lambda: learned_scales(model, data, targets, self.rng, rows), self.rng
                 ),
             )
             self.scales = learned[0]
@@ -155,10 +168,6 @@ class CellFitting:
             self.data = replace(data, X=ScaledRows(data.X, self.scales))
         self.training = Training(
             self.data.X, targets, data.weights, model._weighs_scores(), members
-        )
-        self.n_rows = int(data.X.shape[0])
-        self.shared = (
-            self.n_rows > CELL_SEARCH.many_rows if options.shared is None else options.shared
         )
 
     def fit(self) -> FittedCells:
@@ -193,15 +202,118 @@ class CellFitting:
             self._plans(),
         )
 
+    # -- memory --------------------------------------------------------------------------
+
+    in_files = False
+    """Whether rows and models lie in files."""
+
+    @property
+    def _kept_to_budget(self) -> bool:
+        """Stacks of cells on a device are as large as its memory holds; of rows in files, blocks
+        are what a budget is for."""
+        return self.options.device is None and not self.in_files
+
+    @cached_property
+    def _memory(self) -> CellMemory:
+        model, options = self.model, self.options
+        return CellMemory(
+            self._problem(),
+            options.overlap > 0,
+            choose=not self.shared,
+            held_out=not self.shared or model._needs_held_out(),
+            average_folds=options.average_folds,
+            in_files=self.in_files,
+            copied=self.data.copied_bytes,
+        )
+
+    @cached_property
+    def limits(self) -> CellSearch:
+        """As many rows as the budget lets searches look at, and cells hold."""
+        if not self._kept_to_budget:
+            return CELL_SEARCH
+        budget, found = self._resources.memory_bytes, self._memory
+        limits = found.search(budget)
+        if self.options.combiner.scales_alpha:
+            limits = replace(limits, most_cell_rows=found.most_averaged_rows(budget))
+        return limits
+
+    def _require_room_for_cells(self, n_cells: int | None) -> None:
+        """Before anything is done: cells of a given number are not too large, however cut."""
+        limits = self.limits
+        if n_cells is not None and self.n_rows > min(n_cells, self.n_rows) * limits.most_cell_rows:
+            raise self._too_large(-(-self.n_rows // n_cells))
+
+    def _too_large(self, rows: int) -> BudgetError:
+        memory, most = self._memory, int(self.limits.most_cell_rows)
+        repeats = 2 if self.options.overlap > 0 else 1
+        averaged = self.options.combiner.scales_alpha
+        needed = memory.averaged_cell(rows) if averaged else memory.cell(rows)
+        needed += self._resources.memory_bytes - memory.room(self._resources.memory_bytes)
+        return BudgetError(
+            f"n_partitions={self.model.n_partitions!r} makes cells of {rows:,} rows, which need "
+            f"{in_bytes(needed)}, and memory_budget is {in_bytes(self._resources.memory_bytes)}: "
+            f"raise memory_budget, use n_partitions={-(-repeats * self.n_rows // most)} or more "
+            'or n_partitions="auto"'
+        )
+
+    def _learning_rows(self) -> int:
+        n, d = self.data.X.shape
+        if not self._kept_to_budget:
+            return MAX_ROWS
+        room = self._memory.room(self._resources.memory_bytes) + WORK_BYTES
+        return learning_rows_within(room, MAX_ROWS, int(n), int(d))
+
+    def _require_room(self, name: str, needed: float) -> None:
+        """A step of which it was not known before that it fits."""
+        room = self._memory.room(self._resources.memory_bytes)
+        if self._kept_to_budget and needed > room:
+            held = self._resources.memory_bytes - room
+            raise BudgetError(
+                f"{name} needs {in_bytes(needed + held)}, and memory_budget is "
+                f"{in_bytes(self._resources.memory_bytes)}: raise memory_budget, use more cells "
+                "(n_partitions), or leave that step out"
+            )
+
+    def _few_enough(self, executor: Executor) -> Executor:
+        """Not more workers than the budget has room for, whatever they do."""
+        if not self._kept_to_budget:
+            return executor
+        budget = self._resources.memory_bytes
+        return executor.at_most(self._memory.workers(budget, self.limits, executor.n_workers))
+
+    def _workers_within(self, cell_rows: int, settings: FitSettings) -> Executor:
+        """As many workers as the budget holds at once."""
+        memory = replace(self._memory, choose=settings.choose, held_out=settings.held_out)
+        room = memory.room(self._resources.memory_bytes)
+        if not self._kept_to_budget:
+            return self._executor
+        return self._executor.at_most(max(1, int(room // memory.cell(cell_rows))))
+
+    # -- plans ---------------------------------------------------------------------------
+
     def _plans(self) -> CellPlans:
         """What steps would cost, on the columns that are known to count by now."""
-        model, X = self.model, self.data.X
-        kernels = model.kernel if isinstance(model.kernel, (list, tuple)) else [model.kernel]
-        if is_automatic(model.kernel):
-            kernels = list(FAMILIES)
+        return CellPlans(
+            self._problem(),
+            self._resources,
+            self.options.executor.n_workers,
+            overlap=self.options.overlap > 0,
+            kernels=max(1, sum(isinstance(each, str) for each in self._kernels())),
+            memory=self._memory,
+            limits=self.limits,
+        )
+
+    def _kernels(self) -> list[Any]:
+        kernel = self.model.kernel
+        if is_automatic(kernel):
+            return list(FAMILIES)
+        return list(kernel) if isinstance(kernel, (list, tuple)) else [kernel]
+
+    def _problem(self) -> Problem:
+        X, kernels = self.data.X, self._kernels()
         kernel = kernels[0] if len(kernels) == 1 and isinstance(kernels[0], Kernel) else None
         manhattan = any(isinstance(each, str) and each == "laplacian" for each in kernels)
-        problem = Problem(
+        return Problem(
             n_rows=int(X.shape[0]),
             n_columns=int(X.shape[1]),
             n_targets=int(self.targets.shape[1]),
@@ -212,13 +324,6 @@ class CellFitting:
             if kernel is None
             else kernel.evaluation,
             columns_left_out=0 if self.scales is None else int(np.isinf(self.scales).sum()),
-        )
-        return CellPlans(
-            problem,
-            self._resources,
-            self.options.executor.n_workers,
-            overlap=self.options.overlap > 0,
-            kernels=max(1, sum(isinstance(each, str) for each in kernels)),
         )
 
     @cached_property
@@ -261,7 +366,7 @@ class CellFitting:
                     search.cells,
                     settings,
                     factors,
-                    self._executor,
+                    self._workers_within(int(sizes.max()), settings),
                     progress=progress,
                     run=self.run,
                     new_array=self._new_array,
@@ -294,6 +399,7 @@ class CellFitting:
             memory_bytes=self.options.memory_bytes,
             average_folds=average_folds,
             one_fit=self.one_fit and held_out and average_folds is not None,
+            limits=self.limits,
         )
 
     def _fallback(self) -> np.ndarray:
@@ -322,14 +428,34 @@ class CellFitting:
             m, trials, grid = count.n_cells, count.trials, count.grid
             if count.cells is not None:
                 return _Search(count.cells, self.training, grid, trials, fitted=count.fitted)
-        due = min(m, self.n_rows)
-        cells, by_cell = self._noted(
-            "cutting cells", self._plans().cut(self._partition_name(), due), lambda: self._cut(due)
-        )
+        cells, by_cell = self._cut_within(min(m, self.n_rows))
         if grid is None:
             rows = rows_of(cells, number_of(cells) // 2)
             grid = self._grid(rows, len(rows))
         return _Search(cells, by_cell, self._with_pair(cells, by_cell, grid), trials)
+
+    def _cut_within(self, m: int) -> tuple[Cells, CellRows]:
+        """Cells that the budget holds: more of them than were chosen, if some are too large."""
+        most = self.limits.most_cell_rows
+        for attempt in range(_MOST_CUTS):
+            cells, by_cell = self._noted(
+                "cutting cells",
+                self._plans().cut(self._partition_name(), m),
+                partial(self._cut, m, attempt),
+            )
+            largest = int(np.diff(cells.offsets).max())
+            if largest <= most:
+                self._require_room_to_refine(cells)
+                return cells, by_cell
+            if self.options.n_cells is not None or self.in_files:
+                break
+            m = min(self.n_rows, max(m + 1, math.ceil(1.1 * m * largest / most)))
+        raise self._too_large(largest)
+
+    def _require_room_to_refine(self, cells: Cells) -> None:
+        if self.options.refine is not None:
+            own = np.diff(cells.offsets) * (self.n_rows / len(cells.rows))
+            self._require_room("refining", self._memory.refining(own, 0.0))
 
     def _guide(self, most: int) -> None:
         """Tell the partitioner about slopes, if it wants to know and there is anything to cut."""
@@ -345,7 +471,7 @@ class CellFitting:
 
     def _slopes(self) -> list[Any]:
         """As values that a file can hold; empty if they are unknown."""
-        found = sample_slopes(self.model, self.data, self.targets, self.rng)
+        found = sample_slopes(self.model, self.data, self.targets, self.rng, self.limits)
         return [] if found is None else [found.directions, found.squares, found.trust]
 
     def _count(self) -> dict[str, Any]:
@@ -366,10 +492,10 @@ class CellFitting:
         )
         return _packed_count(count)
 
-    def _cut(self, m: int) -> tuple[Cells, CellRows]:
+    def _cut(self, m: int, attempt: int) -> tuple[Cells, CellRows]:
         """Cut the rows into m cells."""
         cells = self.run.step(
-            "cells",
+            "cells" if attempt == 0 else f"cells-{attempt}",
             lambda: self.partitioner.fit(self.data.X, m, self.options.overlap, self.rng),
             self.rng,
         )
@@ -388,6 +514,7 @@ class CellFitting:
                 bias=options.bias,
                 device=options.device,
                 key_of=self.run.key,
+                limits=self.limits,
             )
 
         if not grid.is_choice:
@@ -441,11 +568,17 @@ class CellFitting:
 
     def _search_average(self) -> _Search:
         n = self.n_rows
-        m = first_number(self.options, n)
+        most = self.limits.most_cell_rows
+        m = first_number(self.options, n, most)
 
         def choose() -> dict[str, Any]:
             return choose_average(
-                self.training, self.options, lambda rows: self._grid(rows, n), self.rng
+                self.training,
+                self.options,
+                lambda rows: self._grid(rows, n),
+                self.rng,
+                most_rows=most,
+                executor=self._executor.at_most(self._averaging_workers(n // m)),
             )
 
         plan = self._plans().average(self._partition_name(), np.full(m, n // m))
@@ -457,6 +590,10 @@ class CellFitting:
         return _Search(
             found["cells"], self.training, found["grid"], found["trials"], found["dimension"]
         )
+
+    def _averaging_workers(self, cell_rows: int) -> int:
+        room = self._memory.room(self._resources.memory_bytes)
+        return max(1, int(room // self._memory.averaged_cell(cell_rows)))
 
 
 def _mean(targets: np.ndarray, weights: np.ndarray | None) -> np.ndarray:

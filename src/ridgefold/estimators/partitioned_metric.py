@@ -20,16 +20,21 @@ from ridgefold.estimators.learning_optimism import widening_by_learning
 from ridgefold.estimators.validation import TrainingData
 from ridgefold.kernels import RBF
 from ridgefold.kernels.distances import DistanceKernel
-from ridgefold.learning import learn_metric
-from ridgefold.records import CELL_SEARCH, Grid, Slopes
+from ridgefold.learning import MAX_ROWS, learn_metric
+from ridgefold.records import CELL_SEARCH, CellSearch, Grid, Slopes
 
 _LEARNING_ROWS = 6000
 
 
 def learned_scales(
-    model: Any, data: TrainingData, targets: np.ndarray, rng: np.random.Generator
+    model: Any,
+    data: TrainingData,
+    targets: np.ndarray,
+    rng: np.random.Generator,
+    max_rows: int = MAX_ROWS,
 ) -> list[np.ndarray]:
-    """One scale a column; and what errors of intervals are multiplied by, if anything."""
+    """One scale a column, from at most so many rows; and, if there are any, factors of the errors
+    that intervals are made of."""
     n = data.X.shape[0]
     some = np.sort(rng.choice(n, min(n, _LEARNING_ROWS), replace=False))
     family = grid_asked(model, data, some[:SAMPLE_ROWS], n).kernels[0]
@@ -42,6 +47,7 @@ def learned_scales(
         learn_metric,
         family=AUTO if is_automatic(model.kernel) else family,
         bias=bool(model.fit_intercept),
+        max_rows=max_rows,
         random_state=int(rng.integers(2**31 - 1)),
         scale_groups=model.scale_groups,
         # A kernel with a scale of its own for every column needs them all.
@@ -65,14 +71,18 @@ def learned_scales(
 
 
 def sample_slopes(
-    model: Any, data: TrainingData, targets: np.ndarray, rng: np.random.Generator
+    model: Any,
+    data: TrainingData,
+    targets: np.ndarray,
+    rng: np.random.Generator,
+    limits: CellSearch = CELL_SEARCH,
 ) -> Slopes | None:
     """In which directions targets change; None if that is unknown.
 
     In float64, whatever the rows are: cells should not depend on that.
     """
     n, columns = data.X.shape
-    count = CELL_SEARCH.rows_for_slopes(int(n), int(columns))
+    count = limits.rows_for_slopes(int(n), int(columns))
     some = np.sort(rng.choice(n, count, replace=False))
     X, y = (np.asarray(a[some], dtype=np.float64) for a in (data.X, targets))
     counted = None if data.weights is None else np.asarray(data.weights[some], dtype=np.float64)

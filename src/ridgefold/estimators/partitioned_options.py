@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,9 +89,12 @@ def options_of(model: Any) -> Options:
 
 
 def device_bytes(device: str | None, memory_budget: Any) -> float:
-    """What stacks of cells may take on a device: the half, as torch keeps what it has freed."""
+    """What stacks of cells may take on a device: the half, as torch keeps what it has freed.
+
+    Without a device, what blocks of predictions may take here, beside what is on the way.
+    """
     if device is None:
-        return math.inf
+        return available_resources(memory_budget).memory_bytes / 4
     return available_resources(memory_budget, device=device_named(device)).memory_bytes / 2
 
 

@@ -237,6 +237,8 @@ def _require_lengths(X: RowSource, targets: RowSource, weights: RowSource | None
 class _StreamFitting(CellFitting):
     """The same steps with rows, cells and models in files."""
 
+    in_files = True
+
     def __init__(
         self,
         model: Any,
@@ -247,7 +249,7 @@ class _StreamFitting(CellFitting):
     ) -> None:
         super().__init__(model, data, data.y, options, run)
         self.directory, self._space = run, space
-        self._executor = options.executor
+        self._executor = self._few_enough(options.executor)
 
     def _new_array(self, name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         return self._space.new_array(name, shape, dtype)
@@ -265,7 +267,7 @@ class _StreamFitting(CellFitting):
         weights = None if part.weights is None else rows("w", part.weights)
         return replace(part, X=rows("X", part.X), targets=rows("y", part.targets), weights=weights)
 
-    def _cut(self, m: int) -> tuple[Cells, CellRows]:
+    def _cut(self, m: int, attempt: int) -> tuple[Cells, CellRows]:
         options, X = self.options, self.data.X
         router, m = self.run.step("router", lambda: self._learn(m), self.rng)
         placing = Placing(

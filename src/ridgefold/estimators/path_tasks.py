@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ridgefold.crossval import Folds, HeldOut, Progress, no_progress
+from ridgefold.crossval import Deadline, Folds, HeldOut, Progress, no_progress
 from ridgefold.engine import metered, run_cross_validation
 from ridgefold.errors import RidgefoldWarning
 from ridgefold.estimators.describe import TrainingGram
@@ -147,6 +147,8 @@ class PathTask:
     piece: Piece | None = None
     """Where to keep what was found; None: it is sent back."""
     progress: Progress = no_progress
+    deadline: Deadline | None = None
+    """When the whole search has to have ended."""
 
 
 @dataclass(frozen=True)
@@ -229,6 +231,7 @@ def _computed(task: PathTask) -> Found:
             bias=common.bias,
             progress=task.progress,
             judge=None if contest is None else contest.judge,
+            deadline=task.deadline,
         )
 
     warned: tuple[tuple[str, str], ...] = ()

@@ -15,7 +15,12 @@ from ridgefold.errors import BudgetError, InvalidInputError, ModelFileError
 from ridgefold.estimators.base import KernelModel
 from ridgefold.estimators.describe import TrainingGram
 from ridgefold.estimators.held_out import held_out_predictions, shuffled_folds
-from ridgefold.estimators.validation import TrainingData, check_alpha, check_new_rows
+from ridgefold.estimators.validation import (
+    TrainingData,
+    check_alpha,
+    check_new_rows,
+    out_of_memory_is_a_budget_error,
+)
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.linalg.blocks import row_blocks
 from ridgefold.planning import available_resources, device_of
@@ -130,6 +135,7 @@ class KernelRegressor(KernelModel):
                 'intervals="cv+" (n numbers a fold), or fewer rows'
             )
 
+    @out_of_memory_is_a_budget_error("predict_interval")
     def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
         """An interval for each row of X that should hold the target with probability `coverage`.
 

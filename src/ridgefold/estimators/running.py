@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
 from ridgefold.engine.meter import Reading, metered
-from ridgefold.errors import BudgetError, RidgefoldWarning
+from ridgefold.errors import BudgetError, MethodGaveUpError, RidgefoldWarning
 from ridgefold.linalg import Array
 from ridgefold.linalg.namespace import is_out_of_memory
-from ridgefold.planning.words import in_bytes
+from ridgefold.planning.words import in_bytes, in_seconds
 from ridgefold.records import Plan, Problem, Resources, Step
 
 Result = TypeVar("Result")
@@ -75,6 +76,23 @@ def no_memory(name: str, plan: Plan) -> BudgetError:
         f"({in_bytes(plan.cost.peak_bytes)} were planned): free some, set memory_budget, "
         "or fit on fewer rows"
     )
+
+
+@contextmanager
+def giving_up_is_a_budget_error(method: str, resources: Resources) -> Iterator[None]:
+    """Where the method is chosen here, others would do if the budgets held them."""
+    try:
+        yield
+    except MethodGaveUpError as error:
+        if method != "auto":
+            raise
+        limits = f"memory_budget={in_bytes(resources.memory_bytes)}"
+        if resources.seconds is not None:
+            limits += f" and what is left of time_budget, {in_seconds(resources.seconds)}"
+        raise BudgetError(
+            f"{str(error).split(': use')[0]}; every other method that fits {limits} gave up too: "
+            "raise these, fit on fewer rows, or use PartitionedKernelRidge"
+        ) from None
 
 
 def _with_warnings(run: Callable[[Plan], Result], plan: Plan) -> tuple[Result, tuple[str, ...]]:

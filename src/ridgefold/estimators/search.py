@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from ridgefold.crossval import Folds, Progress
 from ridgefold.engine import run_cross_validation
-from ridgefold.errors import InvalidInputError
+from ridgefold.errors import BudgetError, InvalidInputError, TimeBudgetWarning
 from ridgefold.estimators.grids import (
     WIDTH_STEP,
     Candidate,
@@ -109,6 +110,10 @@ class GridSearch:
         candidates = list(grid.candidates)
         count = len(candidates)
 
+        self.paths.reserved_bytes = self._kept_bytes(count, len(alphas))
+        self.paths.require_time(
+            [Wanted(c.kernel, alphas, self._foreseen(k)) for k, c in enumerate(candidates)]
+        )
         if self._can_race():
             table = self._race(candidates, alphas, progress)
         else:
@@ -132,8 +137,42 @@ class GridSearch:
                     more.append((new_width, alphas))
             if not more:
                 break
-            trials += [trial for path in self._evaluate(more, _silent) for trial in path]
+            further = self._extended(more)
+            if further is None:
+                warnings.warn(
+                    "the best pair lies on the edge of the grid, which was not extended further, "
+                    "as time_budget leaves no time for it: raise time_budget, or give alphas and "
+                    "widths",
+                    TimeBudgetWarning,
+                    stacklevel=2,
+                )
+                break
+            trials += further
         return self._choose(trials)
+
+    def _extended(self, more: list[tuple[Candidate, np.ndarray]]) -> list[Trial] | None:
+        """Further pairs that nobody asked for by name; None if there is no time for them."""
+        if not self.paths.has_time_for([Wanted(c.kernel, values) for c, values in more]):
+            return None
+        try:
+            return [trial for path in self._evaluate(more, _silent) for trial in path]
+        except BudgetError:
+            if self.paths.deadline is None:
+                raise
+            return None
+
+    def _foreseen(self, kernel: int) -> float | None:
+        """The score to beat, as plans see it: in a race, all but the first have one."""
+        if not self._can_race():
+            return None
+        return -np.inf if kernel == 0 else 0.0
+
+    def _kept_bytes(self, kernels: int, n_alphas: int) -> float:
+        """Held-out predictions that are kept: in a race of every kernel, else of the leader and
+        the latest; then scores, and predictions by row."""
+        rows, t = len(self.folds.stacked), int(self.paths.common.targets.shape[1])
+        of_one = 8.0 * n_alphas * rows * t
+        return of_one * (kernels + 1 if self._can_race() else 3) + 4 * 8.0 * rows * t
 
     def _can_race(self) -> bool:
         """A race needs a bound on the scores, and gives no scores by target or beside the best.
@@ -200,9 +239,10 @@ class GridSearch:
         """
         n = self.folds.n_rows
         sample = min(_MOST_SAMPLED, max(_LEAST_SAMPLED, n // 12))
+        middle = len(candidates) // 2
+        as_they_are = [middle, *(k for k in range(len(candidates)) if k != middle)]
         if len(candidates) == 1 or n <= 4 * sample:
-            middle = len(candidates) // 2
-            return [middle, *(k for k in range(len(candidates)) if k != middle)]
+            return as_they_are
         rows = np.sort(np.random.default_rng(0).permutation(n)[:sample])
         folds = Folds(sample, tuple(np.array_split(np.arange(sample), _SAMPLE_FOLDS)))
         common, namespace = self.paths.common, self.paths.data.namespace
@@ -215,7 +255,11 @@ class GridSearch:
             problem = Problem(
                 sample, 1, targets.shape[1], len(some), itemsize=gram.itemsize, folds=folds.shapes
             )
-            plan = plan_cross_validation(problem, self.paths.resources(timed=False), _SAMPLE_METHOD)
+            try:
+                resources = self.paths.resources(timed=False)
+                plan = plan_cross_validation(problem, resources, _SAMPLE_METHOD)
+            except BudgetError:  # a smaller method may do the search itself
+                return as_they_are
             path = run_cross_validation(plan, gram, folds, targets, some, bias=common.bias)
             predictions = namespace.to_numpy(path.predictions)
             errors.append(float(np.min(np.mean((predictions - numbers) ** 2, axis=(1, 2)))))

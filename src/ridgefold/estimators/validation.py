@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,15 @@ import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
 
-from ridgefold.errors import InvalidInputError, RidgefoldError, UnsupportedInputError
+from ridgefold.crossval import Deadline
+from ridgefold.errors import (
+    BudgetError,
+    InvalidInputError,
+    RidgefoldError,
+    UnsupportedInputError,
+)
 from ridgefold.linalg import Array, Namespace, namespace_of
-from ridgefold.linalg.namespace import is_foreign_array
+from ridgefold.linalg.namespace import is_foreign_array, is_out_of_memory
 
 _ROUNDING_OF_A_KERNEL = 1000.0
 """Entries of a kernel matrix are sums of as many terms as there are columns, and off by the root of
@@ -36,6 +42,10 @@ class TrainingData:
     y: Array
     """Targets as given: one or two dimensions."""
     weights: Array | None
+    copied_bytes: float = 0.0
+    """What rows take that had to be copied, to be of one type."""
+    deadline: Deadline | None = None
+    """When the call has to have ended."""
 
     @property
     def like(self) -> Array:
@@ -47,11 +57,29 @@ def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
     """Put every attribute back if fitting fails or is interrupted."""
     before = dict(vars(estimator))
     try:
-        yield
+        with out_of_memory_is_a_budget_error(f"{type(estimator).__name__}.fit"):
+            yield
     except BaseException:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
+
+
+@contextmanager
+def out_of_memory_is_a_budget_error(work: str) -> Iterator[None]:
+    """What the system says when it has no memory left becomes an error that says what would do."""
+    try:
+        yield
+    except RidgefoldError:
+        raise
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        raise BudgetError(
+            f"{work}: the system gave no memory ({str(error).strip() or type(error).__name__}): "
+            "set a smaller memory_budget, so that less is planned; or free some, raise the limit "
+            "of the process, or use fewer rows"
+        ) from None
 
 
 @contextmanager
@@ -93,15 +121,17 @@ def check_training_data(
         raise InvalidInputError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None"
         )
+    deadline = Deadline.of(getattr(estimator, "time_budget", None))
     if is_foreign_array(X):
-        return _check_foreign(estimator, X, y, sample_weight, numeric_targets=numeric_targets)
+        found = _check_foreign(estimator, X, y, sample_weight, numeric_targets=numeric_targets)
+        return replace(found, deadline=deadline)
     if is_foreign_array(y):
         raise UnsupportedInputError(
             f"y is an array of {namespace_of(y).name} but X is not: pass both in one library"
         )
     if scipy.sparse.issparse(y):
         raise UnsupportedInputError("y must not be sparse: pass y.toarray()")
-    wanted = _WANTED_TARGETS if numeric_targets else _WANTED_LABELS
+    wanted, given = _WANTED_TARGETS if numeric_targets else _WANTED_LABELS, X
     # Sums by which scikit-learn looks for NaN may overflow; it then looks again, one by one.
     with (
         as_ridgefold_errors(f"{_WANTED_ROWS}. {wanted}"),
@@ -127,7 +157,20 @@ def check_training_data(
             weights = _check_sample_weight(sample_weight, X, dtype=X.dtype)
     require_usable_weights(weights)
     _require_kernel_matrix_if_precomputed(estimator, X)
-    return TrainingData(namespace_of(), X, y, weights)
+    return TrainingData(namespace_of(), X, y, weights, _copied(given, X), deadline)
+
+
+def _copied(given: Any, X: Array) -> float:
+    """Bytes of the rows if they are not those that were given."""
+    if scipy.sparse.issparse(X):
+        return 0.0
+    same = isinstance(given, np.ndarray) and np.may_share_memory(given, X)
+    return 0.0 if same else float(X.nbytes)
+
+
+def seconds_left(time_budget: Any, data: TrainingData) -> Any:
+    """What is left of a time budget; a budget that is none is left to whoever refuses it."""
+    return time_budget if data.deadline is None else data.deadline.left
 
 
 def check_new_rows(

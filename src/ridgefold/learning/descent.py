@@ -12,6 +12,7 @@ outside the criterion; the best step there is what a descent returns, and it sto
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,8 +89,10 @@ class _Objective:
         floor: float,
         scale_of: np.ndarray,
         tied: bool,
+        look_at_clock: Callable[[], None],
     ) -> None:
         self._criterion, self._family, self._spread, self._tied = criterion, family, spread, tied
+        self._look_at_clock = look_at_clock
         self._rows, self._floor, self._scale_of = rows, floor, scale_of
         self.last: tuple[np.ndarray, DistanceKernel, Evaluation] | None = None
 
@@ -105,6 +108,7 @@ class _Objective:
         return np.bincount(self._scale_of, weights=of_columns)
 
     def __call__(self, values: np.ndarray) -> tuple[float, np.ndarray]:
+        self._look_at_clock()
         point = self.unpack(values)
         kernel = with_scales(self._family, np.exp(point.log_scales) * self._spread)
         found = self._criterion.value_and_gradient(kernel, math.exp(point.log_alpha))
@@ -160,6 +164,7 @@ def descend(
         floor=_NO_ERROR,
         scale_of=np.zeros_like(sample.scale_of) if tied else sample.scale_of,
         tied=tied,
+        look_at_clock=sample.look_at_clock,
     )
     steps: list[LearningStep] = []
     best: Descent | None = None

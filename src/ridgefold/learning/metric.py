@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -51,6 +51,7 @@ def learn_metric(
     random_state: int = 0,
     scale_groups: Any = None,
     leave_out: bool = True,
+    look_at_clock: Callable[[], None] | None = None,
 ) -> LearnedMetric:
     """One length scale a column by the gradient of the exact held-out error.
 
@@ -81,6 +82,8 @@ def learn_metric(
     leave_out : bool, default=True
         Leave columns out of the kernel whose learned scales are so large that predictions of the
         rows outside change by at most 3% of their error without them.
+    look_at_clock : callable, optional
+        Called before every evaluation; what it raises ends the descent.
 
     Returns
     -------
@@ -113,6 +116,8 @@ def learn_metric(
         random=np.random.default_rng(random_state),
         scale_of=scales_of_columns(scale_groups, int(X.shape[1])),
     )
+    if look_at_clock is not None:
+        sample = replace(sample, look_at_clock=look_at_clock)
     if preprocess is None:
         return _contest(sample, contenders, learn=learn_scales, leave_out=leave_out)
     rows = int(_STAGES[0][0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +15,10 @@ OUTSIDE_SHARE = 0.2
 MOST_OUTSIDE = 2000
 _ORDERING_COLUMNS = 8
 """Columns by which rows are put in order before they are drawn."""
+
+
+def _never() -> None:
+    """There is no hurry."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,8 @@ class Sample:
     """What the targets were divided by: their largest size."""
     scale_of: np.ndarray
     """The number of every column's scale; columns of one group have the same."""
+    look_at_clock: Callable[[], None] = _never
+    """Called before every evaluation: it raises an error when it is too late."""
 
     def __len__(self) -> int:
         return int(self.X.shape[0])

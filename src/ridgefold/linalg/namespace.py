@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import array_api_compat
 import numpy as np
 
-from ridgefold.errors import InvalidInputError
+from ridgefold.errors import InvalidInputError, RidgefoldError
 from ridgefold.linalg.blocks import CACHE_BYTES
 
 Array: TypeAlias = Any
@@ -294,7 +294,12 @@ def namespace_of(*arrays: Array) -> Namespace:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """True of what Python raises when there is no memory left, or torch when a device has none."""
+    """True of what Python raises when there is no memory left, or torch when a device has none.
+
+    Not of a refusal of our own, which derives from the same error.
+    """
+    if isinstance(error, RidgefoldError):
+        return False
     torch_says = type(error).__name__ == "OutOfMemoryError"
     return isinstance(error, MemoryError) or (torch_says and isinstance(error, RuntimeError))
 

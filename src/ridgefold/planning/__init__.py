@@ -1,6 +1,7 @@
 """Decide how to compute something from shapes alone, and say why."""
 
 from ridgefold.planning.calibration import calibrate
+from ridgefold.planning.cell_memory import CellMemory
 from ridgefold.planning.cell_steps import CellPlans
 from ridgefold.planning.cells import explain_cells
 from ridgefold.planning.choose import plan_cross_validation, plan_fit
@@ -9,6 +10,7 @@ from ridgefold.planning.explain import Explanation, explain_plans, explain_run
 from ridgefold.planning.resources import available_resources, parse_memory
 
 __all__ = [
+    "CellMemory",
     "CellPlans",
     "Explanation",
     "available_resources",

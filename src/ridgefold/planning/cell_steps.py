@@ -14,8 +14,9 @@ import numpy as np
 
 from ridgefold.crossval import METHODS
 from ridgefold.planning.calibration import known_rates
+from ridgefold.planning.cell_memory import CellMemory, learning_bytes
 from ridgefold.planning.rates import seconds
-from ridgefold.records import CELL_SEARCH, Cost, FoldShape, Plan, Problem, Resources
+from ridgefold.records import CELL_SEARCH, CellSearch, Cost, FoldShape, Plan, Problem, Resources
 
 CELL_WORK: Mapping[str, str] = {
     "gradient": "of the exact held-out error, on a sample of the rows",
@@ -51,7 +52,6 @@ _REPEATS = 1.7
 _SECONDS_A_CUT = 3e-4
 _MOVED_A_LEVEL = 30.0
 """What a level of the tree moves, in rows for every row: as measured, to cut and to place them."""
-_ROWS_A_BATCH = 4096
 
 
 class CellPlans:
@@ -65,10 +65,14 @@ class CellPlans:
         *,
         overlap: bool,
         kernels: int = 1,
+        memory: CellMemory | None = None,
+        limits: CellSearch = CELL_SEARCH,
     ) -> None:
-        """`kernels`: how many a first look goes through, each with widths of its own."""
+        """`kernels`: how many a first look goes through, each with widths of its own; `limits`: as
+        many rows as searches look at."""
         self.problem, self.resources, self.workers = problem, resources, max(1, workers)
-        self.kernels = kernels
+        self.kernels, self.limits = kernels, limits
+        self.memory = CellMemory(problem, overlap) if memory is None else memory
         self.overlap, self._repeats = overlap, _REPEATS if overlap else 1.0
 
     def likely_sizes(self, n_cells: int) -> np.ndarray:
@@ -76,23 +80,23 @@ class CellPlans:
         repeats = self._repeats if n_cells > 1 else 1.0
         return np.full(n_cells, max(1.0, repeats * self.problem.n_rows / n_cells))
 
-    def scales(self) -> Plan:
+    def scales(self, max_rows: int = int(_LEARNING[-1][0])) -> Plan:
         """Learning a metric: stages on more and more rows."""
         n, d = self.problem.n_rows, self.problem.n_columns
         total = 0.0
         for rows, evaluations in _LEARNING:
-            some = min(rows, 0.8 * n)
+            some = min(rows, 0.8 * n, max_rows)
             rest = {"product": 2 * some**2 * d, "inverse": some**3 / 3}
             total += evaluations * (self._matrices(some, inverses=1.0) + self._seconds(rest))
-        return self._plan("gradient", total, 4 * 8.0 * min(_LEARNING[-1][0], n) ** 2)
+        return self._plan("gradient", total, learning_bytes(min(max_rows, n), n, d))
 
     def slopes(self) -> Plan:
         """A pair chosen on some rows of a sample, a fit of each half of it, and gradients."""
-        sample = float(CELL_SEARCH.rows_for_slopes(self.problem.n_rows, self.problem.n_columns))
+        sample = float(self.limits.rows_for_slopes(self.problem.n_rows, self.problem.n_columns))
         half, some = sample / 2, min(sample, CELL_SEARCH.slope_pair_rows)
         gradients = {"kernel": half**2, "product": 2.0 * half**2 * self.problem.n_columns}
         each = self._matrices(half, factors=_QUICK) + self._seconds(gradients, half)
-        peak = 3 * 8.0 * half**2 + 5 * 8.0 * sample * self.problem.n_columns
+        peak = self.memory.slopes(int(sample))
         return self._plan("slopes", self._wide_search(some) + 2 * each, peak)
 
     def count(self, *, choose: bool) -> Plan:
@@ -105,12 +109,14 @@ class CellPlans:
         sizes = [min(size, tried) for size in likely] or [float(tried)]
         total = regions * self._pilots(self._core(self._repeats * sizes[0]))
         for size in sizes[1:]:
-            rows = min(self._core(self._repeats * size), CELL_SEARCH.near_rows)
+            rows = min(self._core(self._repeats * size), self.limits.near_rows)
             total += regions * CELL_SEARCH.near_pilots * self._scores(rows, CELL_SEARCH.pairs)
         total += sum(
             tried / size * self._trial(self._repeats * size, choose=choose) for size in sizes
         )
-        return self._plan("sizes", total, 4 * 8.0 * (self._repeats * _TRIED_SIZES[-1]) ** 2)
+        most = min(self._repeats * sizes[-1], self.limits.most_cell_rows, float(n))
+        peak = max(self.memory.cell(math.floor(most)), self._pilot_bytes(most))
+        return self._plan("sizes", total, peak)
 
     def _core(self, rows: float) -> float:
         """Rows of a cell on which pairs are compared."""
@@ -127,12 +133,21 @@ class CellPlans:
         """One kernel and ridge for all cells: a wide search on some rows of a few, and in large
         ones a near one from there on."""
         compared = self._core(cell_rows)
-        rows = min(compared, CELL_SEARCH.pilot_rows)
+        rows = min(compared, self.limits.pilot_rows)
         total = self._pilots(rows)
         if compared > 1.25 * rows:
-            rows = min(compared, CELL_SEARCH.largest_searched)
-            total += CELL_SEARCH.near_pilots * self._scores(rows, CELL_SEARCH.pairs)
-        return self._plan("pilots", total, 4 * 8.0 * rows**2 * CELL_SEARCH.pilots)
+            more = min(compared, self.limits.more_rows)
+            total += CELL_SEARCH.near_pilots * self._scores(more, CELL_SEARCH.pairs)
+        return self._plan("pilots", total, self._pilot_bytes(cell_rows))
+
+    def _pilot_bytes(self, cell_rows: float) -> float:
+        """Cells of so many rows that are asked for their scores, all at once."""
+        compared, memory, limits = self._core(cell_rows), self.memory, self.limits
+        first = limits.pilots * memory.pilot(math.floor(min(compared, limits.pilot_rows)))
+        if compared <= 1.25 * limits.pilot_rows:
+            return first
+        more = limits.near_pilots * memory.pilot(math.floor(min(compared, limits.more_rows)))
+        return max(first, more)
 
     def _pilots(self, rows: float) -> float:
         return self.kernels * CELL_SEARCH.pilots * self._wide_search(rows)
@@ -156,31 +171,31 @@ class CellPlans:
             each += self.mean_of_folds(typical, average_folds)
         total = len(sizes) * each
         method = "search" if choose else "inverses" if held_out else "factors"
-        largest = float(np.max(sizes))
-        row = self.problem.itemsize * (self.problem.n_columns + self.problem.n_targets)
-        peak = self.workers * (4 * 8.0 * largest**2 + 2 * row * max(largest, _ROWS_A_BATCH))
+        workers = min(self.workers, len(sizes))
+        memory = replace(self.memory, choose=choose, held_out=held_out, average_folds=average_folds)
+        peak = workers * memory.cell(int(np.max(sizes)))
         model = self.problem.itemsize * self.problem.n_targets * 2.0 * float(np.sum(sizes))
-        return self._plan(method, total / min(self.workers, len(sizes)), peak + model)
+        return self._plan(method, total / workers, peak + model)
 
     def backdrop(self) -> Plan:
         """A fit of all rows in the span of a few, with kernels compared on some of them."""
         n, r = float(self.problem.n_rows), float(CELL_SEARCH.backdrop_rows)
         looked = _COARSE_KERNELS * min(n, CELL_SEARCH.backdrop_pair_rows) + 2 * n
         flops = {"kernel": 2 * looked * r, "product": 6.0 * looked * r**2, "calls": 100.0}
-        return self._plan("coarse", self._seconds(flops), 8.0 * r * min(n, 5 * 8192.0))
+        return self._plan("coarse", self._seconds(flops), self.memory.backdrop())
 
     def average(self, partition: str, sizes: np.ndarray) -> Plan:
         """Pairs for the mean of all cells, on a sample of the rows."""
         rows = float(np.max(sizes))
         flops = {"kernel": rows**2, "eigendecomposition": 9.0 * rows**3, "calls": 20.0}
         total = self.kernels * _PILOT_KERNELS * len(sizes) * self._seconds(flops, rows)
-        return self._plan(partition, total, 4 * 8.0 * rows**2)
+        return self._plan(partition, total, self.memory.averaged_cell(int(rows)))
 
-    def refining(self, steps: int) -> Plan:
-        """Conjugate gradients on the whole system."""
+    def refining(self, sizes: np.ndarray, steps: int) -> Plan:
+        """Conjugate gradients on the whole system, with cells of so many rows of their own."""
         n = float(self.problem.n_rows)
         flops = {"kernel": n**2, "memory": 8.0 * n**2 * steps, "calls": 10.0 * steps}
-        peak = min(8.0 * n**2, self.resources.memory_bytes)
+        peak = self.memory.refining(sizes, self.memory.room(self.resources.memory_bytes))
         return self._plan("conjugate_gradient", self._seconds(flops, n), peak)
 
     def _cell(self, rows: float, *, choose: bool, held_out: bool) -> float:

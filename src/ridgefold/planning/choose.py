@@ -18,6 +18,8 @@ _WORTH_THREADS = 0.5
 """Shorter work runs on one thread: starting several costs more than they save."""
 _WORTH_CALIBRATING = 20.0
 """A computation predicted to take this many seconds pays for a look at the machine."""
+_WORTH_CALIBRATING_FOR_A_BUDGET = 2.0
+"""The same where a time budget is compared with it: rates of another machine would not do."""
 _NAMED = 3
 """How many of those that do not fit a refusal names."""
 _CELL_ROWS = 1000
@@ -80,7 +82,9 @@ class _Option:
 def _choose(question: _Question, problem: Problem, resources: Resources) -> Plan:
     options, rejected = _options(question, problem, resources.device)
     within = [o for o in options if _fits(o, resources)]
-    long = bool(within) and within[0].seconds > _WORTH_CALIBRATING
+    worth = _WORTH_CALIBRATING if resources.seconds is None else _WORTH_CALIBRATING_FOR_A_BUDGET
+    looked_at = within or options
+    long = bool(looked_at) and looked_at[0].seconds > worth
     if long and calibrate_if_unknown(resources.device):
         return _choose(question, problem, resources)
     for option in options:

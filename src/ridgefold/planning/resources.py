@@ -85,8 +85,9 @@ def thread_count() -> int:
 
 
 def _free_memory() -> float:
-    """The least of the machine's free memory and what this process's control group has left."""
-    amounts = [_machine_free(), *_control_group_free()]
+    """The least of what the machine has free and what limits of this process and of its control
+    group leave."""
+    amounts = [_machine_free(), _process_limit_left(), *_control_group_free()]
     return min((a for a in amounts if a is not None), default=_FALLBACK_BYTES)
 
 
@@ -101,6 +102,22 @@ def _machine_free() -> float | None:
         return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (ValueError, OSError, AttributeError):
         return None
+
+
+def _process_limit_left() -> float | None:
+    """What a limit of the address space (``ulimit -v``) leaves; None if there is none."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
+        return None
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        return None
+    return max(0.0, float(limit) - pages * resource.getpagesize())
 
 
 def _control_group_free() -> list[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -16,7 +17,9 @@ class CellSearch:
     near_pilots: int = 3
     """Cells that are asked where the start is a good one."""
     near_rows: int = 640
-    """Rows of each of these."""
+    """Rows of each of these,"""
+    more_rows: int = 1536
+    """and of those that are asked again where cells are large."""
     pairs: int = 8
     """The most pairs that are scored near a start, for all cells or by one for itself."""
     core: float = 0.7
@@ -47,6 +50,8 @@ class CellSearch:
     many_rows: int = 300_000
     """Above so many rows cells share a pair, and are no larger than the next number says."""
     largest_of_many: int = 512
+    most_cell_rows: float = math.inf
+    """Rows of the largest cell that memory holds, with those that it shares."""
 
     def core_rows(self, n_rows: int, *, overlap: bool) -> int:
         """Rows of a cell on which pairs are compared: all if it overlaps with no other."""
