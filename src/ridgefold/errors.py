@@ -85,6 +85,18 @@ class UnknownLevelWarning(RidgefoldWarning):
     """A column of categories holds some that the model has not seen."""
 
 
+class UnreadableNumberWarning(RidgefoldWarning):
+    """Cells of a column of numbers hold none, and count as missing; the message shows some."""
+
+
+class MixedColumnWarning(RidgefoldWarning):
+    """A column is taken for categories, although many of its cells look like numbers."""
+
+
+class FarValueWarning(RidgefoldWarning):
+    """Values lie so far from all others that they do not count in the scale of their column."""
+
+
 class LeftOutWarning(RidgefoldWarning):
     """A setting that prediction does not need cannot be stored, and is left out of a file."""
 

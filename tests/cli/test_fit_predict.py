@@ -581,7 +581,7 @@ def test_every_kind_of_failure_has_its_exit_code(plant):
     assert "needs the column 'AP'" in result.stderr
     (plant / "text.csv").write_text("AT,V,AP,RH\n1,2,3,four\n")
     result = run("predict", plant / "m", plant / "text.csv", code=3)
-    assert "invalid value 'four'" in result.stderr
+    assert "'four' in line 2" in result.stderr
     (plant / "none.csv").write_text("AT,V,AP,RH\n")
     run("predict", plant / "m", plant / "none.csv", "-o", plant / "none_out.csv", code=3)
     assert not (plant / "none_out.csv").exists()

@@ -26,7 +26,7 @@ def run(*arguments, code=0):
 
 @pytest.fixture(params=["csv", "parquet"])
 def table(request, tmp_path, monkeypatch):
-    monkeypatch.setattr("ridgefold.storage.tables._BLOCK_BYTES", 8000)
+    monkeypatch.setattr("ridgefold.storage.csv_file._BLOCK_BYTES", 8000)
     monkeypatch.setattr("ridgefold.storage.tables._BATCH_ROWS", 250)
     rng = np.random.default_rng(0)
     a, b = rng.uniform(-2, 2, (2, N))

@@ -16,6 +16,7 @@ from ridgefold.cli.options import CommandOptions as Options
 from ridgefold.cli.options import messages, say
 from ridgefold.cli.training import find_columns
 from ridgefold.errors import InvalidInputError
+from ridgefold.storage.numbers_in_text import ColumnOfText, Places, report_unreadable
 
 
 @command
@@ -76,7 +77,7 @@ def predict(
         for table in file.batches(columns, {n: types[n] for n in columns if n in types}, share):
             if table.num_rows == 0:
                 continue
-            results = predictor(table)
+            results = predictor(table, n_rows, file.places)
             copied = table.select(kept)
             if not kept and predictor.may_skip_rows:
                 # A line with nothing on it is none to many readers of CSV.
@@ -85,6 +86,7 @@ def predict(
             n_rows += table.num_rows
             n_missing += results[0][1].null_count
             write(_joined(copied, results))
+        predictor.report_unreadable(file.places)
         if n_rows == 0:
             raise InvalidInputError(f"{str(data)!r} has no rows to predict")
         if predictor.may_skip_rows and n_missing == n_rows:
@@ -125,6 +127,7 @@ class _Predictor:
     def __init__(self, fitted: Any, coverage: float | None, probabilities: bool) -> None:
         self._fitted, self._coverage, self._probabilities = fitted, coverage, probabilities
         self._columns = getattr(fitted, "columns_", None)
+        self._seen: dict[str, ColumnOfText] = {}
         # Columns are found by name here: the model gets plain numbers.
         names = vars(fitted).pop("feature_names_in_", None)
         self._names = None if names is None else [str(name) for name in names]
@@ -170,16 +173,25 @@ class _Predictor:
                 types[column.name] = pa.bool_() if column.boolean else pa.float64()
         return types
 
-    def __call__(self, table: Any) -> list[tuple[str, Any]]:
+    def report_unreadable(self, places: Places) -> None:
+        """Refuse or announce what stood in columns of numbers and is none."""
+        if self._columns is not None:
+            report_unreadable(list(self._seen.values()), self._columns.missing, places)
+
+    def __call__(self, table: Any, first_row: int, places: Places) -> list[tuple[str, Any]]:
         import pyarrow as pa
 
-        from ridgefold.storage.frames import as_frame, complete_rows
+        from ridgefold.storage.frames import as_frame, complete_rows, numbers_for
 
-        rows: Any = table.select(self.input_names(table.column_names))
-        if self.may_skip_rows and not complete_rows(as_frame(rows)).any():
-            return [(name, pa.nulls(table.num_rows, kind)) for name, kind in self._result_types()]
+        rows: Any = as_frame(table.select(self.input_names(table.column_names)))
         if self._columns is None:
-            rows = np.column_stack([column.to_numpy() for column in rows.itercolumns()])
+            rows = self._matrix(rows, first_row, places)
+        else:
+            rows = numbers_for(rows, self._columns, self._seen, first_row)
+            if self._columns.missing == "error":
+                self.report_unreadable(places)
+        if self.may_skip_rows and not complete_rows(rows).any():
+            return [(name, pa.nulls(table.num_rows, kind)) for name, kind in self._result_types()]
         results = []
         for name, values in self._values(self._fitted, rows):
             missing = (
@@ -191,6 +203,21 @@ class _Predictor:
             )
             results.append((name, pa.array(values, mask=missing)))
         return results
+
+    def _matrix(self, rows: Any, first_row: int, places: Places) -> np.ndarray:
+        """The rows for a model that knows no columns; all of them must be numbers."""
+        from ridgefold.storage.frames import is_text, numbers_of, texts_as_arrow
+
+        out, wrong = np.empty((len(rows), len(rows.columns))), []
+        for j, name in enumerate(rows.columns):
+            if is_text(rows[name]):
+                cells = ColumnOfText(name)
+                out[:, j] = cells.add(texts_as_arrow(rows[name]), first_row=first_row)
+                wrong.append(cells)
+            else:
+                out[:, j] = numbers_of(rows[name])
+        report_unreadable(wrong, "error", places)
+        return out
 
     def _result_types(self) -> list[tuple[str, Any]]:
         """Names and types of the columns of results, from a row that stands in for others."""

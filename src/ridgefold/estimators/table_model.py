@@ -18,7 +18,7 @@ from ridgefold.linalg import namespace_of
 from ridgefold.linalg.namespace import on_device
 from ridgefold.records import TableColumns
 from ridgefold.storage.annotations import check_fields
-from ridgefold.storage.frames import as_frame, encode, learn_columns
+from ridgefold.storage.frames import as_frame, encode, learn_columns, with_numbers_read
 
 
 def _model_has(name: str) -> Any:
@@ -96,7 +96,9 @@ class TableModel(Storable):
         if not isinstance(self.model, Storable) or isinstance(self.model, TableModel):
             raise InvalidInputError(f"model must be an estimator of ridgefold, got {self.model!r}")
         with unchanged_on_error(self):
-            frame = as_frame(X)
+            frame = with_numbers_read(
+                as_frame(X), categorical=self.categorical, missing=self.missing
+            )
             columns = learn_columns(
                 frame,
                 standardise=bool(self.standardise),
