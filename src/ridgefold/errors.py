@@ -33,6 +33,14 @@ class BudgetError(RidgefoldError, MemoryError):
     """Nothing that could run fits the memory budget; the message names what would."""
 
 
+class OutputError(InvalidInputError):
+    """A file cannot be written where it should be; known before the work."""
+
+
+class OutputExistsError(OutputError):
+    """A file to write is there already, or came there while it was worked for."""
+
+
 class TableError(InvalidInputError):
     """A file of rows cannot be read, or lacks what was asked of it."""
 

@@ -11,12 +11,14 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from ridgefold.cli.exit_codes import command, require_free
+from ridgefold.cli.exit_codes import command, reading, require_free
+from ridgefold.cli.options import CommandLineError, messages, require_memory, say
 from ridgefold.cli.options import CommandOptions as Options
-from ridgefold.cli.options import messages, say
 from ridgefold.cli.training import find_columns
 from ridgefold.errors import InvalidInputError
 from ridgefold.storage.numbers_in_text import ColumnOfText, Places, report_unreadable
+
+ENDINGS = (".csv", ".parquet")
 
 
 @command
@@ -48,11 +50,17 @@ def predict(
 ) -> None:
     """Predict the rows of a table, a block at a time: files larger than the memory are fine."""
     if output is not None:
+        if output.suffix.lower() not in ENDINGS:
+            raise CommandLineError(
+                f"--output must end in {' or '.join(ENDINGS)}, which says what to write, got "
+                f"{str(output)!r}"
+            )
         require_free(output, force)
     elif as_json:
-        raise InvalidInputError("--json needs --output: both write to stdout")
+        raise CommandLineError("--json needs --output: both write to stdout")
     if coverage is not None and not 0 < coverage < 1:
-        raise InvalidInputError(f"--coverage must lie between 0 and 1, got {coverage:g}")
+        raise CommandLineError(f"--coverage must lie between 0 and 1, got {coverage:g}")
+    require_memory(memory)
     started = time.perf_counter()
     import pyarrow as pa
 
@@ -60,8 +68,9 @@ def predict(
     from ridgefold.storage.results import writing
     from ridgefold.storage.tables import open_table
 
-    fitted = load(model)
-    _within(fitted, memory)
+    with reading(model):
+        fitted = load(model)
+    getattr(fitted, "model_", fitted).memory_budget = memory  # the reader's, not the fitter's
     predictor = _Predictor(fitted, coverage, probabilities)
     file = open_table(data)
     names = file.names()
@@ -73,7 +82,10 @@ def predict(
     # What is only copied is copied as text, cell by cell.
     types = {name: pa.string() for name in kept} | predictor.input_types(inputs)
     n_rows = n_missing = 0
-    with writing(output) as write, _progress(quiet or as_json or output is None) as share:
+    with (
+        writing(output, replace=force) as write,
+        _progress(quiet or as_json or output is None) as share,
+    ):
         for table in file.batches(columns, {n: types[n] for n in columns if n in types}, share):
             if table.num_rows == 0:
                 continue
@@ -103,14 +115,6 @@ def predict(
         say(summary, quiet=quiet, as_json=as_json, title=f"{data.name} by {model.name}")
 
 
-def _within(fitted: Any, memory: str) -> None:
-    """Predict within a memory budget of the reader's, not of who fitted the model."""
-    from ridgefold.planning import available_resources
-
-    available_resources(memory)  # a typed error for what cannot be read
-    getattr(fitted, "model_", fitted).memory_budget = memory
-
-
 def _joined(kept: Any, results: Sequence[tuple[str, Any]]) -> Any:
     taken = set(kept.column_names)
     for name, values in results:
@@ -132,9 +136,9 @@ class _Predictor:
         names = vars(fitted).pop("feature_names_in_", None)
         self._names = None if names is None else [str(name) for name in names]
         if coverage is not None and not hasattr(fitted, "predict_interval"):
-            raise InvalidInputError("--coverage is for regression: this model predicts classes")
+            raise CommandLineError("--coverage is for regression: this model predicts classes")
         if probabilities and not hasattr(fitted, "predict_proba"):
-            raise InvalidInputError(
+            raise CommandLineError(
                 "--probabilities needs a classifier fitted with probability=True (ridgefold fit "
                 "does so)"
             )

@@ -11,7 +11,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from ridgefold.cli.options import messages
+from ridgefold.cli.options import CommandLineError, messages
 from ridgefold.errors import InvalidInputError, TableError
 from ridgefold.linalg import namespace_of
 from ridgefold.storage.frames import missing_in, with_numbers_read
@@ -192,7 +192,7 @@ def choose_model(
     if alpha is not None and length_scale is not None and not learn_scales and len(kernels) == 1:
         for option, value in (("--executor", executor), ("--jobs", jobs), ("--run-dir", run_dir)):
             if value is not None:
-                raise InvalidInputError(
+                raise CommandLineError(
                     f"{option} is for kernels or cells to be worked on, and there is one fit to "
                     "make: leave out --alpha or --length-scale, or give --partitions"
                 )
@@ -232,7 +232,7 @@ def _partitioned(classify: bool, intervals: str | None, **settings: Any) -> Any:
     if classify:
         return PartitionedLSSVMClassifier(probability=True, **settings)
     if intervals == "cv+":
-        raise InvalidInputError(
+        raise CommandLineError(
             "--intervals cv+ does not go with --partitions: use auto, jackknife+ or none"
         )
     kept = "jackknife+" if intervals == "auto" else intervals

@@ -19,7 +19,6 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from ridgefold.errors import TableError
 from ridgefold.storage.numbers_in_text import MISSING_WORDS, parse_numbers
 from ridgefold.storage.table_file import Share, TableFile, first_line
 
@@ -214,14 +213,12 @@ class CsvFile(TableFile):
     def _readable(self) -> Iterator[None]:
         try:
             yield
-        except pa.ArrowInvalid as error:
+        except (pa.ArrowException, UnicodeDecodeError) as error:
             raise self.error(self._reason(error)) from None
-        except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
-            if isinstance(error, TableError):
-                raise
-            raise self.error(first_line(error)) from None
+        except OSError as error:
+            raise self.error(error.strerror or first_line(error)) from None
 
-    def _reason(self, error: pa.ArrowInvalid) -> str:
+    def _reason(self, error: Exception) -> str:
         with self.path.open("rb") as file:
             if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
                 return "it is in UTF-16: save it in UTF-8"
@@ -283,5 +280,5 @@ def _numbers_among(types: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:
     }
 
 
-def _is_too_long(error: pa.ArrowInvalid) -> bool:
+def _is_too_long(error: Exception) -> bool:
     return "straddl" in str(error) or "Empty CSV file or block" in str(error)
