@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess  # noqa: S404
+import subprocess
 import sys
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def said_by(process):
 
 def started(*arguments, **options):
     shown = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **options}
-    return subprocess.Popen(command(*arguments), **shown)
+    return subprocess.Popen(command(*arguments), **shown)  # noqa: S603
 
 
 @pytest.mark.parametrize("arguments", [["predict", "m", "t.csv"], ["methods"], ["--help"]], ids=str)
@@ -70,7 +70,8 @@ def test_closed_streams_do_not_get_into_files(streams, folder):
     output = folder / "out.csv"
     line = f'exec "$0" "$@" {streams}'
     arguments = command("predict", folder / "m", folder / "t.csv", "-o", output)
-    code = subprocess.run(["sh", "-c", line, *arguments], check=False, timeout=120).returncode
+    shell = ["/bin/sh", "-c", line, *arguments]
+    code = subprocess.run(shell, check=False, timeout=120).returncode  # noqa: S603
     assert code == 0
     assert output.read_text().splitlines()[0] == "prediction"
     assert len(output.read_text().splitlines()) == 41
@@ -98,7 +99,7 @@ except typer.Exit as end:
     assert signal.getsignal(signal.SIGTERM) == before
     raise SystemExit(end.exit_code)
 """
-    found = subprocess.run(
+    found = subprocess.run(  # noqa: S603
         [sys.executable, "-c", lines], capture_output=True, text=True, check=False, cwd=tmp_path
     )
     assert (found.returncode, found.stderr) == (143, "terminated; nothing was written\n")
@@ -107,7 +108,8 @@ except typer.Exit as end:
 
 def test_importing_the_library_leaves_signals_alone():
     line = "import signal, ridgefold, ridgefold.cli as c; print(signal.getsignal(signal.SIGTERM))"
-    found = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, check=True)
+    python = [sys.executable, "-c", line]
+    found = subprocess.run(python, capture_output=True, text=True, check=True)  # noqa: S603
     assert found.stdout.strip() == str(signal.SIG_DFL)
 
 

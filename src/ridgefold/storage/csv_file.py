@@ -234,17 +234,23 @@ class _MarkedText(io.RawIOBase):
         super().__init__()
         self._text, self._file, self._end = text, file, end.encode()
         self._mark = end.strip("\n")
+        self._held = b""
         self.ended = False
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        piece = self._text.read(len(buffer))
-        if not piece:
-            piece, self._end = self._end[: len(buffer)], self._end[len(buffer) :]
-        buffer[: len(piece)] = piece
-        return len(piece)
+        """At most as many bytes, and none after a carriage return: pyarrow's next block would lose
+        a line feed that follows it, also in quotes."""
+        piece = self._held + self._text.read(len(buffer) - len(self._held))
+        if len(piece) == len(self._held):
+            piece += self._end[: len(buffer) - len(piece)]
+            self._end = self._end[len(piece) - len(self._held) :]
+        self._held = b"\r" if len(piece) > 1 and piece.endswith(b"\r") else b""
+        count = len(piece) - len(self._held)
+        buffer[:count] = piece[:count]
+        return count
 
     def tell(self) -> int:
         """How far it is in the file itself, which may be compressed."""
