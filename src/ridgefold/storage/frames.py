@@ -245,7 +245,7 @@ def _standardised(values: np.ndarray, column: NumberColumn) -> np.ndarray:
             FarValueWarning,
             stacklevel=5,
         )
-    return np.clip(found, -MOST_DEVIATIONS, MOST_DEVIATIONS)
+    return np.asarray(np.clip(found, -MOST_DEVIATIONS, MOST_DEVIATIONS))
 
 
 def _listed(names: Collection[str], most: int = 8) -> str:
