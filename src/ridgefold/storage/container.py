@@ -41,7 +41,7 @@ _DTYPES: Mapping[str, np.dtype] = {
 }
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _MOST_HEADER_BYTES = 16_000_000
-_LEAST_DOCUMENT_BYTES = 16_000_000
+_LEAST_DOCUMENT_BYTES = 1_000_000
 _CHUNK = 1 << 20
 _PIECE = 1 << 24
 
@@ -291,11 +291,8 @@ def _check_version(version: str) -> None:
 
 
 def _most_values(size: int) -> int:
-    """About 80 bytes of memory a value: together well below the size of a large file.
-
-    Every file may have as many as the columns of a wide table need, about twenty for each.
-    """
-    return 1_000_000 + size // 400
+    """About 80 bytes of memory a value: together well below the size of a large file."""
+    return 100_000 + size // 400
 
 
 def _entries(head: Mapping[str, Any], data_start: int, size: int) -> dict[str, Entry]:

@@ -124,7 +124,9 @@ class CsvFile(TableFile):
         """Lines, as editors number them."""
         wanted, found, row = set(rows), {}, -1
         with contextlib.suppress(csv.Error), self._opened("") as text:
-            lines = io.TextIOWrapper(io.BufferedReader(text), encoding="utf-8-sig", errors="replace", newline="")
+            lines = io.TextIOWrapper(
+                io.BufferedReader(text), encoding="utf-8-sig", errors="replace", newline=""
+            )
             reader = csv.reader(lines, delimiter=self._delimiter)
             next(reader, None)
             end = reader.line_num
