@@ -33,6 +33,14 @@ class BudgetError(RidgefoldError, MemoryError):
     """Nothing that could run fits the memory budget; the message names what would."""
 
 
+class OutputError(InvalidInputError):
+    """A file cannot be written where it should be; known before the work."""
+
+
+class OutputExistsError(OutputError):
+    """A file to write is there already, or came there while it was worked for."""
+
+
 class TableError(InvalidInputError):
     """A file of rows cannot be read, or lacks what was asked of it."""
 
@@ -85,8 +93,21 @@ class UnknownLevelWarning(RidgefoldWarning):
     """A column of categories holds some that the model has not seen."""
 
 
+<<<<<<< HEAD
 class TimeBudgetWarning(RidgefoldWarning):
     """Something that nobody named was left out, as a time budget has no room for it."""
+=======
+class UnreadableNumberWarning(RidgefoldWarning):
+    """Cells of a column of numbers hold none, and count as missing; the message shows some."""
+
+
+class MixedColumnWarning(RidgefoldWarning):
+    """A column is taken for categories, although many of its cells look like numbers."""
+
+
+class FarValueWarning(RidgefoldWarning):
+    """Values lie so far from all others that they do not count in the scale of their column."""
+>>>>>>> wk-D
 
 
 class LeftOutWarning(RidgefoldWarning):

@@ -68,13 +68,13 @@ def test_pages_are_not_replaced_unasked(folder):
 
 def test_a_page_and_a_model_are_two_files(folder):
     result = run("fit", folder / "plant.csv", "-t", "output", "-o", folder / "same",
-                 "--report", folder / "same", code=3)  # fmt: skip
+                 "--report", folder / "same", code=2)  # fmt: skip
     assert "both name" in result.stderr
 
 
 def test_what_is_no_model_gets_no_page(folder, tmp_path):
     run("report", folder / "plant.csv", "-o", tmp_path / "r.html", code=4)
-    run("report", folder / "nothing", "-o", tmp_path / "r.html", code=7)
+    run("report", folder / "nothing", "-o", tmp_path / "r.html", code=3)
     assert not list(tmp_path.iterdir())
 
 
@@ -116,6 +116,6 @@ def test_a_test_table_that_does_not_suit_the_model_is_refused(folder, tmp_path):
     result = run("report", folder / "m", "-o", page, "--test", new, code=3)
     assert "there is no such column" in result.stderr
     KernelRidge(0.1).fit([[0.0], [1.0]], [0.0, 1.0]).save(tmp_path / "m")
-    result = run("report", tmp_path / "m", "-o", page, "--test", new, code=3)
+    result = run("report", tmp_path / "m", "-o", page, "--test", new, code=2)
     assert "--test needs a model that ridgefold fit has written" in result.stderr
     assert not page.exists()

@@ -28,6 +28,7 @@ from ridgefold.errors import (
     UnknownLevelWarning,
     UnsupportedInputError,
 )
+from ridgefold.estimators.saving import pack_estimator, unpack_estimator
 from ridgefold.kernels import RBF, Categorical, Columns
 
 X = rows(60, 3) * [1.0, 100.0, 1e-3] + [5.0, -1e4, 0.0]
@@ -231,6 +232,56 @@ def test_a_file_whose_columns_do_not_fit_its_model_is_refused(tmp_path):
     model.save(tmp_path / "m")
     with pytest.raises(ModelFileError, match="must name the columns"):
         ridgefold.load(tmp_path / "m")
+
+
+def wide_table(width):
+    """Columns of numbers, gaps, true and false, and categories."""
+    rng = np.random.default_rng(0)
+    columns = {f"c{j}": rng.normal(size=12) for j in range(width - 3)}
+    columns["flag"] = np.arange(12) % 2 == 0
+    columns["colour"] = np.array(["red", "blue", None] * 4, dtype=object)
+    columns["gaps"] = [None, *range(11)]
+    return pa.table({name: columns[name] for name in reversed(columns)})
+
+
+def test_files_hold_many_thousand_columns(tmp_path):
+    table = wide_table(8000)
+    model = TableModel(KernelRidge(0.1, kernel="rbf"), missing="fill").fit(table, Y[:12])
+    model.save(tmp_path / "m")
+    again = ridgefold.load(tmp_path / "m")
+    assert again.columns_ == model.columns_
+    np.testing.assert_array_equal(again.predict(table), model.predict(table))
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("names", lambda names: names[1:]),
+        ("names", lambda names: ["x", *names[1:]]),
+        ("names", lambda names: [1, *names[1:]]),
+        ("mean", lambda values: values[1:]),
+        ("mean", lambda values: values * np.nan),
+        ("scale", lambda values: values[:, None]),
+        ("fill", lambda values: values > 0),
+        ("filled", lambda values: values.astype(float)),
+        ("is_number", lambda values: ~values),
+        ("categories", lambda values: []),
+        ("missing", lambda value: 3),
+    ],
+)
+def test_many_columns_that_do_not_fit_together_are_refused(name, change):
+    table = wide_table(1200)
+    contents = pack_estimator(TableModel(KernelRidge(), missing="fill").fit(table, Y[:12]))
+    stored = contents["state"]["columns"]
+    names = [*stored["names"]]
+    # The last columns are numbers, so that a wrong name is one of a category.
+    assert names[1] == "colour"
+    if name == "names" and change(names)[0] == "x":
+        stored["names"] = [names[0], "x", *names[2:]]
+    else:
+        stored[name] = change(stored[name])
+    with pytest.raises(ModelFileError, match="columns"):
+        unpack_estimator(contents)
 
 
 def with_categories(n: int = 240):

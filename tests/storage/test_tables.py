@@ -14,7 +14,7 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 from ridgefold.errors import TableError
-from ridgefold.storage import tables
+from ridgefold.storage import csv_file, tables
 from ridgefold.storage.results import safe_text, without_formulas, writing
 from ridgefold.storage.tables import open_table
 
@@ -43,7 +43,7 @@ def file(request, tmp_path):
 
 def test_whole_tables_and_batches_hold_the_same(file, monkeypatch):
     monkeypatch.setattr(tables, "_BATCH_ROWS", 17)
-    monkeypatch.setattr(tables, "_BLOCK_BYTES", 1000)
+    monkeypatch.setattr(csv_file, "_BLOCK_BYTES", 1000)
     assert file.names() == ["a", "b", "n"]
     whole = file.read(["n", "b", "a"])
     assert whole.column_names == ["n", "b", "a"]
@@ -76,7 +76,7 @@ def test_numpy_files_are_tables_of_numbers(tmp_path):
 
 
 def test_types_are_found_in_the_whole_file_and_not_in_its_first_block(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "_BLOCK_BYTES", 1000)
+    monkeypatch.setattr(csv_file, "_BLOCK_BYTES", 1000)
     path = tmp_path / "late.csv"
     path.write_text("a,b\n" + "1,2\n" * 1000 + "1.5,text\n")
     whole = open_table(path).read(["a", "b"])
@@ -130,9 +130,9 @@ def test_what_cannot_be_read_is_named(tmp_path):
     np.save(tmp_path / "flat.npy", np.arange(3.0))
     with pytest.raises(TableError, match="must be a matrix"):
         open_table(tmp_path / "flat.npy")
-    (tmp_path / "text.csv").write_text("a\n1\nx\n")
-    with pytest.raises(TableError, match="invalid value 'x'"):
-        list(open_table(tmp_path / "text.csv").batches(["a"], {"a": pa.float64()}, print))
+    (tmp_path / "dates.csv").write_text("a\n1\nx\n")
+    with pytest.raises(TableError, match="invalid value '1'"):
+        list(open_table(tmp_path / "dates.csv").batches(["a"], {"a": pa.date32()}, print))
 
 
 FORMULAS = ["=1+2", "+A1", "-A1", "@SUM(A1)", "\tx", '=HYPERLINK("http://x")', "-", "=", "+-1"]

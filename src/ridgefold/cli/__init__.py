@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
 
 from ridgefold.cli.calibrate import calibrate
 from ridgefold.cli.demo import demo
-from ridgefold.cli.exit_codes import CODES
+from ridgefold.cli.exit_codes import CODES, code_of, discard_output, open_streams, say_error
 from ridgefold.cli.explain import explain
 from ridgefold.cli.fit import fit
 from ridgefold.cli.inspect import inspect
@@ -47,7 +48,18 @@ def _root(
 
 
 def main() -> None:
-    app()
+    open_streams()
+    try:
+        app()
+    except OSError as error:  # help, for one, is printed before there is a command
+        discard_output()
+        say_error(error, as_json=False)
+        sys.exit(code_of(error))
+    finally:
+        try:
+            sys.stdout.flush()
+        except OSError:
+            discard_output()
 
 
 __all__ = ["app", "main"]

@@ -9,7 +9,7 @@ import typer
 
 from ridgefold.cli.exit_codes import command
 from ridgefold.cli.options import CommandOptions as Options
-from ridgefold.cli.options import say
+from ridgefold.cli.options import say, values_of_options
 
 _WORDS = {
     "product": "matrix products",
@@ -37,7 +37,8 @@ def calibrate(
     from ridgefold.planning import calibrate as measure_machine
 
     started = time.perf_counter()
-    rates = measure_machine(device)
+    with values_of_options():
+        rates = measure_machine(device)
     # The last point is the largest size that was measured.
     at_largest = {kind: points[-1][1] for kind, points in rates.by_kind.items() if kind in _WORDS}
     if as_json:

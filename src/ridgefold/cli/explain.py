@@ -11,11 +11,11 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from ridgefold.cli.exit_codes import code_of, command, say_error
+from ridgefold.cli.exit_codes import code_of, command, reading, say_error
 from ridgefold.cli.fit import folds_of_text
+from ridgefold.cli.options import CommandLineError, plain_text, require_kernel, values_of_options
 from ridgefold.cli.options import CommandOptions as Options
-from ridgefold.cli.options import plain_text
-from ridgefold.errors import BudgetError, InvalidInputError
+from ridgefold.errors import BudgetError
 
 
 @command
@@ -54,48 +54,53 @@ def explain(
     No data are needed: the plan is made from shapes alone.
     """
     if (model is None) == (rows is None or columns is None):
-        raise InvalidInputError(
+        raise CommandLineError(
             "give either a model file, or both --rows and --columns: "
             "ridgefold explain --rows 1e5 --columns 20"
         )
     if model is not None:
-        explanation = _of_file(model)
+        with reading(model):
+            explanation = _of_file(model)
     else:
         assert rows is not None
         assert columns is not None
         from ridgefold.estimators.explain import explain as explain_shapes
         from ridgefold.estimators.kernel_ridge_cv import LSSVMRegressorCV
 
-        n = _whole("--rows", rows)
-        if workers is not None:
-            for option, value in (("--device", device), ("--time", time_limit)):
-                if value is not None:
-                    raise InvalidInputError(
-                        f"{option} {value} does not go with --workers, whose processes are "
-                        "planned by their memory alone: leave one of them out"
-                    )
-            _explain_cluster(
-                n,
-                _whole("--columns", columns),
-                _whole("--targets", targets),
-                workers=_whole("--workers", workers),
-                kernel=kernel,
-                single=float32,
-                memory=memory,
-                as_json=as_json,
+        require_kernel(kernel)
+        with values_of_options():
+            n = _whole("--rows", rows)
+            if workers is not None:
+                for option, value in (("--device", device), ("--time", time_limit)):
+                    if value is not None:
+                        raise CommandLineError(
+                            f"{option} {value} does not go with --workers, whose processes are "
+                            "planned by their memory alone: leave one of them out"
+                        )
+                _explain_cluster(
+                    n,
+                    _whole("--columns", columns),
+                    _whole("--targets", targets),
+                    workers=_whole("--workers", workers),
+                    kernel=kernel,
+                    single=float32,
+                    memory=memory,
+                    as_json=as_json,
+                )
+                return
+            values = (
+                None if alphas is None else np.geomspace(1e-7 * n, n, _whole("--alphas", alphas))
             )
-            return
-        values = None if alphas is None else np.geomspace(1e-7 * n, n, _whole("--alphas", alphas))
-        explanation = explain_shapes(
-            LSSVMRegressorCV(values, kernel=kernel, cv=folds_of_text(cv)),
-            n_samples=n,
-            n_features=_whole("--columns", columns),
-            n_targets=_whole("--targets", targets),
-            dtype=np.float32 if float32 else np.float64,
-            memory_budget=memory,
-            time_budget=time_limit,
-            device=device,
-        )
+            explanation = explain_shapes(
+                LSSVMRegressorCV(values, kernel=kernel, cv=folds_of_text(cv)),
+                n_samples=n,
+                n_features=_whole("--columns", columns),
+                n_targets=_whole("--targets", targets),
+                dtype=np.float32 if float32 else np.float64,
+                memory_budget=memory,
+                time_budget=time_limit,
+                device=device,
+            )
     refused = [str(step["step"]) for step in explanation.steps if step["method"] is None]
     if not refused:
         _show(explanation, as_json)
@@ -149,7 +154,7 @@ def _explain_cluster(
 
 def _whole(option: str, value: float) -> int:
     if not 1 <= value < 1e15 or value != int(value):
-        raise InvalidInputError(f"{option} must be a whole number >= 1, got {value:g}")
+        raise CommandLineError(f"{option} must be a whole number >= 1, got {value:g}")
     return int(value)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,11 +11,24 @@ import numpy as np
 import typer
 
 from ridgefold.cli.exit_codes import command, require_free
-from ridgefold.cli.options import Categories, Kept, Missing, Task, messages, say
+from ridgefold.cli.options import (
+    Categories,
+    CommandLineError,
+    Kept,
+    Missing,
+    Task,
+    messages,
+    require_device,
+    require_executor,
+    require_kernel,
+    require_memory,
+    require_positive,
+    say,
+)
 from ridgefold.cli.options import CommandOptions as Options
 from ridgefold.cli.streaming import fitted_from_stream, worth_streaming
 from ridgefold.cli.training import choose_model, read_training_table, summary_of
-from ridgefold.errors import InvalidInputError
+from ridgefold.storage.atomic import created_whole
 
 _LONG = 60.0
 """Predicted seconds that are worth a word."""
@@ -108,7 +122,7 @@ def fit(
         bool,
         typer.Option(help="Mix the rows before folds are cut: files are often sorted."),
     ] = True,
-    seed: Annotated[int, typer.Option(help="Of the mixing.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the mixing.")] = 0,
     intervals: Annotated[
         Kept,
         typer.Option(
@@ -142,29 +156,45 @@ def fit(
     if report is not None:
         require_free(report, force)
         if report.resolve() == output.resolve():
-            raise InvalidInputError(f"--report and --output both name {str(output)!r}")
+            raise CommandLineError(f"--report and --output both name {str(output)!r}")
     if categories is Categories.product and not learn_scales:
-        raise InvalidInputError(
+        raise CommandLineError(
             "--categories product learns one scale for each column of categories, and needs "
             "--learn-scales"
         )
     if partitions is not None and time_limit is not None:
-        raise InvalidInputError(
+        raise CommandLineError(
             f"--time {time_limit:g} does not go with --partitions: cells are not planned by their "
             "time. Leave it out, or ask for more cells, which are faster"
+        )
+    folds, cells, kernels = folds_of_text(cv), _partitions(partitions), kernel or ["rbf"]
+    for name in kernels:
+        require_kernel(name)
+    if alpha is not None and not 0 <= alpha < math.inf:
+        raise CommandLineError(f"--alpha must be a number >= 0, got {alpha:g}")
+    require_positive("--length-scale", length_scale)
+    require_positive("--time", time_limit)
+    require_executor(executor)
+    require_memory(memory)
+    require_device(device)
+    if nu is not None and (nu not in (0.5, 1.5, 2.5) or kernels != ["matern"]):
+        raise CommandLineError(f"--nu must be 0.5, 1.5 or 2.5, with --kernel matern, got {nu:g}")
+    if jobs is not None and (jobs == 0 or jobs < -1):
+        raise CommandLineError(
+            f"--jobs must be a whole number >= 1, or -1 for all cores, got {jobs}"
         )
     started, talk = time.perf_counter(), not (quiet or as_json)
 
     def make(task: str) -> Any:
         return choose_model(
             task,
-            kernels=kernel or ["rbf"],
+            kernels=kernels,
             alpha=alpha,
             length_scale=length_scale,
             nu=nu,
-            cv=folds_of_text(cv),
+            cv=folds,
             learn_scales=learn_scales,
-            partitions=_partitions(partitions),
+            partitions=cells,
             run_dir=None if run_dir is None else str(run_dir),
             executor=executor,
             jobs=jobs,
@@ -177,7 +207,8 @@ def fit(
 
     def finish(model: Any, task: str) -> None:
         notes = {"target": target, "task": task, "data": data.name}
-        model.save(output, dtype="float32" if float32 else None, notes=notes)
+        with created_whole(output, replace=force) as path:
+            model.save(path, dtype="float32" if float32 else None, notes=notes)
         title = f"{target} from {data.name}"
         if report is not None:
             from ridgefold.report import write_report
@@ -260,9 +291,11 @@ def _say_if_long(model: Any, n: int, d: int) -> None:
 
 def folds_of_text(text: str) -> int | str:
     """What `--cv` stands for."""
-    if text == "loo" or (text.isascii() and text.isdigit()):
-        return "loo" if text == "loo" else int(text)
-    raise InvalidInputError(f"--cv must be a number of folds or loo, got {text!r}")
+    if text == "loo":
+        return text
+    if text.isascii() and text.isdigit() and int(text) >= 2:
+        return int(text)
+    raise CommandLineError(f"--cv must be a number of folds >= 2 or loo, got {text!r}")
 
 
 def _partitions(text: str | None) -> int | str | None:
@@ -270,4 +303,4 @@ def _partitions(text: str | None) -> int | str | None:
         return text
     if text.isascii() and text.isdigit() and int(text) >= 1:
         return int(text)
-    raise InvalidInputError(f"--partitions must be auto or a whole number >= 1, got {text!r}")
+    raise CommandLineError(f"--partitions must be auto or a whole number >= 1, got {text!r}")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ridgefold.cli.exit_codes import command
+from ridgefold.cli.exit_codes import command, reading
 from ridgefold.cli.options import CommandOptions as Options
 from ridgefold.cli.options import say
 from ridgefold.cli.training import intervals_of, kernel_summary
@@ -25,7 +25,8 @@ def inspect(
     from ridgefold.storage import read_model
     from ridgefold.storage.model_file import named_in_errors
 
-    contents = read_model(model)
+    with reading(model):
+        contents = read_model(model)
     with named_in_errors(model):
         fitted = unpack_estimator(contents.model)
     summary: dict[str, Any] = {

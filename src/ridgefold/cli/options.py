@@ -5,13 +5,73 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
+
+from ridgefold.errors import InvalidInputError
+
+
+class CommandLineError(InvalidInputError):
+    """An option has a value that it does not take, or does not go with another."""
+
+
+@contextmanager
+def values_of_options() -> Iterator[None]:
+    """What is wrong here is the value of an option, and not the data."""
+    try:
+        yield
+    except InvalidInputError as error:
+        raise CommandLineError(str(error)) from None
+
+
+def require_memory(memory: str) -> None:
+    """Refuse what is no amount of memory."""
+    from ridgefold.planning import available_resources
+
+    with values_of_options():
+        available_resources(memory)
+
+
+def require_positive(option: str, value: float | None) -> None:
+    """Refuse what is no positive number."""
+    if value is not None and not 0 < value < math.inf:
+        raise CommandLineError(f"{option} must be a number > 0, got {value:g}")
+
+
+def require_kernel(name: str) -> None:
+    """Refuse what is no kernel of a table."""
+    from ridgefold.kernels import NAMED_KERNELS
+
+    names = sorted(set(NAMED_KERNELS) - {"precomputed"})
+    if name not in ("auto", *names):
+        raise CommandLineError(f"--kernel must be auto or one of {', '.join(names)}, got {name!r}")
+
+
+def require_executor(executor: str | None) -> None:
+    """Refuse what is neither a way to work nor the address of a scheduler."""
+    names = ("auto", "serial", "threads", "processes", "dask")
+    if executor is not None and executor not in names and "://" not in executor:
+        raise CommandLineError(
+            f"--executor must be one of {', '.join(names)} or the address of a Dask scheduler "
+            f"(tcp://…, tls://…), got {executor!r}"
+        )
+
+
+def require_device(device: str | None) -> None:
+    """Refuse a device that torch does not have."""
+    if device is not None:
+        import numpy as np
+
+        from ridgefold.linalg.namespace import on_device
+
+        with values_of_options():
+            on_device(np.zeros(1), device)
 
 
 class Task(StrEnum):

@@ -11,11 +11,14 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from ridgefold.cli.exit_codes import command, require_free
+from ridgefold.cli.exit_codes import command, reading, require_free
+from ridgefold.cli.options import CommandLineError, messages, require_memory, say
 from ridgefold.cli.options import CommandOptions as Options
-from ridgefold.cli.options import messages, say
 from ridgefold.cli.training import find_columns
 from ridgefold.errors import InvalidInputError
+from ridgefold.storage.numbers_in_text import ColumnOfText, Places, report_unreadable
+
+ENDINGS = (".csv", ".parquet")
 
 
 @command
@@ -47,11 +50,17 @@ def predict(
 ) -> None:
     """Predict the rows of a table, a block at a time: files larger than the memory are fine."""
     if output is not None:
+        if output.suffix.lower() not in ENDINGS:
+            raise CommandLineError(
+                f"--output must end in {' or '.join(ENDINGS)}, which says what to write, got "
+                f"{str(output)!r}"
+            )
         require_free(output, force)
     elif as_json:
-        raise InvalidInputError("--json needs --output: both write to stdout")
+        raise CommandLineError("--json needs --output: both write to stdout")
     if coverage is not None and not 0 < coverage < 1:
-        raise InvalidInputError(f"--coverage must lie between 0 and 1, got {coverage:g}")
+        raise CommandLineError(f"--coverage must lie between 0 and 1, got {coverage:g}")
+    require_memory(memory)
     started = time.perf_counter()
     import pyarrow as pa
 
@@ -59,8 +68,9 @@ def predict(
     from ridgefold.storage.results import writing
     from ridgefold.storage.tables import open_table
 
-    fitted = load(model)
-    _within(fitted, memory)
+    with reading(model):
+        fitted = load(model)
+    getattr(fitted, "model_", fitted).memory_budget = memory  # the reader's, not the fitter's
     predictor = _Predictor(fitted, coverage, probabilities)
     file = open_table(data)
     names = file.names()
@@ -72,11 +82,14 @@ def predict(
     # What is only copied is copied as text, cell by cell.
     types = {name: pa.string() for name in kept} | predictor.input_types(inputs)
     n_rows = n_missing = 0
-    with writing(output) as write, _progress(quiet or as_json or output is None) as share:
+    with (
+        writing(output, replace=force) as write,
+        _progress(quiet or as_json or output is None) as share,
+    ):
         for table in file.batches(columns, {n: types[n] for n in columns if n in types}, share):
             if table.num_rows == 0:
                 continue
-            results = predictor(table)
+            results = predictor(table, n_rows, file.places)
             copied = table.select(kept)
             if not kept and predictor.may_skip_rows:
                 # A line with nothing on it is none to many readers of CSV.
@@ -85,6 +98,7 @@ def predict(
             n_rows += table.num_rows
             n_missing += results[0][1].null_count
             write(_joined(copied, results))
+        predictor.report_unreadable(file.places)
         if n_rows == 0:
             raise InvalidInputError(f"{str(data)!r} has no rows to predict")
         if predictor.may_skip_rows and n_missing == n_rows:
@@ -99,14 +113,6 @@ def predict(
     }
     if output is not None:
         say(summary, quiet=quiet, as_json=as_json, title=f"{data.name} by {model.name}")
-
-
-def _within(fitted: Any, memory: str) -> None:
-    """Predict within a memory budget of the reader's, not of who fitted the model."""
-    from ridgefold.planning import available_resources
-
-    available_resources(memory)  # a typed error for what cannot be read
-    getattr(fitted, "model_", fitted).memory_budget = memory
 
 
 def _joined(kept: Any, results: Sequence[tuple[str, Any]]) -> Any:
@@ -125,13 +131,14 @@ class _Predictor:
     def __init__(self, fitted: Any, coverage: float | None, probabilities: bool) -> None:
         self._fitted, self._coverage, self._probabilities = fitted, coverage, probabilities
         self._columns = getattr(fitted, "columns_", None)
+        self._seen: dict[str, ColumnOfText] = {}
         # Columns are found by name here: the model gets plain numbers.
         names = vars(fitted).pop("feature_names_in_", None)
         self._names = None if names is None else [str(name) for name in names]
         if coverage is not None and not hasattr(fitted, "predict_interval"):
-            raise InvalidInputError("--coverage is for regression: this model predicts classes")
+            raise CommandLineError("--coverage is for regression: this model predicts classes")
         if probabilities and not hasattr(fitted, "predict_proba"):
-            raise InvalidInputError(
+            raise CommandLineError(
                 "--probabilities needs a classifier fitted with probability=True (ridgefold fit "
                 "does so)"
             )
@@ -170,16 +177,25 @@ class _Predictor:
                 types[column.name] = pa.bool_() if column.boolean else pa.float64()
         return types
 
-    def __call__(self, table: Any) -> list[tuple[str, Any]]:
+    def report_unreadable(self, places: Places) -> None:
+        """Refuse or announce what stood in columns of numbers and is none."""
+        if self._columns is not None:
+            report_unreadable(list(self._seen.values()), self._columns.missing, places)
+
+    def __call__(self, table: Any, first_row: int, places: Places) -> list[tuple[str, Any]]:
         import pyarrow as pa
 
-        from ridgefold.storage.frames import as_frame, complete_rows
+        from ridgefold.storage.frames import as_frame, complete_rows, numbers_for
 
-        rows: Any = table.select(self.input_names(table.column_names))
-        if self.may_skip_rows and not complete_rows(as_frame(rows)).any():
-            return [(name, pa.nulls(table.num_rows, kind)) for name, kind in self._result_types()]
+        rows: Any = as_frame(table.select(self.input_names(table.column_names)))
         if self._columns is None:
-            rows = np.column_stack([column.to_numpy() for column in rows.itercolumns()])
+            rows = self._matrix(rows, first_row, places)
+        else:
+            rows = numbers_for(rows, self._columns, self._seen, first_row)
+            if self._columns.missing == "error":
+                self.report_unreadable(places)
+        if self.may_skip_rows and not complete_rows(rows).any():
+            return [(name, pa.nulls(table.num_rows, kind)) for name, kind in self._result_types()]
         results = []
         for name, values in self._values(self._fitted, rows):
             missing = (
@@ -191,6 +207,21 @@ class _Predictor:
             )
             results.append((name, pa.array(values, mask=missing)))
         return results
+
+    def _matrix(self, rows: Any, first_row: int, places: Places) -> np.ndarray:
+        """The rows for a model that knows no columns; all of them must be numbers."""
+        from ridgefold.storage.frames import is_text, numbers_of, texts_as_arrow
+
+        out, wrong = np.empty((len(rows), len(rows.columns))), []
+        for j, name in enumerate(rows.columns):
+            if is_text(rows[name]):
+                cells = ColumnOfText(name)
+                out[:, j] = cells.add(texts_as_arrow(rows[name]), first_row=first_row)
+                wrong.append(cells)
+            else:
+                out[:, j] = numbers_of(rows[name])
+        report_unreadable(wrong, "error", places)
+        return out
 
     def _result_types(self) -> list[tuple[str, Any]]:
         """Names and types of the columns of results, from a row that stands in for others."""

@@ -9,10 +9,9 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from ridgefold.cli.exit_codes import command, require_free
+from ridgefold.cli.exit_codes import command, reading, require_free
+from ridgefold.cli.options import CommandLineError, say
 from ridgefold.cli.options import CommandOptions as Options
-from ridgefold.cli.options import say
-from ridgefold.errors import InvalidInputError
 
 
 @command
@@ -43,7 +42,8 @@ def report(
     from ridgefold.storage import read_model
     from ridgefold.storage.model_file import named_in_errors
 
-    contents = read_model(model)
+    with reading(model):
+        contents = read_model(model)
     with named_in_errors(model):
         fitted = unpack_estimator(contents.model)
     target, data = contents.notes.get("target"), contents.notes.get("data")
@@ -66,17 +66,18 @@ def _test_set(path: Path, fitted: Any, notes: Mapping[str, str]) -> tuple[Any, n
 
     columns = getattr(fitted, "columns_", None)
     if columns is None or "target" not in notes or "task" not in notes:
-        raise InvalidInputError(
+        raise CommandLineError(
             "--test needs a model that ridgefold fit has written, which knows its columns and "
             "target: use ridgefold.write_report(model, page, X_test, y_test) for others"
         )
     names = open_table(path).names()
     find_columns(columns.names, names, "the model needs the column")
     categories = [each.name for each in columns.columns if isinstance(each, CategoryColumn)]
+    known = {*columns.names, notes["target"]}
     table = read_training_table(
         path,
         notes["target"],
-        ignore=[name for name in names if name not in (*columns.names, notes["target"])],
+        ignore=[name for name in names if name not in known],
         categorical=categories,
         missing="drop",
         task=notes["task"],

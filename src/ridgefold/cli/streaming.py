@@ -59,7 +59,14 @@ def fitted_from_stream(
     file = open_table(path)
     used = columns_to_learn_from(file.names(), target, ignore=ignore, categorical=categorical)
     texts = [name for name in categorical if name in used]
-    stream = TableStream(file, used, target, categorical=texts, missing=missing)
+    stream = TableStream(
+        file,
+        used,
+        target,
+        categorical=texts,
+        missing=missing,
+        classify=task == "classification",
+    )
     scanned = stream.scan(standardise=standardise)
     found = _task(task, scanned, target)
     if not quiet:

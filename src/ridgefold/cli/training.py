@@ -11,10 +11,10 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from ridgefold.cli.options import messages
+from ridgefold.cli.options import CommandLineError, messages
 from ridgefold.errors import InvalidInputError, TableError
 from ridgefold.linalg import namespace_of
-from ridgefold.storage.frames import missing_in
+from ridgefold.storage.frames import missing_in, with_numbers_read
 from ridgefold.storage.tables import open_table
 
 _MOST_RELEVANT = 8
@@ -31,8 +31,9 @@ class TrainingTable:
 
 def find_columns(wanted: Collection[str], names: Sequence[str], option: str) -> None:
     """Every wanted column is there; else an error that offers the nearest names."""
+    there = set(names)
     for name in wanted:
-        if name not in names:
+        if name not in there:
             folded = {known.casefold(): known for known in names}
             near = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)
             listed = ", ".join(repr(known) for known in list(names)[:8])
@@ -52,7 +53,8 @@ def columns_to_learn_from(
     find_columns([target], names, "--target")
     find_columns(ignore, names, "--ignore")
     find_columns(categorical, names, "--categorical")
-    used = [name for name in names if name not in ignore and name != target]
+    left_out = {*ignore, target}
+    used = [name for name in names if name not in left_out]
     if not used:
         raise TableError("no column is left to learn from: --ignore names all but the target")
     return used
@@ -72,8 +74,14 @@ def read_training_table(
     file = open_table(path)
     used = columns_to_learn_from(file.names(), target, ignore=ignore, categorical=categorical)
     # Codes such as 01 are names: as predictions read them, not as numbers.
-    texts = [name for name in categorical if name in used]
-    frame = nw.from_native(file.read([*used, target], texts), eager_only=True)
+    texts = [name for name in categorical if name != target and name not in set(ignore)]
+    frame = with_numbers_read(
+        nw.from_native(file.read([*used, target], texts), eager_only=True),
+        categorical=[*texts, target] if task == "classification" else texts,
+        missing=missing,
+        declared=file.types_are_declared,
+        places=file.places,
+    )
     y = frame[target]
     known = ~missing_in(y)
     if not known.all():
@@ -184,7 +192,7 @@ def choose_model(
     if alpha is not None and length_scale is not None and not learn_scales and len(kernels) == 1:
         for option, value in (("--executor", executor), ("--jobs", jobs), ("--run-dir", run_dir)):
             if value is not None:
-                raise InvalidInputError(
+                raise CommandLineError(
                     f"{option} is for kernels or cells to be worked on, and there is one fit to "
                     "make: leave out --alpha or --length-scale, or give --partitions"
                 )
@@ -224,7 +232,7 @@ def _partitioned(classify: bool, intervals: str | None, **settings: Any) -> Any:
     if classify:
         return PartitionedLSSVMClassifier(probability=True, **settings)
     if intervals == "cv+":
-        raise InvalidInputError(
+        raise CommandLineError(
             "--intervals cv+ does not go with --partitions: use auto, jackknife+ or none"
         )
     kept = "jackknife+" if intervals == "auto" else intervals

@@ -18,7 +18,8 @@ from ridgefold.linalg import namespace_of
 from ridgefold.linalg.namespace import on_device
 from ridgefold.records import TableColumns
 from ridgefold.storage.annotations import check_fields
-from ridgefold.storage.frames import as_frame, encode, learn_columns
+from ridgefold.storage.frames import as_frame, encode, learn_columns, with_numbers_read
+from ridgefold.storage.wide_columns import packed_columns, unpacked_columns
 
 
 def _model_has(name: str) -> Any:
@@ -96,7 +97,9 @@ class TableModel(Storable):
         if not isinstance(self.model, Storable) or isinstance(self.model, TableModel):
             raise InvalidInputError(f"model must be an estimator of ridgefold, got {self.model!r}")
         with unchanged_on_error(self):
-            frame = as_frame(X)
+            frame = with_numbers_read(
+                as_frame(X), categorical=self.categorical, missing=self.missing
+            )
             columns = learn_columns(
                 frame,
                 standardise=bool(self.standardise),
@@ -192,12 +195,21 @@ class TableModel(Storable):
     # -- model files ---------------------------------------------------------------------
 
     def _state(self) -> dict[str, Any]:
-        return {"columns": self.columns_, "fitted": self.model_, "rows_used": self.rows_used_}
+        return {
+            "columns": packed_columns(self.columns_),
+            "fitted": self.model_,
+            "rows_used": self.rows_used_,
+        }
 
     def _restore(self, state: Mapping[str, Any]) -> None:
-        required = {"columns": TableColumns, "fitted": Mapping[str, Any], "rows_used": int}
+        required = {
+            "columns": TableColumns | Mapping[str, Any],
+            "fitted": Mapping[str, Any],
+            "rows_used": int,
+        }
         check_fields("model.state", state, required, {})
-        self.columns_, self.rows_used_ = state["columns"], state["rows_used"]
+        self.columns_ = unpacked_columns("model.state.columns", state["columns"])
+        self.rows_used_ = state["rows_used"]
         self.model_ = unpack_estimator(state["fitted"])
         if isinstance(self.model_, TableModel):
             raise ModelFileError("model.state.fitted must be a model of numbers")

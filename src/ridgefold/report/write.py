@@ -6,10 +6,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ridgefold.errors import InvalidInputError
 from ridgefold.report.page import render
 from ridgefold.report.subject import subject_of
-from ridgefold.storage.atomic import written_whole
+from ridgefold.storage.atomic import require_absent, written_whole
 
 
 def write_report(
@@ -56,9 +55,9 @@ def write_report(
     True
     """
     path = Path(path)
-    if path.exists() and not force:
-        raise InvalidInputError(f"{str(path)!r} exists: choose another path, or pass force=True")
+    if not force:
+        require_absent(path)
     subject = subject_of(model, X_test, y_test, target_name=target_name, title=title)
     page = render(subject)
-    with written_whole(path) as file:
+    with written_whole(path, replace=force) as file:
         file.write(page.encode("utf-8"))

@@ -6,18 +6,34 @@ Frames of pandas, polars and pyarrow are read through narwhals; none of them is 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
-from ridgefold.errors import InvalidInputError, UnknownLevelWarning, UnsupportedInputError
+from ridgefold.errors import (
+    FarValueWarning,
+    InvalidInputError,
+    UnknownLevelWarning,
+    UnsupportedInputError,
+)
 from ridgefold.records import CategoryColumn, NumberColumn, TableColumns
+from ridgefold.storage.column_scale import ColumnValues
+from ridgefold.storage.numbers_in_text import (
+    ColumnOfText,
+    Places,
+    report_mixed,
+    report_unreadable,
+)
 
 MOST_LEVELS = 100
 """A text column with more different values is more likely a name than a category."""
 MISSING_CHOICES = ("error", "drop", "fill")
+MOST_DEVIATIONS = 1e6
+"""No number lies farther from the mean, in standard deviations: the square of any distance stays
+finite, and rows that are so far from all others are alone in any kernel that has a width."""
 
 
 def as_frame(X: Any) -> nw.DataFrame[Any]:
@@ -54,12 +70,8 @@ def learn_columns(
     """
     if missing not in MISSING_CHOICES:
         raise InvalidInputError(f"missing must be error, drop or fill, got {missing!r}")
-    unknown = sorted(set(categorical) - set(frame.columns))
-    if unknown:
-        raise InvalidInputError(
-            f"categorical names {', '.join(map(repr, unknown))}, but the columns are "
-            f"{_listed(frame.columns)}"
-        )
+    _require_columns(frame, categorical)
+    categorical = set(categorical)
     if not frame.columns or len(frame) == 0:
         raise InvalidInputError("the table must have at least one column and one row")
     _require_allowed_missing(frame, missing)
@@ -81,6 +93,95 @@ def learn_columns(
     )
 
 
+def _require_columns(frame: nw.DataFrame[Any], categorical: Collection[str]) -> None:
+    unknown = sorted(set(categorical) - set(frame.columns))
+    if unknown:
+        raise InvalidInputError(
+            f"categorical names {', '.join(map(repr, unknown))}, but the columns are "
+            f"{_listed(frame.columns)}"
+        )
+
+
+def rows_by_number(rows: Sequence[int]) -> list[str]:
+    return [f"row {row + 1}" for row in rows]
+
+
+def with_numbers_read(
+    frame: nw.DataFrame[Any],
+    *,
+    categorical: Collection[str] = (),
+    missing: str = "error",
+    declared: bool = True,
+    places: Places = rows_by_number,
+) -> nw.DataFrame[Any]:
+    """The frame, with columns of text that are meant as numbers turned into numbers.
+
+    `declared` says that text is of the type text, as in data frames, and was not guessed to be.
+    """
+    _require_columns(frame, categorical)
+    categorical = set(categorical)
+    read, wrong = [], []
+    for name in frame.columns:
+        series = frame[name]
+        if name in categorical or not is_text(series) or is_categorical(series):
+            continue
+        column = ColumnOfText(name)
+        values = column.add(texts_as_arrow(series))
+        if column.is_mixed:
+            report_mixed(column, stacklevel=4)
+        stays_text = column.unreadable == 0 and declared and _holds_only(series, str)
+        if column.holds_numbers and not stays_text:
+            read.append(new_series(name, values, frame))
+            wrong.append(column)
+    report_unreadable(wrong, missing, places, stacklevel=4)
+    return frame.with_columns(read) if read else frame
+
+
+def numbers_for(
+    frame: nw.DataFrame[Any],
+    columns: TableColumns,
+    seen: dict[str, ColumnOfText],
+    first_row: int = 0,
+) -> nw.DataFrame[Any]:
+    """The frame, with text turned into numbers where a model has learned numbers.
+
+    What stood in those columns is added to `seen`, for the caller to report.
+    """
+    read = []
+    for column in columns.columns:
+        if isinstance(column, NumberColumn):
+            series, cells = (
+                frame[column.name],
+                seen.setdefault(column.name, ColumnOfText(column.name)),
+            )
+            if is_text(series):
+                texts = texts_as_arrow(series)
+                values = cells.add(texts, boolean=column.boolean, first_row=first_row)
+                read.append(new_series(column.name, values, frame))
+            else:
+                cells.numbers += len(series) - series.null_count()
+    return frame.with_columns(read) if read else frame
+
+
+def new_series(name: str, values: np.ndarray, frame: nw.DataFrame[Any]) -> nw.Series[Any]:
+    series = nw.new_series(name, values, nw.Float64(), backend=frame.implementation)
+    if frame.implementation.is_pandas_like():
+        native = series.to_native()
+        native.index = frame.to_native().index  # pandas puts columns together by it
+    return series
+
+
+def texts_as_arrow(series: nw.Series[Any]) -> Any:
+    """The texts of a column as a pyarrow array, with nulls for missing ones."""
+    import pyarrow as pa
+
+    if not isinstance(series.dtype, nw.Object):
+        return series.cast(nw.String).to_arrow()
+    lost = missing_in(series)
+    cells = zip(series.to_list(), lost.tolist(), strict=True)
+    return pa.array([None if gone else str(cell) for cell, gone in cells], pa.large_string())
+
+
 def complete_rows(frame: nw.DataFrame[Any]) -> np.ndarray:
     """Which rows have no missing value."""
     complete = np.ones(len(frame), dtype=bool)
@@ -95,12 +196,15 @@ def encode(frame: nw.DataFrame[Any], columns: TableColumns) -> tuple[np.ndarray,
     All rows but with ``missing="drop"``. Levels that were not there when the columns were
     learned are none of those known: zeros, with a warning.
     """
-    absent = [name for name in columns.names if name not in frame.columns]
+    there = set(frame.columns)
+    absent = [name for name in columns.names if name not in there]
     if absent:
         raise InvalidInputError(
             f"the table lacks {_listed(absent)}: the model takes {_listed(columns.names)}"
         )
-    frame = frame.select(list(columns.names))
+    seen: dict[str, ColumnOfText] = {}
+    frame = numbers_for(frame.select(list(columns.names)), columns, seen)
+    report_unreadable(list(seen.values()), columns.missing, rows_by_number, stacklevel=5)
     rows = np.arange(len(frame))
     if columns.missing == "drop":
         rows = np.flatnonzero(complete_rows(frame))
@@ -115,7 +219,7 @@ def encode(frame: nw.DataFrame[Any], columns: TableColumns) -> tuple[np.ndarray,
                 if column.fill is None:
                     raise InvalidInputError(_says_missing(column.name, lost))
                 values = np.where(lost, column.fill, values)
-            out[:, position] = (values - column.mean) / column.scale
+            out[:, position] = _standardised(values, column)
             position += 1
         else:
             lost = missing_in(series)[rows]
@@ -127,6 +231,23 @@ def encode(frame: nw.DataFrame[Any], columns: TableColumns) -> tuple[np.ndarray,
     return out, rows
 
 
+def _standardised(values: np.ndarray, column: NumberColumn) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        found: np.ndarray = (values - column.mean) / column.scale
+    if column.mean == 0.0 and column.scale == 1.0:
+        return found  # as it is, where it was asked for
+    far = np.abs(found) > MOST_DEVIATIONS
+    if far.any():
+        warnings.warn(
+            f"column {column.name!r} holds {values[far][0]:g} and {int(far.sum()) - 1:,} more "
+            f"values that lie over {MOST_DEVIATIONS:g} standard deviations from its mean: they are "
+            "taken to lie there",
+            FarValueWarning,
+            stacklevel=5,
+        )
+    return np.asarray(np.clip(found, -MOST_DEVIATIONS, MOST_DEVIATIONS))
+
+
 def _listed(names: Collection[str], most: int = 8) -> str:
     shown = ", ".join(repr(name) for name in list(names)[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
@@ -135,12 +256,23 @@ def _listed(names: Collection[str], most: int = 8) -> str:
 def is_text(series: nw.Series[Any]) -> bool:
     if isinstance(series.dtype, (nw.String, nw.Categorical, nw.Enum)):
         return True
-    return isinstance(series.dtype, nw.Object) and _holds_text(series)
+    return (
+        isinstance(series.dtype, nw.Object)
+        and _holds_only(series, (str, Real))
+        and not _holds_only(series, Real)
+    )
 
 
-def _holds_text(series: nw.Series[Any]) -> bool:
-    known = [value for value in series.to_list() if value is not None]
-    return bool(known) and all(isinstance(value, str) for value in known)
+def is_categorical(series: nw.Series[Any]) -> bool:
+    return isinstance(series.dtype, (nw.Categorical, nw.Enum))
+
+
+def _holds_only(series: nw.Series[Any], kinds: Any) -> bool:
+    if not isinstance(series.dtype, nw.Object):
+        return kinds is str
+    lost = missing_in(series)
+    cells = zip(series.to_list(), lost.tolist(), strict=True)
+    return all(gone or isinstance(cell, kinds) for cell, gone in cells)
 
 
 def missing_in(series: nw.Series[Any]) -> np.ndarray:
@@ -201,21 +333,46 @@ def _says_missing(name: str, lost: np.ndarray) -> str:
 
 def _learn_number(series: nw.Series[Any], standardise: bool, missing: str) -> NumberColumn:
     values = numbers_of(series)
-    known = values[~np.isnan(values)]
-    if len(known) == 0:
-        raise InvalidInputError(f"column {series.name!r} is empty: leave it out")
-    fill = float(known.mean()) if missing == "fill" else None
+    known = ColumnValues()
+    known.add(values[~np.isnan(values)])
     boolean = isinstance(series.dtype, nw.Boolean)
+    return number_column(
+        series.name,
+        known,
+        len(values) - known.count,
+        standardise=standardise,
+        missing=missing,
+        boolean=boolean,
+    )
+
+
+def number_column(
+    name: str,
+    known: ColumnValues,
+    missing_rows: int,
+    *,
+    standardise: bool,
+    missing: str,
+    boolean: bool,
+) -> NumberColumn:
+    """How a column of numbers is standardised and filled, from its known values."""
+    if known.count == 0:
+        raise InvalidInputError(f"column {name!r} is empty: leave it out")
+    # Missing numbers become the mean: they count as rows and deviate by nothing.
+    found = known.scale(missing_rows if missing == "fill" else 0)
+    fill = found.mean if missing == "fill" else None
     if not standardise:
-        return NumberColumn(series.name, fill=fill, boolean=boolean)
-    filled = np.where(np.isnan(values), known.mean(), values)
-    mean, scale = float(filled.mean()), float(filled.std())
-    return NumberColumn(series.name, mean, usable_scale(mean, scale), fill, boolean)
-
-
-def usable_scale(mean: float, scale: float) -> float:
-    """As scikit-learn does: a spread that is rounding error is none, and divides by 1."""
-    return scale if scale > 10 * np.finfo(np.float64).eps * abs(mean) else 1.0
+        return NumberColumn(name, fill=fill, boolean=boolean)
+    if found.far:
+        warnings.warn(
+            f"column {name!r}: {', '.join(f'{value:g}' for value in found.far)} lie more than "
+            "100 standard deviations from all other values, and do not count in its mean and "
+            "spread: correct them if they are errors",
+            FarValueWarning,
+            stacklevel=5,
+        )
+    # A constant column is only centred.
+    return NumberColumn(name, found.mean, found.spread or 1.0, fill, boolean)
 
 
 def texts_of(series: nw.Series[Any]) -> nw.Series[Any]:

@@ -1,14 +1,7 @@
-"""A table that is larger than memory as arrays on disk: one pass to learn, one to write.
-
-Means and spreads are put together batch by batch (Chan, Golub and LeVeque, 1983): with n, m and
-S the count, mean and sum of squared deviations of each of two parts, δ = m₂ − m₁,
-
-    m = m₁ + δ·n₂/(n₁ + n₂),    S = S₁ + S₂ + δ²·n₁n₂/(n₁ + n₂).
-"""
+"""A table that is larger than memory as arrays on disk: one pass to learn, one to write."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,18 +14,23 @@ import pyarrow as pa
 from ridgefold.errors import InvalidInputError, TableError
 from ridgefold.records import CategoryColumn, NumberColumn, TableColumns
 from ridgefold.storage.atomic import written_whole
+from ridgefold.storage.column_scale import ColumnValues
 from ridgefold.storage.frames import (
     category_of,
     complete_rows,
     encode,
+    is_categorical,
     is_text,
     levels_of,
     missing_in,
+    new_series,
+    number_column,
     numbers_of,
     refuse_missing,
-    usable_scale,
+    texts_as_arrow,
 )
-from ridgefold.storage.tables import TableFile
+from ridgefold.storage.numbers_in_text import ColumnOfText, report_mixed, report_unreadable
+from ridgefold.storage.table_file import TableFile
 
 _MOST_KNOWN = 1000
 """Different values of a column or target that are remembered."""
@@ -44,34 +42,21 @@ class _Seen:
 
     text: bool
     boolean: bool = False
-    count: int = 0
-    mean: float = 0.0
-    squares: float = 0.0
+    known: ColumnValues = field(default_factory=ColumnValues)
     lost: int = 0
     values: set[Any] = field(default_factory=set)
-
-    def add_numbers(self, known: np.ndarray) -> None:
-        if len(known) == 0:
-            return
-        total, mean = self.count + len(known), float(known.mean())
-        change = mean - self.mean
-        self.squares += float(np.sum((known - mean) ** 2))
-        self.squares += change**2 * self.count * len(known) / total
-        self.mean += change * len(known) / total
-        self.count = total
 
     def column(self, name: str, missing: str, standardise: bool) -> NumberColumn | CategoryColumn:
         if self.text:
             return category_of(name, sorted(self.values), missing)
-        if self.count == 0:
-            raise InvalidInputError(f"column {name!r} is empty: leave it out")
-        fill = self.mean if missing == "fill" else None
-        if not standardise:
-            return NumberColumn(name, fill=fill, boolean=self.boolean)
-        # Missing numbers become the mean: they count as rows and deviate by nothing.
-        rows = self.count + (self.lost if missing == "fill" else 0)
-        scale = usable_scale(self.mean, math.sqrt(self.squares / rows))
-        return NumberColumn(name, self.mean, scale, fill, self.boolean)
+        return number_column(
+            name,
+            self.known,
+            self.lost,
+            standardise=standardise,
+            missing=missing,
+            boolean=self.boolean,
+        )
 
 
 @dataclass(frozen=True)
@@ -88,6 +73,10 @@ class Scanned:
     """The different targets, if they are few; else some of them."""
 
 
+class _UndecidedTextError(Exception):
+    """A column holds text, and it is not known whether it is meant as numbers."""
+
+
 class TableStream:
     """Some columns and the target of a table, batch by batch."""
 
@@ -99,9 +88,14 @@ class TableStream:
         *,
         categorical: Collection[str],
         missing: str,
+        classify: bool = False,
     ) -> None:
         self._file, self._used, self._target = file, list(used), target
         self._categorical, self._missing = set(categorical), missing
+        self._texts = self._categorical | ({target} if classify else set())
+        """Columns whose text is text."""
+        self._numbers: set[str] = set()
+        """Columns whose text is numbers, but for errors."""
         first = next(file.batches([*self._used, target], {}, _nobody), None)
         if first is None or first.num_rows == 0:
             raise InvalidInputError("the table has no rows")
@@ -111,21 +105,75 @@ class TableStream:
         }
 
     def _type(self, entry: Any) -> Any:
-        if entry.name in self._categorical:
+        kind = entry.type
+        if entry.name in self._texts:
             return pa.string()
-        if pa.types.is_integer(entry.type):
+        if pa.types.is_integer(kind) or pa.types.is_floating(kind):
             return pa.float64()
+        if pa.types.is_boolean(kind) or pa.types.is_string(kind):
+            return kind
         is_input = entry.name != self._target
-        return pa.float64() if is_input and pa.types.is_null(entry.type) else None
+        return pa.float64() if is_input and pa.types.is_null(kind) else None
+
+    def _frames(self) -> Iterator[nw.DataFrame[Any]]:
+        for table in self._file.batches([*self._used, self._target], self._types, _nobody):
+            yield nw.from_native(table, eager_only=True)
 
     def _batches(self) -> Iterator[tuple[nw.DataFrame[Any], np.ndarray]]:
         """Frames, and which of their rows have a target."""
-        for table in self._file.batches([*self._used, self._target], self._types, _nobody):
-            frame = nw.from_native(table, eager_only=True)
-            yield frame, ~missing_in(frame[self._target])
+        for frame in self._frames():
+            read = []
+            for name in frame.columns:
+                if name not in self._texts and _is_open_text(frame[name]):
+                    if name not in self._numbers:
+                        raise _UndecidedTextError
+                    numbers = ColumnOfText(name).add(texts_as_arrow(frame[name]))
+                    read.append(new_series(name, numbers, frame))
+            whole = frame.with_columns(read) if read else frame
+            yield whole, ~missing_in(whole[self._target])
+
+    def _decide(self) -> None:
+        """Which columns of text are meant as numbers, from all of their cells."""
+        cells = {name: ColumnOfText(name) for name in (*self._used, self._target)}
+        began_as_text: set[str] = set()
+        first_row = 0
+        for frame in self._frames():
+            for name in frame.columns:
+                series = frame[name]
+                if name in self._texts:
+                    continue
+                if _is_open_text(series):
+                    if first_row == 0:
+                        began_as_text.add(name)
+                    cells[name].add(texts_as_arrow(series), first_row=first_row)
+                elif series.dtype.is_numeric():
+                    numbers = numbers_of(series)
+                    cells[name].add_numbers(numbers[~np.isnan(numbers)])
+            first_row += len(frame)
+        wrong = []
+        for name in began_as_text | {name for name in cells if cells[name].unreadable}:
+            declared = self._file.types_are_declared and cells[name].unreadable == 0
+            if cells[name].holds_numbers and not declared:
+                self._numbers.add(name)
+                self._types[name] = pa.float64()
+                wrong.append(cells[name])
+            else:
+                self._texts.add(name)
+                self._types[name] = pa.string()
+                if cells[name].is_mixed:
+                    report_mixed(cells[name])
+        wrong.sort(key=lambda column: column.name)
+        report_unreadable(wrong, self._missing, self._file.places)
 
     def scan(self, *, standardise: bool) -> Scanned:
         """Learn how every column becomes numbers."""
+        try:
+            return self._scan(standardise)
+        except _UndecidedTextError:
+            self._decide()
+            return self._scan(standardise)
+
+    def _scan(self, standardise: bool) -> Scanned:
         seen: dict[str, _Seen] = {}
         values: set[Any] = set()
         kind, n_rows, without = None, 0, 0
@@ -155,7 +203,7 @@ class TableStream:
                         found.values.update(levels_of(series))
                 else:
                     numbers = numbers_of(series)
-                    found.add_numbers(numbers[~np.isnan(numbers)])
+                    found.known.add(numbers[~np.isnan(numbers)])
         if self._missing == "error":
             refuse_missing({name: found.lost for name, found in seen.items()})
             if without:
@@ -199,6 +247,11 @@ class TableStream:
             if labels:
                 targets.write(np.zeros(shape[0], dtype="<f8").data)
         return paths[0], np.concatenate(kept) if labels else paths[1]
+
+
+def _is_open_text(series: nw.Series[Any]) -> bool:
+    """Whether it is text, and not of a type of categories."""
+    return is_text(series) and not is_categorical(series)
 
 
 def _labels(y: nw.Series[Any]) -> np.ndarray:

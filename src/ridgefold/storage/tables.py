@@ -8,125 +8,19 @@ from __future__ import annotations
 import contextlib
 import zipfile
 import zlib
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
 from ridgefold.errors import TableError
+from ridgefold.storage.csv_file import COMPRESSED, CsvFile
+from ridgefold.storage.table_file import Share, TableFile, first_line
 
-MISSING_WORDS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")
-"""CSV cells that mean that a value is missing."""
-_BLOCK_BYTES = 4 << 20
 _BATCH_ROWS = 65_536
-_COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-
-Share = Callable[[float], None]
-"""Is told how much of a file has been read, from 0 to 1."""
-
-
-class TableFile(ABC):
-    """One file of rows."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    @abstractmethod
-    def names(self) -> list[str]:
-        """Names of the columns, in order."""
-
-    @abstractmethod
-    def read(self, columns: Sequence[str], texts: Collection[str] = ()) -> pa.Table:
-        """The whole table, or some of its columns; those in `texts` as they are written."""
-
-    @abstractmethod
-    def batches(
-        self, columns: Sequence[str], types: Mapping[str, pa.DataType], share: Share
-    ) -> Iterator[pa.Table]:
-        """Some columns, a block of rows at a time; `types` where they are known."""
-
-    def once(self, names: list[str]) -> list[str]:
-        """Names that stand for one column each."""
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise self.error(f"two columns are called {twice[0]!r}")
-        return names
-
-    def error(self, problem: object) -> TableError:
-        return TableError(f"{str(self.path)!r} cannot be read as a table: {problem}")
-
-
-class CsvFile(TableFile):
-    """Comma-separated (or tab-separated) text with a header line, perhaps compressed."""
-
-    def __init__(self, path: Path, delimiter: str = ",") -> None:
-        super().__init__(path)
-        self._parse = pa_csv.ParseOptions(delimiter=delimiter)
-
-    def _convert(
-        self, columns: Sequence[str], types: Mapping[str, pa.DataType] | None = None
-    ) -> pa_csv.ConvertOptions:
-        return pa_csv.ConvertOptions(
-            include_columns=list(columns),
-            column_types=dict(types or {}),
-            null_values=list(MISSING_WORDS),
-            strings_can_be_null=True,
-        )
-
-    def names(self) -> list[str]:
-        with self._stream(pa_csv.ConvertOptions()) as (reader, _):
-            names = list(reader.schema.names)
-        if len(names) == 1 and ";" in names[0]:
-            raise self.error(
-                f"its columns seem to be separated by semicolons ({names[0][:60]!r}): write them "
-                "with commas, or with tabs to a file that ends in .tsv"
-            )
-        return self.once(names)
-
-    def read(self, columns: Sequence[str], texts: Collection[str] = ()) -> pa.Table:
-        types = {name: pa.string() for name in texts}
-        with self._readable():
-            return pa_csv.read_csv(
-                self.path,
-                read_options=pa_csv.ReadOptions(block_size=_BLOCK_BYTES),
-                parse_options=self._parse,
-                convert_options=self._convert(columns, types),
-            )
-
-    def batches(
-        self, columns: Sequence[str], types: Mapping[str, pa.DataType], share: Share
-    ) -> Iterator[pa.Table]:
-        size = max(self.path.stat().st_size, 1)
-        with self._stream(self._convert(columns, types)) as (reader, file):
-            for batch in reader:
-                yield pa.Table.from_batches([batch])
-                share(min(1.0, file.tell() / size))
-
-    @contextlib.contextmanager
-    def _stream(self, convert: pa_csv.ConvertOptions) -> Iterator[tuple[Any, Any]]:
-        """A reader of batches, and the file that it reads; both closed in this order."""
-        compression = _COMPRESSED.get(self.path.suffix.lower())
-        with self._readable(), self.path.open("rb") as file:
-            reader = pa_csv.open_csv(
-                file if compression is None else pa.CompressedInputStream(file, compression),
-                read_options=pa_csv.ReadOptions(block_size=_BLOCK_BYTES, use_threads=False),
-                parse_options=self._parse,
-                convert_options=convert,
-            )
-            with contextlib.closing(reader):
-                yield reader, file
-
-    @contextlib.contextmanager
-    def _readable(self) -> Iterator[None]:
-        try:
-            yield
-        except (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeDecodeError) as error:
-            raise self.error(_first_line(error)) from None
 
 
 class ParquetFile(TableFile):
@@ -138,7 +32,7 @@ class ParquetFile(TableFile):
             with pa_parquet.ParquetFile(self.path) as file:
                 yield file
         except (pa.ArrowException, OSError) as error:
-            raise self.error(_first_line(error)) from None
+            raise self.error(first_line(error)) from None
 
     def names(self) -> list[str]:
         with self._open() as file:
@@ -188,7 +82,7 @@ class NumpyFile(TableFile):
         except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             if isinstance(error, TableError):
                 raise
-            raise self.error(_first_line(error)) from None
+            raise self.error(first_line(error)) from None
         if self._matrix.ndim != 2 or self._matrix.dtype.kind not in "fiub":
             raise self.error(
                 f"it holds an array of {self._matrix.dtype} and shape {self._matrix.shape}; it "
@@ -204,11 +98,11 @@ class NumpyFile(TableFile):
         return self.once(names if self._target is None else [*names, "y"])
 
     def _rows(self, columns: Sequence[str], rows: slice) -> pa.Table:
-        names = self.names()
+        places = {name: j for j, name in enumerate(self.names())}
         arrays = {}
         for name in columns:
-            j = names.index(name)
-            is_target = self._target is not None and j == len(names) - 1
+            j = places[name]
+            is_target = self._target is not None and j == len(places) - 1
             values = self._target[rows] if is_target else self._matrix[rows, j]  # type: ignore[index]
             arrays[name] = pa.array(np.ascontiguousarray(values))
         return pa.table(arrays)
@@ -240,14 +134,10 @@ def open_table(path: Path) -> TableFile:
         raise TableError(f"there is no file {str(path)!r}")
     endings = [suffix.lower() for suffix in path.suffixes]
     kind = next((e for e in reversed(endings) if e in _KINDS), None)
-    compressed = kind in (".csv", ".tsv") and endings[-1] in _COMPRESSED
+    compressed = kind in (".csv", ".tsv") and endings[-1] in COMPRESSED
     if kind is None or (endings[-1] != kind and not compressed):
         raise TableError(
             f"{str(path)!r} must end in {', '.join(_KINDS)} (CSV also in .csv.gz): the ending says "
             "what is in it"
         )
     return _KINDS[kind](path)
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().split("\n")[0][:300] or type(error).__name__

@@ -1,0 +1,165 @@
+"""Text that is meant as numbers: which columns are, and what to say about the cells that are not.
+
+A number is what CSV readers take for one: digits with an optional sign, point and exponent, or an
+infinity. One rule says what a column of text is:
+
+- numbers, if all but a tenth of its known cells are numbers, and ten different ones at least:
+  nobody has ten levels that all look like numbers and few that do not. The other cells are typing
+  errors or marks such as "?", and count as missing, never without a word;
+- categories otherwise; where half of the cells are numbers this is said.
+
+Categories that were declared (a column named as one; a categorical or text column of a data frame
+all of whose cells happen to be numbers) stay what they are.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ridgefold.errors import InvalidInputError, MixedColumnWarning, UnreadableNumberWarning
+
+MISSING_WORDS = (
+    *("", "NA", "N/A", "n/a", "<NA>", "NaN", "nan", "-NaN", "-nan", "null", "NULL", "None"),
+    *("#N/A", "#NA", "#N/A N/A", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
+)
+"""Cells that mean that a value is missing: those of pandas."""
+_MOST_UNREADABLE = 0.1
+"""More of the cells than this share are no typing errors: they mean something."""
+_LEAST_NUMBERS = 10
+"""With fewer different numbers, a column of text may be codes: 1, 2, 3 and "4 or more"."""
+_EXAMPLES = 3
+_COLUMNS_SHOWN = 8
+_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?|\.[0-9]+([eE][+-]?[0-9]+)?|(?i:inf(inity)?))$"
+_TRUTH = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
+
+Places = Callable[[Sequence[int]], list[str]]
+"""Where rows stand, for messages, by their numbers from 0."""
+
+
+def parse_numbers(texts: Any, *, boolean: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """The float64 numbers of a pyarrow array of texts, and which cells are none though not missing.
+
+    Missing and unreadable cells are NaN. Every different text is looked at once.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(texts, pa.ChunkedArray):
+        texts = texts.combine_chunks()
+    coded = texts.cast(pa.large_string()).dictionary_encode()
+    different = pc.utf8_trim_whitespace(coded.dictionary)
+    if boolean:
+        lowered = pc.utf8_lower(different).to_pylist()
+        values = np.array([_TRUTH.get(text, np.nan) for text in lowered], dtype=np.float64)
+    else:
+        is_number = pc.match_substring_regex(different, _NUMBER)
+        nothing = pa.scalar(None, pa.large_string())
+        numbers = pc.if_else(is_number, different, nothing).cast(pa.float64())
+        values = numbers.fill_null(np.nan).to_numpy(zero_copy_only=False)
+    missing = pc.is_in(different, pa.array(MISSING_WORDS, pa.large_string()))
+    unreadable = np.isnan(values) & ~missing.to_numpy(zero_copy_only=False)
+    # The last entries are those of cells that have no text.
+    values, unreadable = np.append(values, np.nan), np.append(unreadable, False)
+    codes = coded.indices.fill_null(len(different)).to_numpy(zero_copy_only=False)
+    return values[codes], unreadable[codes]
+
+
+@dataclass
+class ColumnOfText:
+    """What the cells of a column of text hold, block by block."""
+
+    name: str
+    numbers: int = 0
+    unreadable: int = 0
+    examples: list[tuple[int, str]] = field(default_factory=list)
+    """The first unreadable cells: number of the row, and text."""
+    _different: set[float] = field(default_factory=set)
+
+    def add(self, texts: Any, *, boolean: bool = False, first_row: int = 0) -> np.ndarray:
+        """Look at more cells; their numbers, with NaN where there is none."""
+        values, unreadable = parse_numbers(texts, boolean=boolean)
+        self.add_numbers(values[~np.isnan(values)])
+        self.unreadable += int(unreadable.sum())
+        for row in np.flatnonzero(unreadable)[: _EXAMPLES - len(self.examples)]:
+            self.examples.append((first_row + int(row), str(texts[int(row)])))
+        return values
+
+    def add_numbers(self, known: np.ndarray) -> None:
+        """Count cells that are numbers already."""
+        self.numbers += len(known)
+        if len(self._different) < _LEAST_NUMBERS:
+            self._different.update(np.unique(known)[:_LEAST_NUMBERS].tolist())
+
+    @property
+    def has_few_errors(self) -> bool:
+        """Whether its unreadable cells can be typing errors: one always can."""
+        return self.unreadable <= max(1, _MOST_UNREADABLE * (self.numbers + self.unreadable))
+
+    @property
+    def holds_numbers(self) -> bool:
+        return self.has_few_errors and (
+            self.unreadable == 0 or len(self._different) >= _LEAST_NUMBERS
+        )
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether it holds categories, half of which look like numbers."""
+        return not self.holds_numbers and self.numbers >= self.unreadable
+
+    def counts(self) -> str:
+        """How many of its cells hold no number, in words."""
+        verb = "is" if self.unreadable == 1 else "are"
+        return f"{self.unreadable:,} of {self.numbers + self.unreadable:,} values {verb}"
+
+
+def report_unreadable(
+    columns: Sequence[ColumnOfText], missing: str, places: Places, *, stacklevel: int = 3
+) -> None:
+    """Refuse or announce cells that hold no number in columns of numbers."""
+    wrong = [column for column in columns if column.unreadable]
+    if not wrong:
+        return
+    described = [
+        f"column {column.name!r} holds numbers, but {column.counts()} none: "
+        f"{_listed(column, places)}"
+        for column in wrong[:_COLUMNS_SHOWN]
+    ]
+    if len(wrong) > _COLUMNS_SHOWN:
+        described.append(f"and {len(wrong) - _COLUMNS_SHOWN} more columns")
+    said = "; ".join(described)
+    if missing == "error":
+        raise InvalidInputError(
+            f"{said}. Correct them, or fit with missing= (--missing on the command line) as "
+            '"drop" or "fill", which counts them as missing values; where they are categories, '
+            "fit with the column in categorical= (--categorical)"
+        )
+    if any(not column.has_few_errors for column in wrong):
+        raise InvalidInputError(f"{said}. These are too many to be typing errors: correct them")
+    warnings.warn(
+        f"{said}; they count as missing values", UnreadableNumberWarning, stacklevel=stacklevel
+    )
+
+
+def report_mixed(column: ColumnOfText, *, stacklevel: int = 3) -> None:
+    """Say that a column of which half are numbers becomes categories."""
+    first = column.examples[0][1][:40]
+    warnings.warn(
+        f"column {column.name!r} is taken for categories, because {column.counts()} no number "
+        f"(such as {first!r}). If it holds numbers, leave these cells empty; if not, name the "
+        "column in categorical= (--categorical on the command line)",
+        MixedColumnWarning,
+        stacklevel=stacklevel,
+    )
+
+
+def _listed(column: ColumnOfText, places: Places) -> str:
+    where = places([row for row, _ in column.examples])
+    shown = [
+        f"{text[:40]!r} in {place}" for (_, text), place in zip(column.examples, where, strict=True)
+    ]
+    return ", ".join(shown) + (", …" if column.unreadable > len(shown) else "")

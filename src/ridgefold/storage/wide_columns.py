@@ -1,0 +1,106 @@
+"""Thousands of columns in a model file as a few arrays.
+
+A record for each column is some twenty values of metadata, of which a file may hold about a
+hundred thousand. So wide tables have one array for each field of all their columns of numbers;
+names and categories stay text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from ridgefold.errors import ModelFileError
+from ridgefold.records import CategoryColumn, NumberColumn, TableColumns
+from ridgefold.storage.annotations import check_fields, check_record
+
+_MOST_RECORDS = 1000
+"""Tables of so many columns are records, which `ridgefold inspect` and other tools show."""
+_NUMBERS = ("mean", "scale", "fill")
+
+
+def packed_columns(columns: TableColumns) -> TableColumns | dict[str, Any]:
+    """What a model file holds of the columns of a table."""
+    if len(columns.columns) <= _MOST_RECORDS:
+        return columns
+    numbers = [column for column in columns.columns if isinstance(column, NumberColumn)]
+    categories = [column for column in columns.columns if isinstance(column, CategoryColumn)]
+    return {
+        "missing": columns.missing,
+        "names": list(columns.names),
+        "is_number": np.array([isinstance(c, NumberColumn) for c in columns.columns]),
+        "filled": np.array([column.fill is not None for column in numbers], dtype=bool),
+        "boolean": np.array([column.boolean for column in numbers], dtype=bool),
+        **{
+            name: np.array([getattr(column, name) or 0.0 for column in numbers], dtype=np.float64)
+            for name in _NUMBERS
+        },
+        "categories": categories,
+    }
+
+
+def unpacked_columns(where: str, stored: Any) -> TableColumns:
+    """The columns that `packed_columns` stored, each checked as a record is."""
+    if isinstance(stored, TableColumns):
+        return stored
+    arrays = ("is_number", "filled", "boolean", *_NUMBERS)
+    check_fields(
+        where,
+        stored,
+        {
+            "missing": str,
+            "names": list[str],
+            **dict.fromkeys(arrays, np.ndarray),
+            "categories": list[CategoryColumn],
+        },
+        {},
+    )
+    _require_lengths(where, stored)
+    numbers = zip(
+        *(stored[name].tolist() for name in ("filled", "boolean", *_NUMBERS)), strict=True
+    )
+    categories = iter(stored["categories"])
+    columns: list[NumberColumn | CategoryColumn] = []
+    for name, is_number in zip(stored["names"], stored["is_number"].tolist(), strict=True):
+        if not is_number:
+            category = next(categories)
+            if category.name != name:
+                raise ModelFileError(f"{where}.categories must have the names of their columns")
+            columns.append(category)
+            continue
+        filled, boolean, mean, scale, fill = next(numbers)
+        columns.append(NumberColumn(name, mean, scale, fill if filled else None, boolean))
+    _check_as_records(where, columns, stored["missing"])
+    return TableColumns(tuple(columns), stored["missing"])
+
+
+def _check_as_records(where: str, columns: list[Any], missing: str) -> None:
+    # Of numbers, the extremes stand for all others: they differ in nothing that is checked.
+    numbers = [column for column in columns if isinstance(column, NumberColumn)]
+    for name in _NUMBERS:
+        known = [column for column in numbers if getattr(column, name) is not None]
+        values = np.array([getattr(column, name) for column in known])
+        if values.size:
+            for place in {int(np.argmin(values)), int(np.argmax(values))}:
+                column = known[place]
+                record = {field.name: getattr(column, field.name) for field in fields(column)}
+                check_record(f"{where}.{column.name}", NumberColumn, record)
+    check_record(where, TableColumns, {"columns": tuple(columns), "missing": missing})
+
+
+def _require_lengths(where: str, stored: Mapping[str, Any]) -> None:
+    n = len(stored["names"])
+    kinds = {"is_number": "b", "filled": "b", "boolean": "b", **dict.fromkeys(_NUMBERS, "f")}
+    for name, kind in kinds.items():
+        array = stored[name]
+        if array.ndim != 1 or array.dtype.kind != kind:
+            raise ModelFileError(f"{where}.{name} must be a vector of its kind, got {array.dtype}")
+        if kind == "f" and not np.all(np.isfinite(array)):
+            raise ModelFileError(f"{where}.{name} must be finite")
+    n_numbers = int(stored["is_number"].sum())
+    lengths = [len(stored["is_number"]), *(len(stored[k]) for k in kinds if k != "is_number")]
+    if lengths != [n, *[n_numbers] * 5] or len(stored["categories"]) != n - n_numbers:
+        raise ModelFileError(f"{where} must have one entry for each of its {n} columns")
