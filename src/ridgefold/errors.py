@@ -65,6 +65,10 @@ class WorkerLostError(ClusterError):
     """Cells whose workers died, again and again; the message names them."""
 
 
+class NoWorkersError(ClusterError):
+    """A cluster has had no workers for as long as they were to be waited for."""
+
+
 class RidgefoldWarning(UserWarning):
     """Base of every warning issued by ridgefold."""
 
