@@ -50,7 +50,7 @@ class Workers:
             command += [self.client.scheduler.address, "--no-nanny", "--nthreads", "1"]
             command += ["--host", "127.0.0.1", "--no-dashboard"]
             quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-            self.started.append(subprocess.Popen(command, **quiet))
+            self.started.append(subprocess.Popen(command, **quiet))  # noqa: S603
         self.client.wait_for_workers(1, timeout=60)
 
     def end(self):
@@ -126,7 +126,7 @@ def test_it_says_what_it_waits_for_and_until_when(client, no_workers, capsys):
 def test_a_closed_client_is_an_error_that_says_so(work, client):
     with Client(client.scheduler.address, set_as_default=False) as closed:
         pass
-    with pytest.raises(ClusterError, match="client of the Dask cluster is closed.*open one"):
+    with pytest.raises(ClusterError, match=r"client of the Dask cluster is closed.*open one"):
         work(closed)
 
 
@@ -143,7 +143,7 @@ def test_a_scheduler_that_is_gone_is_an_error_that_says_so(work):
     with local_cluster(0) as owner:
         client = Client(owner.scheduler.address, timeout=1, set_as_default=False)
     # The client may have seen it already, or sees it now.
-    with pytest.raises(ClusterError, match="scheduler.* was lost|because its scheduler was gone"):
+    with pytest.raises(ClusterError, match=r"scheduler .* was lost|because its scheduler was gone"):
         work(client)
     client.close()
 
@@ -162,7 +162,7 @@ def test_a_scheduler_that_is_lost_on_the_way_is_an_error():
         client = Client(owner.scheduler.address, timeout=1, set_as_default=False)
         results = Dask(client=client).map(abs, range(-40, 0))
         assert next(results) == 40
-    with pytest.raises(ClusterError, match="scheduler.* was lost|because its scheduler was gone"):
+    with pytest.raises(ClusterError, match=r"scheduler .* was lost|because its scheduler was gone"):
         list(results)
     client.close()
 
@@ -190,10 +190,7 @@ def kept_in(run):
     return {path: path.stat().st_ino for path in run.glob("*/*.piece")}
 
 
-@pytest.mark.parametrize("fit", [pytest.param(fit_search, marks=pytest.mark.full), fit_many_cells])
-def test_what_was_finished_before_the_only_worker_died_is_kept(
-    fit, client, workers, tmp_path, monkeypatch
-):
+def goes_on_with_what_was_finished(fit, client, workers, tmp_path, monkeypatch):
     workers.start()
     dies_after_the_first_result(workers, monkeypatch)
     with pytest.raises(NoWorkersError, match="with a run_dir goes on with what is finished"):
@@ -205,10 +202,23 @@ def test_what_was_finished_before_the_only_worker_died_is_kept(
     now = kept_in(tmp_path)
     assert {path: now[path] for path in kept} == kept
     assert np.array_equal(model.predict(X), fit("serial").predict(X))
+    return True
 
 
-@pytest.mark.parametrize("fit", [fit_search, pytest.param(fit_many_cells, marks=pytest.mark.full)])
-def test_workers_that_come_back_in_time_go_on(fit, client, workers, tmp_path, monkeypatch):
+def test_what_was_finished_before_the_only_worker_died_is_kept(
+    client, workers, tmp_path, monkeypatch
+):
+    assert goes_on_with_what_was_finished(fit_many_cells, client, workers, tmp_path, monkeypatch)
+
+
+@pytest.mark.full
+def test_kernels_that_were_finished_before_the_only_worker_died_are_kept(
+    client, workers, tmp_path, monkeypatch
+):
+    assert goes_on_with_what_was_finished(fit_search, client, workers, tmp_path, monkeypatch)
+
+
+def goes_on_with_workers_that_come_back(fit, client, workers, tmp_path, monkeypatch):
     workers.start()
     dies_after_the_first_result(workers, monkeypatch)
     executor, said = Dask(client=client), []
@@ -221,6 +231,18 @@ def test_workers_that_come_back_in_time_go_on(fit, client, workers, tmp_path, mo
     model = fit(executor, run_dir=tmp_path)
     assert said == ["waiting for workers: none since 0 s, gives up at 60 s", "there are workers: 1"]
     assert np.array_equal(model.predict(X), fit("serial").predict(X))
+    return True
+
+
+def test_workers_that_come_back_in_time_go_on(client, workers, tmp_path, monkeypatch):
+    assert goes_on_with_workers_that_come_back(fit_search, client, workers, tmp_path, monkeypatch)
+
+
+@pytest.mark.full
+def test_workers_that_come_back_in_time_go_on_with_cells(client, workers, tmp_path, monkeypatch):
+    assert goes_on_with_workers_that_come_back(
+        fit_many_cells, client, workers, tmp_path, monkeypatch
+    )
 
 
 def interrupting(item):
@@ -244,9 +266,14 @@ def test_a_driver_that_is_interrupted_leaves_no_tasks(client, workers):
 def test_neither_does_one_that_is_interrupted_while_it_gathers(client, workers):
     workers.start()
     executor = Dask(client=client)
-    with pytest.raises(KeyboardInterrupt) as kept, executor.held():
-        for _ in executor.map(abs, range(200)):
-            raise KeyboardInterrupt
+
+    def interrupted():
+        with executor.held():
+            for _ in executor.map(abs, range(200)):
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as kept:
+        interrupted()
     assert kept.tb is not None  # which keeps the frames alive
     soon(lambda: not tasks_of(client))
 

@@ -31,7 +31,7 @@ def noted(item):
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_error_keeps_its_type_and_ends_the_work(name, workers, tmp_path):
     executor = EXECUTORS[name](workers)
-    with pytest.raises(NumericalError, match="^item 2 overflows$"):
+    with pytest.raises(NumericalError, match=r"^item 2 overflows$"):
         list(executor.map(noted, [(tmp_path, number) for number in range(MANY)]))
     assert 3 <= len(list(tmp_path.iterdir())) < MANY / 2
 
@@ -39,9 +39,15 @@ def test_an_error_keeps_its_type_and_ends_the_work(name, workers, tmp_path):
 @pytest.mark.parametrize("name", HERE)
 def test_who_stops_in_the_middle_leaves_nothing_under_way(name, tmp_path):
     executor = EXECUTORS[name](2)
-    with pytest.raises(KeyboardInterrupt) as kept, executor.held():
-        for _ in executor.map(noted, [(tmp_path, number) for number in range(3, MANY)]):
-            raise KeyboardInterrupt
+    items = [(tmp_path, number) for number in range(3, MANY)]
+
+    def interrupted():
+        with executor.held():
+            for _ in executor.map(noted, items):
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as kept:
+        interrupted()
     # The frames of the work are still alive, and yet it is at its end.
     assert kept.tb is not None
     assert list(executor.map(noted, [(tmp_path, MANY)])) == [MANY]
@@ -81,7 +87,7 @@ if __name__ == "__main__":
 @pytest.mark.skipif(os.name != "posix", reason="parents are looked for as POSIX shows them")
 def test_a_driver_that_is_killed_leaves_no_workers(tmp_path):
     (tmp_path / "driver.py").write_text(DRIVER)
-    with subprocess.Popen(
+    with subprocess.Popen(  # noqa: S603 - a script of this test
         [sys.executable, tmp_path / "driver.py"], stdout=subprocess.PIPE, text=True
     ) as driver:
         workers = [psutil.Process(int(driver.stdout.readline())) for _ in range(2)]

@@ -24,6 +24,7 @@ from ridgefold import (
     explain,
 )
 from ridgefold.errors import InvalidInputError
+from ridgefold.learning import FAMILIES
 from ridgefold.planning import explain_plans
 from ridgefold.planning import resources as planning_resources
 
@@ -153,6 +154,49 @@ def test_the_model_of_a_table_is_explained():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((60, 2)), rng.standard_normal(60)
     assert str(explain(table.fit(X, y))) == str(table.model_.explain())
+
+
+def steps_of(model):
+    given = {"n_samples": 20_000, "n_features": 5, "memory_budget": "4GB"}
+    return {step["step"]: step for step in json.loads(explain(model, **given).to_json())}
+
+
+def test_a_choice_of_kernels_is_planned_as_all_of_them():
+    settings = {"n_partitions": 50, "tuning": "shared"}
+    step = "choosing a pair for all cells"
+    auto = steps_of(PartitionedKernelRidge(kernel="auto", **settings))[step]
+    one = steps_of(PartitionedKernelRidge(kernel="laplacian", **settings))[step]  # the dearest
+    # All are looked at widely, and the best one closely.
+    assert 3 * one["predicted_seconds"] < auto["predicted_seconds"]
+    assert auto["predicted_seconds"] < len(FAMILIES) * one["predicted_seconds"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"n_partitions": 50},
+        {"n_partitions": 50, "tuning": "cell"},
+        {},
+        {"partition": "random", "combine": "average"},
+    ],
+    ids=str,
+)
+def test_nothing_is_searched_where_kernel_and_ridge_are_given(settings):
+    chosen = steps_of(PartitionedKernelRidge(**settings))
+    given = steps_of(PartitionedKernelRidge(alpha=0.1, length_scale=1.0, **settings))
+    assert any("pair" in name or step["method"] == "search" for name, step in chosen.items())
+    assert not any("pair" in name or step["method"] == "search" for name, step in given.items())
+    sizes = "choosing how many cells"
+    if sizes in given:
+        assert given[sizes]["predicted_seconds"] < 0.7 * chosen[sizes]["predicted_seconds"]
+
+
+def test_a_model_with_a_cluster_is_planned_on_it():
+    shapes = {"n_samples": 20_000, "n_features": 5, "memory_budget": "4GB"}
+    cluster = PartitionedKernelRidge(executor="dask", n_jobs=3)
+    paper = explain(PartitionedKernelRidge(), n_workers=3, **shapes)
+    assert str(explain(cluster, **shapes)) == str(paper)
+    assert "on 3 workers" in str(paper)
 
 
 def test_counts_of_nothing_are_refused():

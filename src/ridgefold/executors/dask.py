@@ -73,17 +73,11 @@ class Dask(Executor):
         wait_for_workers: float = SECONDS_WITHOUT_WORKERS,
     ) -> None:
         super().__init__(n_workers)
-        number = isinstance(wait_for_workers, (int, float)) and wait_for_workers >= 0
-        if isinstance(wait_for_workers, bool) or not number:
-            raise InvalidInputError(
-                'wait_for_workers must be a number of seconds >= 0 (float("inf"): for ever), got '
-                f"{wait_for_workers!r}"
-            )
         if client is not None and address is not None:
             raise InvalidInputError(
                 f"client={client!r} and address={address!r} are two clusters: give one of them"
             )
-        self.wait_for_workers = float(wait_for_workers)
+        self.wait_for_workers = _checked(wait_for_workers)
         self._given, self._address = client, address
         self._own = client is None and address is None
         """True if the cluster is one of this machine, made here."""
@@ -110,6 +104,12 @@ class Dask(Executor):
         if self._given is not None:
             return bool(self._given.status == "running")  # it may have been closed
         return self._address is not None
+
+    def waiting(self, seconds: float) -> Self:
+        """The same, with another wait for workers."""
+        other = copy.copy(self)
+        other.wait_for_workers = _checked(seconds)
+        return other
 
     def at_most(self, n_workers: int) -> Self:
         # Workers of a cluster have memory of their own.
@@ -228,6 +228,16 @@ class _Raised:
 
     def __init__(self, error: RidgefoldError) -> None:
         self.error = error
+
+
+def _checked(seconds: Any) -> float:
+    number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+    if not number or not seconds >= 0:
+        raise InvalidInputError(
+            'wait_for_workers must be a number of seconds >= 0 (float("inf"): for ever), got '
+            f"{seconds!r}"
+        )
+    return float(seconds)
 
 
 class _Watch:
