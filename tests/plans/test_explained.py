@@ -168,7 +168,7 @@ def test_a_choice_of_kernels_is_planned_as_all_of_them():
     one = steps_of(PartitionedKernelRidge(kernel="laplacian", **settings))[step]  # the dearest
     # All are looked at widely, and the best one closely.
     assert 3 * one["predicted_seconds"] < auto["predicted_seconds"]
-    assert auto["predicted_seconds"] < len(FAMILIES) * one["predicted_seconds"]
+    assert auto["predicted_seconds"] < 1.01 * len(FAMILIES) * one["predicted_seconds"]
 
 
 @pytest.mark.parametrize(
