@@ -73,6 +73,10 @@ class WorkerLostError(ClusterError):
     """Cells whose workers died, again and again; the message names them."""
 
 
+class NoWorkersError(ClusterError):
+    """A cluster has had no workers for as long as they were to be waited for."""
+
+
 class RidgefoldWarning(UserWarning):
     """Base of every warning issued by ridgefold."""
 
@@ -93,10 +97,10 @@ class UnknownLevelWarning(RidgefoldWarning):
     """A column of categories holds some that the model has not seen."""
 
 
-<<<<<<< HEAD
 class TimeBudgetWarning(RidgefoldWarning):
     """Something that nobody named was left out, as a time budget has no room for it."""
-=======
+
+
 class UnreadableNumberWarning(RidgefoldWarning):
     """Cells of a column of numbers hold none, and count as missing; the message shows some."""
 
@@ -107,7 +111,6 @@ class MixedColumnWarning(RidgefoldWarning):
 
 class FarValueWarning(RidgefoldWarning):
     """Values lie so far from all others that they do not count in the scale of their column."""
->>>>>>> wk-D
 
 
 class LeftOutWarning(RidgefoldWarning):

@@ -81,6 +81,24 @@ def test_a_search_keeps_its_kernels_and_may_run_elsewhere(table):
     assert np.array_equal(one.model_.dual_coef_, other.model_.dual_coef_)
 
 
+@pytest.mark.parametrize("executor", [[], ["--executor", "threads"]], ids=str)
+def test_a_wait_for_workers_is_for_a_cluster(executor, table):
+    arguments = ["fit", table / "rows.csv", "-t", "y", "-o", table / "m.ridgefold", *executor]
+    refused = run(*arguments, "--wait-for-workers", 5, code=3)
+    assert "--wait-for-workers 5 is for a Dask cluster" in " ".join(refused.output.split())
+
+
+def test_a_cluster_without_workers_ends_the_command_in_time(table):
+    pytest.importorskip("distributed")
+    from ridgefold.executors import dask
+
+    with dask.local_cluster(0) as client:
+        arguments = ["fit", table / "rows.csv", "-t", "y", "-o", table / "m.ridgefold"]
+        there = ["--executor", client.scheduler.address, "--wait-for-workers", 0]
+        given_up = run(*arguments, *there, code=9)
+    assert "has had no workers for 0 s" in " ".join(given_up.output.split())
+
+
 @pytest.mark.parametrize(
     "option", [("--run-dir", "run"), ("--executor", "threads"), ("--jobs", 2)], ids=lambda o: o[0]
 )

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("distributed")
 import cloudpickle
 
-from ridgefold import PartitionedKernelRidge, PartitionedLSSVMClassifier
+from ridgefold import PartitionedKernelRidge, PartitionedLSSVMClassifier, explain
 from ridgefold.engine import partitioned
 from ridgefold.engine.local_fit import CellSystem
 from ridgefold.errors import ClusterError, InvalidInputError, WorkerLostError
@@ -76,6 +76,13 @@ def test_the_model_is_that_of_one_process(where, client, reference, tmp_path):
     if folder is not None:  # and the run is any executor's
         again = PartitionedKernelRidge(**SETTINGS, run_dir=folder, executor="threads", n_jobs=2)
         assert same(again.fit(*data()), reference)
+
+
+def test_a_plan_counts_the_workers_of_the_cluster(client):
+    shapes = {"n_samples": 20_000, "n_features": 5, "memory_budget": "4GB"}
+    paper = str(explain(PartitionedKernelRidge(), n_workers=2, **shapes))
+    for executor in (client, client.scheduler.address):
+        assert str(explain(PartitionedKernelRidge(executor=executor), **shapes)) == paper
 
 
 def test_the_classifier_runs_there_too(client):

@@ -12,78 +12,11 @@ from hypothesis.extra.numpy import arrays
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from cases import INDEFINITE, KERNELS, rows
+from kernel_formulas import by_formula
 from namespaces import EVERYWHERE, LAYOUTS, to_numpy
-from ridgefold.kernels import (
-    RBF,
-    AdditiveChi2,
-    CallableKernel,
-    Chi2,
-    Constant,
-    Cosine,
-    Laplacian,
-    Linear,
-    Matern,
-    Polynomial,
-    Product,
-    RationalQuadratic,
-    Scaled,
-    Sigmoid,
-    Sobolev,
-    Sum,
-)
+from ridgefold.kernels import RBF, CallableKernel, Cosine, Laplacian, Polynomial
 
 X, Y = rows(11, 3, seed=3, positive=True), rows(7, 3, seed=4, positive=True)
-
-
-def squared_distance(kernel, x, y):
-    scales = np.broadcast_to(kernel.length_scale, len(x))
-    return sum(((a - b) / s) ** 2 for a, b, s in zip(x, y, scales, strict=True))
-
-
-def dot(x, y):
-    return sum(a * b for a, b in zip(x, y, strict=True))
-
-
-def chi_squared(x, y):
-    return sum((a - b) ** 2 / (a + b) for a, b in zip(x, y, strict=True) if a + b > 0)
-
-
-def manhattan(kernel, x, y):
-    scales = np.broadcast_to(kernel.length_scale, len(x))
-    return sum(abs(a - b) / s for a, b, s in zip(x, y, scales, strict=True))
-
-
-def matern(kernel, x, y):
-    r = math.sqrt(2 * kernel.nu * squared_distance(kernel, x, y))
-    return {0.5: 1.0, 1.5: 1 + r, 2.5: 1 + r + r * r / 3}[kernel.nu] * math.exp(-r)
-
-
-FORMULAS = {
-    RBF: lambda k, x, y: math.exp(-squared_distance(k, x, y) / 2),
-    Laplacian: lambda k, x, y: math.exp(-manhattan(k, x, y)),
-    Matern: matern,
-    RationalQuadratic: lambda k, x, y: (1 + squared_distance(k, x, y) / (2 * k.shape)) ** -k.shape,
-    Linear: lambda k, x, y: dot(x, y),
-    Polynomial: lambda k, x, y: (k.gamma * dot(x, y) + k.coef0) ** k.degree,
-    Sigmoid: lambda k, x, y: math.tanh(k.gamma * dot(x, y) + k.coef0),
-    Cosine: lambda k, x, y: dot(x, y) / math.sqrt(dot(x, x) * dot(y, y)),
-    Constant: lambda k, x, y: k.value,
-    Sobolev: lambda k, x, y: math.prod(1 + min(a, b) for a, b in zip(x, y, strict=True)),
-    AdditiveChi2: lambda k, x, y: -chi_squared(x, y),
-    Chi2: lambda k, x, y: math.exp(-k.gamma * chi_squared(x, y)),
-    Sum: lambda k, x, y: formula(k.left, x, y) + formula(k.right, x, y),
-    Product: lambda k, x, y: formula(k.left, x, y) * formula(k.right, x, y),
-    Scaled: lambda k, x, y: k.factor * formula(k.kernel, x, y),
-}
-
-
-def formula(kernel, x, y):
-    return FORMULAS[type(kernel)](kernel, x, y)
-
-
-def by_formula(kernel, A, B):
-    A, B = A.astype(np.float64).tolist(), B.astype(np.float64).tolist()
-    return np.array([[formula(kernel, x, y) for y in B] for x in A])
 
 
 ALL_KERNELS = {**KERNELS, **INDEFINITE}

@@ -94,6 +94,13 @@ def fit(
         int | None,
         typer.Option(help="Kernels or cells worked on at once on this machine; -1: all cores."),
     ] = None,
+    wait_for_workers: Annotated[
+        float | None,
+        typer.Option(
+            help="Seconds without any worker after which work on a Dask cluster is given up; 60 "
+            "if not given."
+        ),
+    ] = None,
     ignore: Annotated[
         list[str] | None, typer.Option(help="A column to leave out; may be given again.")
     ] = None,
@@ -198,6 +205,7 @@ def fit(
             run_dir=None if run_dir is None else str(run_dir),
             executor=executor,
             jobs=jobs,
+            wait_for_workers=wait_for_workers,
             intervals=None if intervals is Kept.none else intervals.value,
             memory=memory,
             time_limit=time_limit,

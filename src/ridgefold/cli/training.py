@@ -158,6 +158,7 @@ def choose_model(
     run_dir: str | None,
     executor: str | None,
     jobs: int | None,
+    wait_for_workers: float | None,
     intervals: str | None,
     memory: str,
     time_limit: float | None,
@@ -169,6 +170,9 @@ def choose_model(
     from ridgefold.estimators.ls_svm import LSSVMClassifier, LSSVMRegressor
     from ridgefold.estimators.ls_svm_cv import LSSVMClassifierCV
 
+    place: Any = executor or "auto"
+    if wait_for_workers is not None:
+        place = _cluster_of(executor, jobs, wait_for_workers)
     extra = None if nu is None else {"nu": nu}
     kernel: Any = kernels[0] if len(kernels) == 1 else list(kernels)
     classify = task == "classification"
@@ -178,7 +182,7 @@ def choose_model(
             intervals,
             n_partitions=partitions,
             run_dir=run_dir,
-            executor=executor or "auto",
+            executor=place,
             n_jobs=jobs,
             learn_scales=learn_scales,
             kernel=kernel,
@@ -217,13 +221,26 @@ def choose_model(
         "memory_budget": memory,
         "time_budget": time_limit,
         "n_jobs": jobs,
-        "executor": executor or "auto",
+        "executor": place,
         "run_dir": run_dir,
         "verbose": int(verbose),
     }
     if classify:
         return LSSVMClassifierCV(probability=True, **search)
     return LSSVMRegressorCV(intervals=intervals, **search)
+
+
+def _cluster_of(executor: str | None, jobs: int | None, wait_for_workers: float) -> Any:
+    from ridgefold.estimators.executor_argument import executor_of
+    from ridgefold.executors import Dask
+
+    cluster = executor_of(executor or "auto", jobs)
+    if not isinstance(cluster, Dask):
+        raise InvalidInputError(
+            f"--wait-for-workers {wait_for_workers:g} is for a Dask cluster: leave it out, or give "
+            "--executor dask or the address of a scheduler"
+        )
+    return cluster.waiting(wait_for_workers)
 
 
 def _partitioned(classify: bool, intervals: str | None, **settings: Any) -> Any:

@@ -24,6 +24,7 @@ from ridgefold.estimators.validation import TrainingData
 from ridgefold.kernels import Kernel
 from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.learning import FAMILIES
+from ridgefold.linalg.namespace import namespace_of
 from ridgefold.records import Grid
 
 _SETTINGS = ("gamma", "length_scale", "degree", "coef0", "kernel_params")
@@ -32,6 +33,8 @@ _MORE_WIDTHS = 4
 """Steps beyond each end of the ordinary grid that a search may walk."""
 _STRIDE = 2
 """Widths to a step of the ordinary grid: for large cells, its best two may be too far apart."""
+_MADE_UP_ROWS = 8
+"""Enough for a median distance, which nobody looks at."""
 SAMPLE_ROWS = 512
 """Of which a grid is made, where there are no cells yet."""
 
@@ -42,6 +45,21 @@ def grid_asked(model: Any, data: TrainingData, rows: np.ndarray, n_rows: int) ->
     settings = {name: getattr(model, name) for name in _SETTINGS}
     grid = cell_grid(model.kernel, settings, model.alpha, part)
     return grid if model.alpha is not None else grid.with_ridges_times(n_rows / len(rows))
+
+
+def families_asked(model: Any, n_columns: int) -> tuple[int, bool]:
+    """How many grids a first look goes through, and whether there is any choice of a pair.
+
+    Without the data: which kernels there are does not depend on the rows, only their widths do.
+    """
+    rows = np.random.default_rng(0).uniform(size=(_MADE_UP_ROWS, n_columns))
+    data = TrainingData(namespace_of(), rows, rows[:, 0], None)
+    settings = {name: getattr(model, name) for name in _SETTINGS}
+    grids = _kernel_grids(model.kernel, settings, data)
+    families = sum(grid.widths_from_data for grid in grids)
+    fixed = sum(len(grid.candidates) for grid in grids if not grid.widths_from_data)
+    ridges = 2 if model.alpha is None else len(check_alphas(model.alpha, "alpha"))
+    return families + (fixed > 0), families > 0 or fixed > 1 or ridges > 1
 
 
 def rbf_grid(data: TrainingData) -> Grid:

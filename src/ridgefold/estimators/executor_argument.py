@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 from typing import Any, Self
 
 import numpy as np
@@ -15,8 +16,22 @@ _CLIENT = ("submit", "scheduler_info", "nthreads")
 """What a client of Dask has."""
 
 
-def executor_of(executor: Any, n_jobs: Any) -> Executor:
-    """The executor by its name; "auto" is serial for one worker, else processes."""
+def executor_of(executor: Any, n_jobs: Any, verbose: int = 0) -> Executor:
+    """The executor by its name; "auto" is serial for one worker, else processes.
+
+    With `verbose` it says on stderr what it waits for.
+    """
+    found = _executor_of(executor, n_jobs)
+    if verbose:
+        found.say = _on_stderr
+    return found
+
+
+def _on_stderr(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _executor_of(executor: Any, n_jobs: Any) -> Executor:
     from joblib import effective_n_jobs
 
     if n_jobs is not None and (
@@ -25,14 +40,17 @@ def executor_of(executor: Any, n_jobs: Any) -> Executor:
         raise InvalidInputError(
             f"n_jobs must be a whole number other than 0 (-1: all cores), or None, got {n_jobs!r}"
         )
+    if isinstance(executor, Dask):
+        return copy.copy(executor)  # which a fit may hold a client in
     if isinstance(executor, str) and executor.startswith(("tcp://", "tls://")):
         return Dask(address=executor)
     if not isinstance(executor, str) and all(hasattr(executor, name) for name in _CLIENT):
         return Dask(client=executor)
     if not isinstance(executor, str) or executor not in ("auto", *EXECUTORS):
         raise InvalidInputError(
-            f"executor must be one of auto, {', '.join(EXECUTORS)}, a distributed.Client or the "
-            f"address of a Dask scheduler (tcp://…, tls://…), got {executor!r}"
+            f"executor must be one of auto, {', '.join(EXECUTORS)}, a distributed.Client, the "
+            "address of a Dask scheduler (tcp://…, tls://…), or ridgefold.executors.Dask(…), got "
+            f"{executor!r}"
         )
     workers = 1 if n_jobs is None else int(effective_n_jobs(n_jobs))
     if executor == "auto":

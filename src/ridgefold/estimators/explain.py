@@ -10,15 +10,18 @@ from typing import Any
 import numpy as np
 
 from ridgefold.errors import BudgetError, InvalidInputError
+from ridgefold.estimators.cell_grid import families_asked
 from ridgefold.estimators.cross_validated import CrossValidatedModel
 from ridgefold.estimators.grids import DECADES_BELOW, alphas_over, check_alphas
 from ridgefold.estimators.kernel_ridge_cv import KernelRidgeCV
+from ridgefold.estimators.learned import is_automatic
 from ridgefold.estimators.partitioned_average import first_number
 from ridgefold.estimators.partitioned_base import PartitionedModel
 from ridgefold.estimators.partitioned_options import folds_averaged, options_of
 from ridgefold.estimators.search_place import search_executor
 from ridgefold.estimators.table_model import TableModel
 from ridgefold.kernels import Kernel, KernelSettings, resolve_kernel
+from ridgefold.learning import FAMILIES
 from ridgefold.partitioners import Guided
 from ridgefold.planning import (
     CellMemory,
@@ -61,7 +64,8 @@ def explain(
     memory_budget, time_budget : optional
         Instead of the estimator's own.
     n_workers : int, optional
-        For partitioned models: worker processes of a cluster, each with the memory budget.
+        For partitioned models: worker processes of a cluster, each with the memory budget. If not
+        given, those of the cluster that the estimator names as its executor, if it names one.
     device : str, optional
         Plan for this device of torch, as "cuda", by its rates and its free memory. One that is not
         here is taken for an NVIDIA H200, and needs a memory budget.
@@ -90,6 +94,9 @@ def explain(
     resources = available_resources(budget, seconds, device_named(device))
     fit = _fit_problem(model, rows, columns, _count("n_targets", n_targets), dtype)
     if isinstance(model, PartitionedModel):
+        executor = options_of(model).executor
+        if n_workers is None and executor.remote:
+            n_workers = executor.workers_now()
         if n_workers is None:
             return explain_plans(_cell_plans(model, fit, resources), {})
         slopes = model.partition == "tree" and model.combine != "average"
@@ -120,7 +127,9 @@ def _cell_plans(
     Where their number is chosen, that is as if the first size that is tried were taken.
     """
     options, n = options_of(model), fit.n_rows
-    choose = options.shared is False or (options.shared is None and n <= CELL_SEARCH.many_rows)
+    families, chooses_pair = families_asked(model, fit.n_columns)
+    apart = options.shared is False or (options.shared is None and n <= CELL_SEARCH.many_rows)
+    choose = apart and chooses_pair
     held_out = choose or model._needs_held_out()
     memory = CellMemory(
         fit, options.overlap > 0, choose, held_out, average_folds=options.average_folds
@@ -136,7 +145,7 @@ def _cell_plans(
         replace(resources, threads=1),
         options.executor.n_workers,
         overlap=options.overlap > 0,
-        kernels=len(model.kernel) if isinstance(model.kernel, (list, tuple)) else 1,
+        kernels=families,
         memory=memory,
         limits=limits,
     )
@@ -147,17 +156,20 @@ def _cell_plans(
     if options.combiner.scales_alpha:
         m = first_number(options, n)
         sizes = plans.likely_sizes(m)
-        steps.append((f"choosing a pair for the mean of {m:,} cells", plans.average(name, sizes)))
+        if chooses_pair:
+            average = plans.average(name, sizes)
+            steps.append((f"choosing a pair for the mean of {m:,} cells", average))
     else:
         m = min(likely, n)
         sizes = plans.likely_sizes(m)
         if isinstance(options.partitioner, Guided) and m > 1:
             steps.append(("finding slopes", plans.slopes()))
         if options.n_cells is None:
-            steps.append(("choosing how many cells", plans.count(choose=choose)))
+            steps.append(("choosing how many cells", plans.count(choose=choose, pair=chooses_pair)))
         else:
             steps.append((f"cutting {m:,} cells", plans.cut(name, m)))
-            steps.append(("choosing a pair for all cells", plans.pair(float(sizes[0]))))
+            if chooses_pair:
+                steps.append(("choosing a pair for all cells", plans.pair(float(sizes[0]))))
     folds = options.average_folds
     cells = plans.cells(sizes, choose=choose, held_out=held_out, average_folds=folds)
     steps.append((f"fitting {m:,} cells", cells))
@@ -194,6 +206,8 @@ def _fit_problem(model: Any, rows: int, columns: int, targets: int, dtype: Any) 
     if np.dtype(dtype) not in (np.float32, np.float64):
         raise InvalidInputError(f"dtype must be float32 or float64, got {np.dtype(dtype)}")
     kernel = _first("kernel", model.kernel)
+    if is_automatic(kernel):
+        kernel = next(iter(FAMILIES.values()))
     given = isinstance(kernel, str) and kernel == "precomputed"
     resolved = None if given else _kernel(model, kernel, columns)
     return Problem(

@@ -225,8 +225,9 @@ class KernelRidgeCV(_CrossValidatedRegressor):
         Where the kernels of the grid are cross-validated: every kernel is a task of its own, on
         one BLAS thread. "auto" is this process, or processes with `n_jobs`; "dask" starts workers
         on this machine for the time of the fit; or a ``distributed.Client``, or the address of a
-        scheduler. The choice, the scores and the model are the same wherever it runs. The last
-        fit on all rows is made by this process.
+        scheduler, or :class:`ridgefold.executors.Dask`, which says how long to wait where a
+        cluster has no workers. The choice, the scores and the model are the same wherever it
+        runs. The last fit on all rows is made by this process.
     run_dir : str or path, optional
         A folder in which every finished kernel is kept: the same fit goes on where it was
         stopped. Workers of a cluster must see it (and X, if that is mapped from a file); without

@@ -111,7 +111,8 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         Where cells are worked on; results are the same. A ``distributed.Client``, or the address
         of a Dask scheduler (``tcp://…``), uses its workers, which must see the same files as
         this process; "dask" starts `n_jobs` of them on this machine. Give a `run_dir` that
-        they see.
+        they see. :class:`ridgefold.executors.Dask` says how long to wait where a cluster has no
+        workers.
     random_state : int, RandomState or None, default=0
     memory_budget : "auto", int or str, default="auto"
         Most memory to take beyond what the process holds, as "2GB": cells, samples and workers are

@@ -162,7 +162,10 @@ class PartitionedModel(SharesExecutor, Storable):
     def _cut_and_fit(self, data: TrainingData, targets: np.ndarray) -> None:
         options = options_of(self)
         distinct = distinct_rows(data.X, targets, data.weights)
-        with opened_run(self, data.X, targets, data.weights) as run:
+        with (
+            opened_run(self, data.X, targets, data.weights) as run,
+            options.executor.held(),
+        ):
             if distinct is None:
                 fitted = CellFitting(self, data, targets, options, run).fit()
             else:
@@ -437,23 +440,25 @@ class PartitionedModel(SharesExecutor, Storable):
         return values
 
     def _of_cells(self, X: np.ndarray, assignment: Assignment) -> np.ndarray:
-        executor, cells, models = executor_of(self.executor, self.n_jobs), self._cells, self._models
+        cells, models = self._cells, self._models
+        executor = executor_of(self.executor, self.n_jobs, self.verbose)
         rows = getattr(self, "_stored", None) or IndexedRows(self._training_rows(), cells)
         if executor.remote:
             if executor.standing and kernel_values(cells, assignment) >= WORTH_SENDING:
                 return self._combined_elsewhere(rows, X, assignment, executor)
             executor = Serial()
         device = self._device()
-        return predict_cells(
-            rows,
-            cells,
-            models,
-            assignment,
-            new=X,
-            executor=executor,
-            device=device,
-            memory_bytes=device_bytes(device, self.memory_budget) / executor.n_workers,
-        )
+        with executor.held():
+            return predict_cells(
+                rows,
+                cells,
+                models,
+                assignment,
+                new=X,
+                executor=executor,
+                device=device,
+                memory_bytes=device_bytes(device, self.memory_budget) / executor.n_workers,
+            )
 
     def _combined_elsewhere(
         self, rows: CellsOfRows, X: np.ndarray, assignment: Assignment, executor: Executor
@@ -464,6 +469,7 @@ class PartitionedModel(SharesExecutor, Storable):
         with (
             tempfile.TemporaryDirectory(prefix="ridgefold-predict-", dir=inside) as temporary,
             RunDirectory(Path(temporary), {"temporary": temporary}).opened() as run,
+            executor.held(),
         ):
             return predict_elsewhere(
                 rows,

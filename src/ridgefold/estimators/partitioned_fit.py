@@ -32,7 +32,7 @@ from ridgefold.engine.partitioned import in_memory, run_cells
 from ridgefold.engine.scaled_rows import ScaledRows
 from ridgefold.engine.shared_pair import choose_pair
 from ridgefold.errors import BudgetError, InvalidInputError, NumericalError
-from ridgefold.estimators.cell_grid import SAMPLE_ROWS, coarse_kernels, grid_asked
+from ridgefold.estimators.cell_grid import SAMPLE_ROWS, coarse_kernels, families_asked, grid_asked
 from ridgefold.estimators.learned import is_automatic
 from ridgefold.estimators.partitioned_average import choose_average, first_number
 from ridgefold.estimators.partitioned_metric import learned_scales, sample_slopes
@@ -419,9 +419,10 @@ class CellFitting:
         m, grid = self.options.n_cells, None
         self._guide(round(self.n_rows / CELL_SEARCH.smallest_tried) if m is None else m)
         if m is None:
+            _, pair = families_asked(self.model, int(self.data.X.shape[1]))
             found = self._noted(
                 "choosing how many cells",
-                self._plans().count(choose=not self.shared),
+                self._plans().count(choose=pair and not self.shared, pair=pair),
                 lambda: self.run.step("count", self._count, self.rng),
             )
             count = _unpacked_count(found)

@@ -47,7 +47,7 @@ class Options:
 def options_of(model: Any) -> Options:
     """Check the arguments of an estimator."""
     device = model._device()
-    executor = executor_of(model.executor, model.n_jobs)
+    executor = executor_of(model.executor, model.n_jobs, model.verbose)
     _require_usable(device, executor, model)
     partitioner = partitioner_of(model.partition)
     combiner = combiner_of(model.combine, model.partition, partitioner)

@@ -43,7 +43,7 @@ _NO_PART = (
 
 def search_executor(model: Any) -> Executor:
     """Where kernels are worked on: by the caller, unless workers are asked for."""
-    found = executor_of(model.executor, model.n_jobs)
+    found = executor_of(model.executor, model.n_jobs, model.verbose)
     asked = not isinstance(model.executor, str) or model.executor != "auto"
     return found if asked or found.n_workers > 1 else Caller()
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, Self, TypeVar
 
 Result = TypeVar("Result")
@@ -15,6 +15,9 @@ KeyOf = Callable[[str], str]
 def same_name(name: str) -> str:
     """Keys where nobody else has tasks."""
     return name
+
+
+def _say_nothing(_: str) -> None: ...
 
 
 class Executor(ABC):
@@ -36,6 +39,10 @@ class Executor(ABC):
 
     def __init__(self, n_workers: int = 1) -> None:
         self.n_workers = n_workers
+        self.say: Callable[[str], None] = _say_nothing
+        """Where to say, in a line, what is waited for."""
+        self._begun: list[Generator[Any]] | None = None
+        """Results of all calls of `map` while workers are held."""
 
     @property
     def standing(self) -> bool:
@@ -59,12 +66,18 @@ class Executor(ABC):
         """How many there are; of a cluster, at this moment."""
         return self.n_workers
 
-    def held(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def held(self) -> Iterator[None]:
         """A context in which workers stay between calls of `map`, where starting them takes
-        time."""
-        return nullcontext()
+        time; when it is left, whatever the reason, nothing is under way."""
+        before, self._begun = self._begun, []
+        try:
+            yield
+        finally:
+            for results in self._begun:
+                results.close()
+            self._begun = before
 
-    @abstractmethod
     def map(
         self,
         task: Callable[[Any], Result],
@@ -76,6 +89,34 @@ class Executor(ABC):
         `keys` name the tasks, the same ones for the same work; where tasks run elsewhere, they
         are known there by them.
         """
+        results = self._map(task, items, keys)
+        if self._begun is not None:
+            self._begun.append(results)
+        return results
+
+    @abstractmethod
+    def _map(
+        self,
+        task: Callable[[Any], Result],
+        items: Sequence[Any],
+        keys: Sequence[str] | None,
+    ) -> Generator[Result]:
+        """What `map` does; closing the generator ends what is under way."""
+
+
+class _LeftEarly(Exception):
+    """Said to a generator of joblib, which warns where it is simply closed."""
+
+
+def until_left(results: Generator[Result]) -> Generator[Result]:
+    """Results of joblib; who stops before the last ends what is under way, without a warning."""
+    try:
+        for result in results:  # noqa: UP028 - closing is not to be passed on
+            yield result
+    except GeneratorExit:
+        with suppress(_LeftEarly):
+            results.throw(_LeftEarly())
+        raise
 
 
 class Caller(Executor):
@@ -93,10 +134,10 @@ class Caller(Executor):
     def threads(self, planned: int) -> int:
         return planned
 
-    def map(
+    def _map(
         self,
         task: Callable[[Any], Result],
         items: Sequence[Any],
-        keys: Sequence[str] | None = None,
-    ) -> Iterator[Result]:
-        return map(task, items)
+        keys: Sequence[str] | None,
+    ) -> Generator[Result]:
+        yield from map(task, items)

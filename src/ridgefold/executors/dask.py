@@ -2,18 +2,27 @@
 
 Workers and this process must see the same folders (a shared file system). A task is known by
 its key, is run again where a worker is lost, and never holds data: what is lost is the work of
-the tasks that were running. Nothing else of ridgefold imports Dask.
+the tasks that were running. Where all workers are lost, others are waited for, but not for ever.
+Nothing else of ridgefold imports Dask.
 """
 
 from __future__ import annotations
 
 import contextlib
 import copy
+import math
+import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, Self
 
-from ridgefold.errors import ClusterError, RidgefoldError, WorkerLostError
+from ridgefold.errors import (
+    ClusterError,
+    InvalidInputError,
+    NoWorkersError,
+    RidgefoldError,
+    WorkerLostError,
+)
 from ridgefold.executors.base import Executor, Result
 from ridgefold.linalg.threads import threads
 
@@ -22,27 +31,53 @@ _WAITING_A_WORKER = 4
 """Tasks that are handed out ahead of time, for every worker."""
 _FEWEST_WAITING = 16
 _SECONDS_TO_CONNECT = 20
+SECONDS_WITHOUT_WORKERS = 60.0
+"""How long to wait for workers by default: a nanny brings a worker back within seconds, and who
+sits before a cluster that is gone wants to know it within a minute. Queues may need longer."""
+_SECONDS_BETWEEN_LOOKS = 1.0
+"""Between two looks at whether there are workers, while a result is waited for."""
+_SECONDS_BETWEEN_WORDS = 10.0
+"""Between two lines that say what is waited for."""
 
 
 class Dask(Executor):
-    """Workers of a cluster, each with one BLAS thread.
+    """Workers of a Dask cluster, each with one BLAS thread, as an `executor` of an estimator.
+
+    A client or an address may be given as `executor` directly; this class is for those who want
+    to wait longer, or less long, for workers.
 
     Parameters
     ----------
-    n_workers : int
-        Processes of a cluster on this machine that lives as long as the work does; unless
+    n_workers : int, default=1
+        Without a client and an address: how many workers to start on this machine, for as long
+        as the work takes.
     client : distributed.Client, optional
-        is given, or
+        Of a cluster that is there.
     address : str, optional
-        of a scheduler, as tcp://… or tls://….
+        Of a scheduler, as tcp://… or tls://….
+    wait_for_workers : float, default=60
+        Seconds without any worker, at the beginning or because all were lost, after which the
+        work is given up with a :class:`~ridgefold.errors.NoWorkersError`. A lost worker that a
+        nanny looks after is back within seconds; workers of a queue or of an adaptive cluster
+        may take minutes. With ``float("inf")`` they are waited for as long as it takes.
     """
 
     remote = True
 
     def __init__(
-        self, n_workers: int = 1, *, client: Any = None, address: str | None = None
+        self,
+        n_workers: int = 1,
+        *,
+        client: Any = None,
+        address: str | None = None,
+        wait_for_workers: float = SECONDS_WITHOUT_WORKERS,
     ) -> None:
         super().__init__(n_workers)
+        if client is not None and address is not None:
+            raise InvalidInputError(
+                f"client={client!r} and address={address!r} are two clusters: give one of them"
+            )
+        self.wait_for_workers = _checked(wait_for_workers)
         self._given, self._address = client, address
         self._own = client is None and address is None
         """True if the cluster is one of this machine, made here."""
@@ -50,6 +85,13 @@ class Dask(Executor):
         """Tasks that may run at once, if that is less than there are workers."""
         self._understood: set[tuple[str, str]] = set()
         """Clients and kinds of tasks whose workers have shown that they can load them."""
+
+    def __repr__(self) -> str:
+        where = repr(self.n_workers)
+        if not self._own:
+            given = ("client", self._given) if self._address is None else ("address", self._address)
+            where = f"{given[0]}={given[1]!r}"
+        return f"Dask({where}, wait_for_workers={self.wait_for_workers:g})"
 
     @property
     def place(self) -> str:
@@ -63,6 +105,12 @@ class Dask(Executor):
             return bool(self._given.status == "running")  # it may have been closed
         return self._address is not None
 
+    def waiting(self, seconds: float) -> Self:
+        """The same, with another wait for workers."""
+        other = copy.copy(self)
+        other.wait_for_workers = _checked(seconds)
+        return other
+
     def at_most(self, n_workers: int) -> Self:
         # Workers of a cluster have memory of their own.
         if not self._own or n_workers >= self.n_workers:
@@ -73,36 +121,37 @@ class Dask(Executor):
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        if self._given is not None:
-            yield
-            return
+        given = self._given
         with self._client() as client:
             self._given = client
             try:
-                yield
+                with super().held():
+                    yield
             finally:
-                self._given = None
+                self._given = given
 
     def workers_now(self) -> int:
-        if self._given is None:
+        if self._own and self._given is None:
             return self.n_workers
-        return max(1, len(self._given.nthreads()))
+        with self._client() as client:
+            return max(1, _count_of_workers(client))
 
-    def map(
+    def _map(
         self,
         task: Callable[[Any], Result],
         items: Sequence[Any],
-        keys: Sequence[str] | None = None,
-    ) -> Iterator[Result]:
+        keys: Sequence[str] | None,
+    ) -> Generator[Result]:
         if not items:
             return
         with self._client() as client:
-            _require_workers(client)
+            watch = _Watch(client, self.wait_for_workers, self.say)
+            watch.until_there_are_workers()
             kind = (client.id, repr(task))
             if kind not in self._understood:
                 _require_understanding(client, task, items[0])
                 self._understood.add(kind)
-            yield from _results(client, task, items, keys, self._most)
+            yield from _results(watch, task, items, keys, self._most)
 
     @contextlib.contextmanager
     def _client(self) -> Iterator[Any]:
@@ -181,16 +230,125 @@ class _Raised:
         self.error = error
 
 
-def _require_workers(client: Any) -> None:
-    if client.scheduler_info(n_workers=-1)["workers"]:
-        return
+def _checked(seconds: Any) -> float:
+    number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+    if not number or not seconds >= 0:
+        raise InvalidInputError(
+            'wait_for_workers must be a number of seconds >= 0 (float("inf"): for ever), got '
+            f"{seconds!r}"
+        )
+    return float(seconds)
+
+
+class _Watch:
+    """Waits for results and for workers, and gives up where there are none for too long."""
+
+    def __init__(self, client: Any, seconds: float, say: Callable[[str], None]) -> None:
+        self.client, self._seconds, self._say = client, seconds, say
+        self._none_since: float | None = None
+        self._said_at = -math.inf
+
+    def until_there_are_workers(self) -> int:
+        """How many there are, as soon as there are any."""
+        while (workers := self.look()) == 0:
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+        return workers
+
+    def result_of(self, future: Any) -> Any:
+        """What a task gives, or the error that it ended with."""
+        pause = _SECONDS_BETWEEN_LOOKS
+        while True:
+            try:
+                return future.result(timeout=pause)
+            except TimeoutError:
+                if future.status == "error":  # then it is the task's own
+                    raise
+                # Seldom where workers are busy for long; and a result may be slow to arrive.
+                busy = self.look() > 0
+                pause = min(2 * pause, _SECONDS_BETWEEN_WORDS) if busy else _SECONDS_BETWEEN_LOOKS
+
+    def look(self) -> int:
+        """How many workers there are; an error where there have been none for too long."""
+        lost = self.client.status == "connecting"  # Dask itself tries for a while
+        workers = 0 if lost else _count_of_workers(self.client)
+        now = time.monotonic()
+        if workers:
+            if self._none_since is not None:
+                self._say(f"there are workers: {workers}")
+            self._none_since, self._said_at = None, -math.inf
+            return workers
+        if self._none_since is None:
+            self._none_since = now
+        waited = now - self._none_since
+        if waited >= self._seconds:
+            raise _lost(self.client) if lost else self._no_workers(waited)
+        if now - self._said_at >= _SECONDS_BETWEEN_WORDS:
+            self._said_at = now
+            self._say(
+                f"waiting for {'the scheduler' if lost else 'workers'}: none since {waited:.0f} s, "
+                f"gives up at {self._seconds:g} s"
+            )
+        return 0
+
+    def _no_workers(self, waited: float) -> NoWorkersError:
+        address = _address_of(self.client)
+        return NoWorkersError(
+            f"the scheduler at {address} has had no workers for {waited:.0f} s: start some (dask "
+            f"worker {address}) and {_GO_ON}; if yours take longer to come, wait for them, by "
+            "executor=ridgefold.executors.Dask(…, wait_for_workers=600), or --wait-for-workers 600"
+        )
+
+
+_GO_ON = "call again, which with a run_dir goes on with what is finished"
+
+
+def _count_of_workers(client: Any) -> int:
     try:
-        client.wait_for_workers(1, timeout=_SECONDS_TO_CONNECT)
-    except TimeoutError:
-        raise ClusterError(
-            f"the scheduler at {client.scheduler.address} has no workers, and none came within "
-            f"{_SECONDS_TO_CONNECT:g} s: start some (dask worker {client.scheduler.address})"
-        ) from None
+        with _reached(client):
+            return len(client.nthreads())
+    except OSError as error:
+        raise _lost(client, error) from None
+
+
+def _address_of(client: Any) -> str:
+    return str(getattr(client.scheduler, "address", "an unknown address"))
+
+
+@contextlib.contextmanager
+def _reached(client: Any) -> Iterator[None]:
+    """What fails because there is no connection is told as that."""
+    from distributed import CancelledError
+    from distributed.comm import CommClosedError
+
+    if client.status in _CLOSED:
+        raise _closed()
+    try:
+        yield
+    except (CancelledError, CommClosedError) as error:
+        raise (_closed() if client.status in _CLOSED else _lost(client, error)) from None
+    except Exception:
+        if client.status in _CLOSED:  # it has errors of several types for that
+            raise _closed() from None
+        raise
+
+
+_CLOSED = ("closing", "closed")
+
+
+def _lost(client: Any, error: BaseException | None = None) -> ClusterError:
+    why = "" if error is None else f" ({(str(error).splitlines() or [type(error).__name__])[-1]})"
+    return ClusterError(
+        f"the scheduler at {_address_of(client)} was lost{why}: see its log, start it again, and "
+        f"{_GO_ON}"
+    )
+
+
+def _closed() -> ClusterError:
+    return ClusterError(
+        "the client of the Dask cluster is closed, by this process or because its scheduler was "
+        'gone: open one, as distributed.Client("tcp://…"), or give the address of the scheduler '
+        f"as executor, and {_GO_ON}"
+    )
 
 
 def _require_understanding(client: Any, task: Callable[[Any], Any], item: Any) -> None:
@@ -201,7 +359,8 @@ def _require_understanding(client: Any, task: Callable[[Any], Any], item: Any) -
     from distributed.protocol.pickle import dumps
 
     # Workers that are lost meanwhile answer with other errors, and are none of this check's.
-    answers = client.run(_loaded, dumps((task, item)), on_error="return")
+    with _reached(client):
+        answers = client.run(_loaded, dumps((task, item)), on_error="return")
     for worker, answer in answers.items():
         if isinstance(answer, (ImportError, AttributeError)):
             raise ClusterError(
@@ -217,62 +376,64 @@ def _loaded(pickled: bytes) -> None:
 
 
 def _results(
-    client: Any,
+    watch: _Watch,
     task: Callable[[Any], Result],
     items: Sequence[Any],
     keys: Sequence[str] | None,
     most: int | None,
 ) -> Iterator[Result]:
-    """Results in order, with a bounded number of tasks under way."""
-    run = _OneThread(task)
-    ahead = most or max(_FEWEST_WAITING, _WAITING_A_WORKER * len(client.nthreads()))
+    """Results in order, with a bounded number of tasks under way, and none once this is left."""
+    client, run = watch.client, _OneThread(task)
+    ahead = most or max(_FEWEST_WAITING, _WAITING_A_WORKER * watch.until_there_are_workers())
     under_way: deque[Any] = deque()
     try:
         for number, item in enumerate(items):
             key = None if keys is None else keys[number]
-            under_way.append(client.submit(run, item, key=key, retries=_RETRIES, pure=False))
+            with _reached(client):
+                under_way.append(client.submit(run, item, key=key, retries=_RETRIES, pure=False))
             if len(under_way) >= ahead:
-                yield _result(under_way.popleft())
+                yield _first_result(watch, under_way)
         while under_way:
-            yield _result(under_way.popleft())
+            yield _first_result(watch, under_way)
     finally:
-        for future in under_way:
-            future.cancel()
+        if under_way and client.status == "running":
+            # What the scheduler cannot be told any more, it has forgotten.
+            with contextlib.suppress(OSError, ClusterError), _reached(client):
+                client.cancel(list(under_way))
 
 
-def _result(future: Any) -> Any:
-    from distributed import CancelledError, KilledWorker
-    from distributed.comm import CommClosedError
-
-    try:
-        for _ in range(_RETRIES):
-            try:
-                return _taken(future.result())
-            except KilledWorker:
-                # Whatever waited at workers that died is blamed; a task that kills them itself
-                # counts its tries and says so.
-                future.retry()
-        return _taken(future.result())
-    except KilledWorker as error:
-        raise WorkerLostError(
-            f"the workers that ran {future.key!r} died, one after the other ({error}): it may need "
-            "more memory than they have, or crash; see the workers' logs"
-        ) from None
-    except (CancelledError, CommClosedError) as error:
-        raise ClusterError(
-            f"the scheduler was lost while {future.key!r} was under way ({error}): see its log; "
-            "with a run_dir, the same call goes on with what is finished"
-        ) from None
-    except FileNotFoundError as error:
-        raise ClusterError(
-            f"a worker does not see {error.filename!r}: workers and this process need the same "
-            "files; give a run_dir, and data, on a file system that they share"
-        ) from None
-    finally:
-        future.release()
-
-
-def _taken(result: Any) -> Any:
+def _first_result(watch: _Watch, under_way: deque[Any]) -> Any:
+    """Of the first task, which stays under way until its result is here."""
+    future = under_way[0]
+    result = _result(watch, future)
+    under_way.popleft()
+    future.release()
     if isinstance(result, _Raised):
         raise result.error
     return result
+
+
+def _result(watch: _Watch, future: Any) -> Any:
+    from distributed import KilledWorker
+
+    tries = 0
+    while True:
+        tries += 1
+        try:
+            with _reached(watch.client):
+                return watch.result_of(future)
+        except KilledWorker as error:
+            # Whatever waited at workers that died is blamed; a task that kills them itself
+            # counts its tries and says so.
+            if tries <= _RETRIES:
+                future.retry()
+                continue
+            raise WorkerLostError(
+                f"the workers that ran {future.key!r} died, one after the other ({error}): it may "
+                "need more memory than they have, or crash; see the workers' logs"
+            ) from None
+        except FileNotFoundError as error:
+            raise ClusterError(
+                f"a worker does not see {error.filename!r}: workers and this process need the same "
+                "files; give a run_dir, and data, on a file system that they share"
+            ) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from ridgefold.executors.base import Executor, Result
@@ -16,12 +16,12 @@ class Serial(Executor):
     def place(self) -> str:
         return "this process, one thread"
 
-    def map(
+    def _map(
         self,
         task: Callable[[Any], Result],
         items: Sequence[Any],
-        keys: Sequence[str] | None = None,
-    ) -> Iterator[Result]:
+        keys: Sequence[str] | None,
+    ) -> Generator[Result]:
         for item in items:
             with threads(1):
                 result = task(item)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
-from ridgefold.executors.base import Executor, Result
+from ridgefold.executors.base import Executor, Result, until_left
 from ridgefold.linalg.threads import threads
 
 
@@ -18,15 +18,16 @@ class Threads(Executor):
     def place(self) -> str:
         return f"{self.n_workers} threads of this process"
 
-    def map(
+    def _map(
         self,
         task: Callable[[Any], Result],
         items: Sequence[Any],
-        keys: Sequence[str] | None = None,
-    ) -> Iterator[Result]:
+        keys: Sequence[str] | None,
+    ) -> Generator[Result]:
         from joblib import Parallel, delayed
 
         with threads(1):
-            yield from Parallel(
+            work = Parallel(
                 n_jobs=self.n_workers, backend="threading", batch_size=1, return_as="generator"
-            )(delayed(task)(item) for item in items)
+            )
+            yield from until_left(work(delayed(task)(item) for item in items))

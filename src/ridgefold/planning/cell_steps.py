@@ -99,16 +99,17 @@ class CellPlans:
         peak = self.memory.slopes(int(sample))
         return self._plan("slopes", self._wide_search(some) + 2 * each, peak)
 
-    def count(self, *, choose: bool) -> Plan:
+    def count(self, *, choose: bool, pair: bool = True) -> Plan:
         """Trying sizes of cells on all rows, or on two regions; where cells will choose pairs of
-        their own, models that are tried are for comparison only."""
+        their own, models that are tried are for comparison only. Without a choice of a `pair`
+        none is looked for on the way."""
         n, whole = self.problem.n_rows, CELL_SEARCH.regions * CELL_SEARCH.region_rows
         tried, regions = min(n, whole), 1 if n <= whole else CELL_SEARCH.regions
         largest = CELL_SEARCH.largest_of_many if n > CELL_SEARCH.many_rows else math.inf
         likely = [size for size in _TRIED_SIZES if size < 2 * tried and size <= largest]
         sizes = [min(size, tried) for size in likely] or [float(tried)]
-        total = regions * self._pilots(self._core(self._repeats * sizes[0]))
-        for size in sizes[1:]:
+        total = regions * self._pilots(self._core(self._repeats * sizes[0])) if pair else 0.0
+        for size in sizes[1:] if pair else []:
             rows = min(self._core(self._repeats * size), self.limits.near_rows)
             total += regions * CELL_SEARCH.near_pilots * self._scores(rows, CELL_SEARCH.pairs)
         total += sum(
