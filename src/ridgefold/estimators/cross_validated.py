@@ -58,8 +58,6 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
     run_dir: Any
     verbose: int
 
-    _of_this_machine = ("run_dir", "executor")
-
     def _choose_and_fit(
         self,
         data: TrainingData,

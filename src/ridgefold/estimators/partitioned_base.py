@@ -451,7 +451,6 @@ class PartitionedModel(SharesExecutor, Storable):
 
     # -- model files ---------------------------------------------------------------------
 
-    _of_this_machine = ("run_dir", "executor", "device")
     _further_state: Mapping[str, Any] = {}
     """What subclasses store beside the values of every partitioned model, with its types."""
 

@@ -21,6 +21,7 @@ from ridgefold.errors import (
     ModelFileError,
     UnsupportedInputError,
 )
+from ridgefold.estimators.stored_arguments import OF_WORK, checked_arguments, storable_argument
 from ridgefold.linalg import namespace_of
 from ridgefold.linalg.namespace import is_foreign_array
 from ridgefold.storage.annotations import check_fields
@@ -52,8 +53,6 @@ class Storable(BaseEstimator):
 
     _interval_entries: tuple[str, ...] = ("intervals",)
     """Entries of the state that only `predict_interval` needs."""
-    _of_this_machine: tuple[str, ...] = ()
-    """Arguments that mean nothing elsewhere: never stored."""
 
     def _state(self) -> dict[str, Any]:
         """Fitted values that cannot be computed from the others."""
@@ -116,12 +115,11 @@ def pack_estimator(
         )
     parameters, left_out = {}, {}
     for key, value in model.get_params(deep=False).items():
-        if isinstance(value, Storable) or key in model._of_this_machine:
-            continue  # the fitted one is part of the state; folders are no part of a model
-        try:
-            Packer().pack(value, f"{name}.{key}")
+        if isinstance(value, Storable) or key in OF_WORK:
+            continue  # the fitted one is part of the state
+        if _can_be_packed(value, f"{name}.{key}") and storable_argument(name, key, value):
             parameters[key] = value
-        except UnsupportedInputError:
+        else:
             left_out[key] = " ".join(repr(value).split())[:200]
     state = model._state()
     if not intervals:
@@ -140,6 +138,14 @@ def pack_estimator(
     }
 
 
+def _can_be_packed(value: Any, where: str) -> bool:
+    try:
+        Packer().pack(value, where)
+    except UnsupportedInputError:
+        return False
+    return True
+
+
 def unpack_estimator(contents: Any) -> Any:
     """The estimator that a tree of values stands for."""
     fields = {
@@ -152,16 +158,8 @@ def unpack_estimator(contents: Any) -> Any:
     if contents["estimator"] not in STORABLE:
         raise ModelFileError(f"it names the estimator {contents['estimator'][:60]!r}, unknown here")
     cls = _class(contents["estimator"])
-    unknown = set(contents["parameters"]) - set(cls._get_param_names())
-    if unknown:
-        raise ModelFileError(f"{cls.__name__} has no argument {sorted(unknown)[0][:60]!r}")
-    elsewhere = set(contents["parameters"]) & set(cls._of_this_machine)
-    if elsewhere:  # a file must not say where to connect to, or which folders to write in
-        raise ModelFileError(
-            f"it sets {sorted(elsewhere)[0]!r}, which says where work is done and is no part of a "
-            "model"
-        )
-    model = cls(**contents["parameters"])
+    names = cls._get_param_names()
+    model = cls(**checked_arguments(cls.__name__, names, contents["parameters"]))
     model._restore(contents["state"])
     return model
 

@@ -202,7 +202,6 @@ class TableModel(Storable):
         if isinstance(self.model_, TableModel):
             raise ModelFileError("model.state.fitted must be a model of numbers")
         self.model = clone(self.model_)
-        self.device = None  # models load on NumPy arrays
         if len(self.columns_.feature_names) != self.model_.n_features_in_:
             raise ModelFileError("model.state.columns must name the columns of the model")
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from ridgefold.errors import InvalidInputError
 from ridgefold.report.page import render
 from ridgefold.report.subject import subject_of
 from ridgefold.storage.atomic import written_whole
+from ridgefold.storage.paths import usable_path
 
 
 def write_report(
@@ -55,7 +55,7 @@ def write_report(
     ...     os.path.getsize(path) < 500_000
     True
     """
-    path = Path(path)
+    path = usable_path(path)
     if path.exists() and not force:
         raise InvalidInputError(f"{str(path)!r} exists: choose another path, or pass force=True")
     subject = subject_of(model, X_test, y_test, target_name=target_name, title=title)
