@@ -80,6 +80,11 @@ def _holes() -> pd.DataFrame:
     return table
 
 
+def _wide() -> Any:
+    """Sparse rows of so many columns that monomials of them cannot be counted one by one."""
+    return scipy.sparse.random_array((12, 1 << 21), density=1e-5, rng=np.random.default_rng(5))
+
+
 FITTED: dict[str, Callable[[], Any]] = {
     "ridge": lambda: KernelRidge(0.1, kernel="rbf", gamma=0.5, intervals="cv+").fit(X, Y),
     "ridge of two targets": lambda: KernelRidge([0.1, 0.2], kernel="laplacian").fit(
@@ -87,6 +92,7 @@ FITTED: dict[str, Callable[[], Any]] = {
     ),
     "primal": lambda: KernelRidge(0.1, kernel="polynomial", degree=2, fit_intercept=True).fit(X, Y),
     "sparse": lambda: KernelRidge(0.1, kernel=Polynomial(2) + Linear()).fit(SPARSE, Y),
+    "wide": lambda: KernelRidge(0.1, kernel=Polynomial(3)).fit(scipy.sparse.csr_array(_wide()), Y[:12]),
     "composite": lambda: KernelRidge(0.1, kernel=_PAIRED).fit(X, Y),
     "domain": lambda: KernelRidge(0.1, kernel=Sobolev() + Chi2(0.5) * Cosine()).fit(X, Y),
     "indefinite": lambda: KernelRidge(100.0, kernel=Sigmoid(0.1) + AdditiveChi2()).fit(X, Y),
@@ -132,6 +138,8 @@ def new_rows(name: str) -> Any:
     """What a model of that name is asked to predict."""
     if name.startswith("table"):
         return TABLE[:4]
+    if name == "wide":
+        return scipy.sparse.csr_array(_wide())[:2]
     if name == "precomputed":
         return RBF(1.0)(X_NEW, X)
     return SPARSE[:4] if name == "sparse" else X_NEW
@@ -306,8 +314,8 @@ class Forger:
     def _forged(self, contents: Contents) -> bytes:
         for _ in range(1 + int(self.rng.integers(0, 4) == 0) * int(self.rng.integers(1, 3))):
             rules = (
-                [self._alike] * 8 + [self._replaced] * 4 + [self._list] * 3 + [self._tag, self._renamed]
-                + [self._swapped] * 2 + [self._nested, self._spliced] + [self._array] * 5
+                [self._alike] * 14 + [self._replaced] * 3 + [self._list] * 2 + [self._tag, self._renamed]
+                + [self._swapped] + [self._nested, self._spliced] + [self._array] * 8
                 + [self._steering] * 2 + [self._arrays_exchanged]
             )  # fmt: skip
             rule = rules[int(self.rng.integers(len(rules)))]
@@ -468,7 +476,7 @@ class Forger:
         name = self._one(list(contents.arrays))
         array = contents.arrays[name]
         how = self._one(
-            ["shape", "type", "fill", "one", "one", "fewer", "more", "empty", "mixed", "scaled"]
+            ["shape", "type", "fill", "one", "one", "one", "mixed", "scaled", "scaled", "fewer", "more", "empty", "mixed", "scaled"]
         )
         self._said("array", (how, name))
         if how == "shape":

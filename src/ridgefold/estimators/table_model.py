@@ -17,6 +17,7 @@ from ridgefold.estimators.validation import unchanged_on_error
 from ridgefold.linalg import namespace_of
 from ridgefold.linalg.namespace import on_device
 from ridgefold.records import TableColumns
+from ridgefold.records.kinds import Count
 from ridgefold.storage.annotations import check_fields
 from ridgefold.storage.frames import as_frame, encode, learn_columns
 
@@ -195,7 +196,7 @@ class TableModel(Storable):
         return {"columns": self.columns_, "fitted": self.model_, "rows_used": self.rows_used_}
 
     def _restore(self, state: Mapping[str, Any]) -> None:
-        required = {"columns": TableColumns, "fitted": Mapping[str, Any], "rows_used": int}
+        required = {"columns": TableColumns, "fitted": Mapping[str, Any], "rows_used": Count}
         check_fields("model.state", state, required, {})
         self.columns_, self.rows_used_ = state["columns"], state["rows_used"]
         self.model_ = unpack_estimator(state["fitted"])
@@ -204,6 +205,13 @@ class TableModel(Storable):
         self.model = clone(self.model_)
         if len(self.columns_.feature_names) != self.model_.n_features_in_:
             raise ModelFileError("model.state.columns must name the columns of the model")
+        if len(set(self.columns_.names)) != len(self.columns_.names):
+            raise ModelFileError("model.state.columns must name every column once")
+        groups = getattr(self.model_, "scale_groups", None)
+        if self.categories == "product" and [tuple(each) for each in groups or ()] != list(
+            self.columns_.category_features
+        ):
+            raise ModelFileError("model.parameters.scale_groups must be the columns of categories")
 
 
 def _of_rows(name: str, values: Any, rows: np.ndarray, n_rows: int) -> np.ndarray:
