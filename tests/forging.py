@@ -92,7 +92,9 @@ FITTED: dict[str, Callable[[], Any]] = {
     ),
     "primal": lambda: KernelRidge(0.1, kernel="polynomial", degree=2, fit_intercept=True).fit(X, Y),
     "sparse": lambda: KernelRidge(0.1, kernel=Polynomial(2) + Linear()).fit(SPARSE, Y),
-    "wide": lambda: KernelRidge(0.1, kernel=Polynomial(3)).fit(scipy.sparse.csr_array(_wide()), Y[:12]),
+    "wide": lambda: KernelRidge(0.1, kernel=Polynomial(3)).fit(
+        scipy.sparse.csr_array(_wide()), Y[:12]
+    ),
     "composite": lambda: KernelRidge(0.1, kernel=_PAIRED).fit(X, Y),
     "domain": lambda: KernelRidge(0.1, kernel=Sobolev() + Chi2(0.5) * Cosine()).fit(X, Y),
     "indefinite": lambda: KernelRidge(100.0, kernel=Sigmoid(0.1) + AdditiveChi2()).fit(X, Y),
@@ -314,8 +316,8 @@ class Forger:
     def _forged(self, contents: Contents) -> bytes:
         for _ in range(1 + int(self.rng.integers(0, 4) == 0) * int(self.rng.integers(1, 3))):
             rules = (
-                [self._alike] * 14 + [self._replaced] * 3 + [self._list] * 2 + [self._tag, self._renamed]
-                + [self._swapped] + [self._nested, self._spliced] + [self._array] * 8
+                [self._alike] * 14 + [self._replaced] * 3 + [self._list] * 2 + [self._array] * 8
+                + [self._tag, self._renamed, self._swapped, self._nested, self._spliced]
                 + [self._steering] * 2 + [self._arrays_exchanged]
             )  # fmt: skip
             rule = rules[int(self.rng.integers(len(rules)))]
@@ -470,13 +472,28 @@ class Forger:
                 pairs.append([name, value])
         self._said("argument", name, value)
 
-    def _array(self, contents: Contents) -> None:
+    def _array(self, contents: Contents) -> None:  # noqa: PLR0912 - one branch a way
         if not contents.arrays:
             return
         name = self._one(list(contents.arrays))
         array = contents.arrays[name]
         how = self._one(
-            ["shape", "type", "fill", "one", "one", "one", "mixed", "scaled", "scaled", "fewer", "more", "empty", "mixed", "scaled"]
+            [
+                "shape",
+                "type",
+                "fill",
+                "one",
+                "one",
+                "one",
+                "mixed",
+                "scaled",
+                "scaled",
+                "fewer",
+                "more",
+                "empty",
+                "mixed",
+                "scaled",
+            ]
         )
         self._said("array", (how, name))
         if how == "shape":

@@ -256,9 +256,7 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
 
 def with_params(results: Mapping[str, np.ndarray]) -> dict[str, Any]:
     """`cv_results_` with the list of parameters, which its masked columns hold too."""
-    columns: dict[str, Any] = {
-        key[6:]: v for key, v in results.items() if key.startswith("param_")
-    }
+    columns: dict[str, Any] = {key[6:]: v for key, v in results.items() if key.startswith("param_")}
     params = [
         {
             name: value.item() if isinstance(value := column.data[i], np.generic) else value

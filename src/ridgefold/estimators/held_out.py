@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
+from ridgefold import notices
 from ridgefold.crossval import Folds, make_folds
 from ridgefold.engine import run_cross_validation
 from ridgefold.errors import ConditionWarning, InvalidInputError
@@ -57,12 +57,12 @@ def held_out_predictions(
     problem = describe(data, targets, gram, distinct, bias=bias, folds=folds)
     resources = available_resources(memory_budget, device=device_of(data.like))
     plan = plan_cross_validation(problem, resources)
-    with warnings.catch_warnings():
-        # The fit that follows has the same matrix, and warns of it.
-        warnings.simplefilter("ignore", ConditionWarning)
+    with notices.collected() as found:
         result = run_cross_validation(
             plan, gram, folds, targets, distinct, weights=data.weights, bias=bias
         )
+    # The fit that follows has the same matrix, and warns of its condition.
+    notices.give(each for each in found if not issubclass(each.category, ConditionWarning))
     paths = gram.namespace.to_numpy(result.predictions)
     where = np.searchsorted(distinct, alphas)
     return by_row(folds, np.stack([paths[w, :, j] for j, w in enumerate(where)], axis=1))

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,6 +35,7 @@ from ridgefold.estimators.validation import TrainingData
 from ridgefold.executors import Executor
 from ridgefold.executors.base import Result
 from ridgefold.kernels import Kernel
+from ridgefold.notices import warn
 from ridgefold.planning import available_resources, device_of, plan_cross_validation
 from ridgefold.planning.words import in_bytes
 from ridgefold.records import Plan, Resources, Step
@@ -149,14 +148,7 @@ class KernelPaths:
             yield result
 
     def _task(self, wanted: Wanted, plan: Plan, progress: Progress | None = None) -> PathTask:
-        task = PathTask(
-            self._sent,
-            wanted.kernel,
-            wanted.alphas,
-            plan,
-            wanted.beat,
-            catches=not self.executor.concurrent_here,
-        )
+        task = PathTask(self._sent, wanted.kernel, wanted.alphas, plan, wanted.beat)
         if not self.executor.apart and progress is not None:
             task = replace(task, progress=progress)
         return task
@@ -198,12 +190,7 @@ class KernelPaths:
     ) -> Iterator[Result]:
         """Results in order; the time until each of them came is counted."""
         started = time.perf_counter()
-        with _shared_warnings(executor):
-            results = executor.map(work, tasks, keys)
-            if executor.concurrent_here:
-                # Filters of warnings belong to the whole process: not longer than needed.
-                results = iter(list(results))
-        for result in results:
+        for result in executor.map(work, tasks, keys):
             self._seconds += time.perf_counter() - started
             yield result
             started = time.perf_counter()
@@ -219,7 +206,7 @@ class KernelPaths:
             # Tiny ridge values of the grid are ill-conditioned; the one that wins is checked
             # when it is fitted.
             if not issubclass(category, ConditionWarning):
-                warnings.warn(text, category, stacklevel=2)
+                warn(text, category)
 
     # -- what it came to -----------------------------------------------------------------
 
@@ -270,12 +257,6 @@ class KernelPaths:
 
 def _part(progress: Progress, k: int, count: int) -> Progress:
     return lambda share: progress((k + share) / count)
-
-
-def _shared_warnings(executor: Executor) -> AbstractContextManager[Any]:
-    if not executor.concurrent_here:
-        return nullcontext()
-    return warnings.catch_warnings(action="ignore", category=ConditionWarning)
 
 
 def _digest(task: PathTask) -> str:

@@ -9,13 +9,12 @@ from typing import Annotated, Any
 import numpy as np
 
 from ridgefold.combiners import COMBINERS
-from ridgefold.errors import ModelFileError
 from ridgefold.engine.scaled_rows import in_metric
+from ridgefold.errors import ModelFileError
 from ridgefold.estimators.stored_values import Floats, HeldOut, require_kernel
 from ridgefold.partitioners import PARTITIONERS
 from ridgefold.records import Backdrop, Cells, CellTrial, LocalModels, RunRecord
 from ridgefold.records.kinds import Count, Limit
-
 
 
 @dataclass(frozen=True)
@@ -138,14 +137,10 @@ def _stands_behind(backdrop: Backdrop | None, n_targets: int, n_columns: int) ->
         "intercept": (n_targets,),
         "share": (n_targets,),
     }
-    return (
-        all(
-            _floats(array := getattr(backdrop, name), array.dtype, len(shape))
-            and array.shape == shape
-            for name, shape in arrays.items()
-        )
-        and bool(np.all((backdrop.share >= 0) & (backdrop.share <= 1)))
-    )
+    return all(
+        _floats(array := getattr(backdrop, name), array.dtype, len(shape)) and array.shape == shape
+        for name, shape in arrays.items()
+    ) and bool(np.all((backdrop.share >= 0) & (backdrop.share <= 1)))
 
 
 def _floats(a: Any, dtype: Any, ndim: int) -> bool:

@@ -225,8 +225,7 @@ class KernelRegressor(KernelModel):
         arrays += [] if kept.model.primal_coef is None else [kept.model.primal_coef]
         dtype = self._model.dual_coef.dtype
         if not all(
-            type(a) is np.ndarray and a.dtype == dtype and np.all(np.isfinite(a))
-            for a in arrays
+            type(a) is np.ndarray and a.dtype == dtype and np.all(np.isfinite(a)) for a in arrays
         ):
             raise wrong
         groups = kept.groups

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-import warnings
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
@@ -24,6 +23,7 @@ from ridgefold.errors import (
 from ridgefold.estimators.stored_arguments import OF_WORK, checked_arguments, storable_argument
 from ridgefold.linalg import namespace_of
 from ridgefold.linalg.namespace import is_foreign_array
+from ridgefold.notices import warn
 from ridgefold.storage.annotations import check_fields
 from ridgefold.storage.model_file import named_in_errors, read_model, write_model
 from ridgefold.storage.tree import Packer
@@ -95,11 +95,10 @@ class Storable(BaseEstimator):
         write_model(path, contents, notes)
         if contents["left_out"]:
             left_out = ", ".join(f"{key}={text}" for key, text in contents["left_out"].items())
-            warnings.warn(
+            warn(
                 f"the model file does not keep {left_out}: predictions do not depend on it, but "
                 "a loaded model has the default instead",
                 LeftOutWarning,
-                stacklevel=2,
             )
 
 

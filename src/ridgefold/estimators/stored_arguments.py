@@ -114,7 +114,9 @@ def storable_argument(estimator: str, name: str, value: Any) -> bool:
     return matches(value, _kind_of(estimator, name))
 
 
-def checked_arguments(estimator: str, names: list[str], values: Mapping[str, Any]) -> dict[str, Any]:
+def checked_arguments(
+    estimator: str, names: list[str], values: Mapping[str, Any]
+) -> dict[str, Any]:
     """Arguments from a file that an estimator with arguments of these names may be made with."""
     for name, value in values.items():
         if name not in names:

@@ -171,14 +171,15 @@ class Polynomial(Kernel):
 
     @np.errstate(over="ignore", invalid="ignore")
     def features(self, namespace: Namespace, X: Array) -> Array:
-        """Monomials of z = √γ·x: d!/((d − p)!·∏ m_j!)·c^(d − p) is the weight of ∏ z_j^m_j, p = Σ m_j."""
+        """Monomials of z = √γ·x: ∏ z_j^m_j of p factors weighs d!/((d − p)!·∏ m_j!)·c^(d − p)."""
         if scipy.sparse.issparse(X):
             X = X.toarray()
         n, d = X.shape
         width = self.feature_dimension(d)
         if width is None:
             return super().features(namespace, X)
-        out, roots = namespace.empty((n, width), X), []
+        out = namespace.empty((n, width), X)
+        roots: list[float] = []
         degree, z = int(self.degree), X * math.sqrt(self.gamma)
         # Each monomial is one of a factor less, times a column; with it goes ∏ m_j!.
         monomials: dict[tuple[int, ...], tuple[Array, int]] = {(): (namespace.ones(n, X), 1)}

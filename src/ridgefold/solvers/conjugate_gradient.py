@@ -8,13 +8,12 @@ reported is the true residual y − (K + αI)a, computed afresh, not the recurre
 
 from __future__ import annotations
 
-import warnings
-
 from ridgefold.errors import ConvergenceWarning
 from ridgefold.linalg import Array, Namespace
 from ridgefold.linalg.conjugate_gradients import Operator, conjugate_gradients
 from ridgefold.linalg.pivoted_cholesky import pivoted_cholesky
 from ridgefold.linalg.symmetric import factorise
+from ridgefold.notices import warn
 from ridgefold.records import Cost, FittedModel, Problem
 from ridgefold.solvers.base import RidgeSystem, for_each_alpha
 
@@ -120,11 +119,10 @@ def _conjugate_gradients(
     size = xp.where(norms > 0, norms, xp.ones_like(norms))
     solved = conjugate_gradients(namespace, apply, precondition, right, tolerance * size)
     if not solved.converged:
-        warnings.warn(
+        warn(
             f"conjugate gradients stopped after {solved.steps} steps with a relative residual of "
             f"{float(xp.max(solved.residual / size)):.1e}, above tol={tolerance:.1e}: use a "
             'larger alpha or tol, or solver="cholesky" if its memory can be had',
             ConvergenceWarning,
-            stacklevel=2,
         )
     return solved.solution, solved.residual

@@ -90,7 +90,12 @@ def matches(value: Any, annotation: Any) -> bool:  # noqa: PLR0911 - one line a 
         return value is None
     if annotation is float:
         return type(value) in (int, float)
-    if annotation in (int, bool, str, np.ndarray):  # no masked array where there is to be a plain one
+    if annotation in (
+        int,
+        bool,
+        str,
+        np.ndarray,
+    ):  # no masked array where there is to be a plain one
         return type(value) is annotation
     return isinstance(value, origin or annotation)
 

@@ -5,7 +5,6 @@ Frames of pandas, polars and pyarrow are read through narwhals; none of them is 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -13,6 +12,7 @@ import narwhals as nw
 import numpy as np
 
 from ridgefold.errors import InvalidInputError, UnknownLevelWarning, UnsupportedInputError
+from ridgefold.notices import warn
 from ridgefold.records import CategoryColumn, NumberColumn, TableColumns
 
 MOST_LEVELS = 100
@@ -259,11 +259,10 @@ def _one_hot(series: nw.Series[Any], column: CategoryColumn) -> np.ndarray:
     unknown = (out.sum(axis=1) == 0) & ~lost
     if unknown.any():
         first = int(np.argmax(unknown))
-        warnings.warn(
+        warn(
             f"column {column.name!r} has values that the model has not seen in "
             f"{int(unknown.sum())} rows (row {first + 1}: {str(texts[first])[:40]!r}): they are "
             "treated as none of the known ones",
             UnknownLevelWarning,
-            stacklevel=4,
         )
     return out

@@ -34,7 +34,7 @@ _DEEPEST = 60
 _LEAST_WHOLE, _MOST_WHOLE = -(2**63), 2**64
 """Whole numbers that arrays can hold."""
 _MOST_COLUMNS = 1 << 24
-"""Of a sparse matrix: products with one take memory for every column, however few numbers it has."""
+"""Of a sparse matrix: products with it take memory for every column, with or without numbers."""
 _MOST_PARTS = 200
 """Of a kernel that is put together from others. Each is computed for every prediction; a sum of as
 many as nesting allows has fewer."""
