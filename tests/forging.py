@@ -8,6 +8,7 @@ contents tells that the file was not written by `save`.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import hashlib
 import json
@@ -182,7 +183,7 @@ def contents_of(data: bytes) -> Contents:
     return Contents(document, arrays)
 
 
-def signed(contents: Contents) -> bytes:
+def signed(contents: Contents, kind: str = "ridgefold-model") -> bytes:
     """A file with these contents in which every digest is right."""
     arrays = {name: np.ascontiguousarray(a).reshape(a.shape) for name, a in contents.arrays.items()}
     order = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
@@ -201,7 +202,7 @@ def signed(contents: Contents) -> bytes:
     )
     header: dict[str, Any] = {
         "__metadata__": {
-            "format": "ridgefold-model",
+            "format": kind,
             "version": "1",
             "sha256": hashlib.sha256(text).hexdigest(),
         }
@@ -296,6 +297,17 @@ def _places(value: Any) -> Iterator[Place]:
             yield from _places(item)
 
 
+@contextlib.contextmanager
+def nested_deeply() -> Iterator[None]:
+    """A context in which values are written that are nested more deeply than a reader may go."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(20_000)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
 class Forger:
     """Changes contents as a seed says."""
 
@@ -306,14 +318,11 @@ class Forger:
 
     def forged(self, name: str) -> bytes:
         """A changed file of the model of that name."""
-        before = sys.getrecursionlimit()
-        sys.setrecursionlimit(20_000)  # it may be nested more deeply than a reader may go
-        try:
-            return self._forged(original(name).copy())
-        finally:
-            sys.setrecursionlimit(before)
+        with nested_deeply():
+            return signed(self.changed(original(name).copy()))
 
-    def _forged(self, contents: Contents) -> bytes:
+    def changed(self, contents: Contents) -> Contents:
+        """The same contents, changed in one place or a few."""
         for _ in range(1 + int(self.rng.integers(0, 4) == 0) * int(self.rng.integers(1, 3))):
             rules = (
                 [self._alike] * 14 + [self._replaced] * 3 + [self._list] * 2 + [self._array] * 8
@@ -322,7 +331,7 @@ class Forger:
             )  # fmt: skip
             rule = rules[int(self.rng.integers(len(rules)))]
             rule(contents)
-        return signed(contents)
+        return contents
 
     def _one(self, options: Any) -> Any:
         return options[int(self.rng.integers(len(options)))]
@@ -349,7 +358,8 @@ class Forger:
     def _alike(self, contents: Contents) -> None:
         """A number or text becomes another one, a truth its contrary."""
         place = self._place(contents, (int, float, str))
-        assert place is not None
+        if place is None:
+            return
         into, key = place
         value = into[key]
         if isinstance(value, bool):
@@ -389,6 +399,8 @@ class Forger:
             for into, key in _places(contents.document["model"])
             if isinstance(into, dict) and len(into) == 1 and key in _TAGS
         ]
+        if not tagged:
+            return
         into, key = self._one(tagged)
         tag = self._one(_TAGS)
         self._said("tagged", key, tag)
@@ -410,8 +422,8 @@ class Forger:
     def _swapped(self, contents: Contents) -> None:
         """Two parts of the tree, or a part and a copy of another."""
         first, second = self._place(contents), self._place(contents)
-        assert first is not None
-        assert second is not None
+        if first is None or second is None:
+            return
         (a, i), (b, j) = first, second
         self._said("swapped", i, j)
         one, other = copy.deepcopy(a[i]), copy.deepcopy(b[j])
@@ -421,7 +433,8 @@ class Forger:
 
     def _nested(self, contents: Contents) -> None:
         place = self._place(contents)
-        assert place is not None
+        if place is None:
+            return
         into, key = place
         depth = int(self._one([1, 3, 30, 58, 200, 900]))
         how = self._one(["list", "tuple", "kernel", "sum", "product"])
@@ -530,6 +543,8 @@ class Forger:
 
     def _arrays_exchanged(self, contents: Contents) -> None:
         names = list(contents.arrays)
+        if not names:
+            return
         a, b = self._one(names), self._one(names)
         self._said("exchanged", a, b)
         contents.arrays[a], contents.arrays[b] = contents.arrays[b], contents.arrays[a]

@@ -157,9 +157,9 @@ class PartitionedModel(SharesExecutor, Storable):
                 fitted = CellFitting(self, data, targets, options, run).fit()
             else:
                 fitted = self._fit_distinct(data, targets, distinct, options, run)
-        self._keep(fitted, data)
-        if distinct is not None:
-            self._predict_weightless(data.X, targets, distinct)
+            self._keep(fitted, data)
+            if distinct is not None:
+                self._predict_weightless(data.X, targets, distinct)
         if options.refine is not None:
             _, reading = metered(lambda: self._refine(fitted.training, options, fitted.grid))
             plan = fitted.plans.refining(max(1, self.n_steps_))

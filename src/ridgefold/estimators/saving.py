@@ -159,7 +159,15 @@ def unpack_estimator(contents: Any) -> Any:
     cls = _class(contents["estimator"])
     names = cls._get_param_names()
     model = cls(**checked_arguments(cls.__name__, names, contents["parameters"]))
-    model._restore(contents["state"])
+    try:
+        model._restore(contents["state"])
+    except ModelFileError:
+        raise
+    # Checks above say what is wrong where they foresee it. What none foresaw is wrong all the same.
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise ModelFileError(
+            f"its parts do not fit together ({type(error).__name__}: {str(error)[:200]})"
+        ) from error
     return model
 
 

@@ -75,12 +75,15 @@ def require_metric(metric: LearnedMetric, n_columns: int) -> None:
         isinstance(metric.kernel, Kernel)
         and _one_a_column(metric.relevance, relevance, n_columns)
         and _one_a_column(metric.length_scales, scales, n_columns)
+        and float(np.sum(metric.relevance)) <= _ALL
         and (metric.transforms is None or len(metric.transforms) == n_columns)
     )
     if not good:
         raise ModelFileError(f"model.state.metric is not about the {n_columns} columns of the rows")
 
 
+_ALL = 1.001
+"""Shares add up to one, but for rounding in single precision."""
 _SMALLEST = float(np.nextafter(0.0, 1.0))
 
 
