@@ -155,3 +155,29 @@ def test_a_path_that_no_file_can_have_is_refused_before_the_work(path, tmp_path)
         FITS["cells"](path).fit(X, Y)
     with pytest.raises(ridgefold.errors.InvalidInputError, match="path must be a path, got 3"):
         ridgefold.load(3)
+
+
+@pytest.mark.parametrize("harm", ["cut off", "another shape", "no array", "empty"])
+def test_rows_on_disk_that_are_not_those_of_the_fit_are_written_again(harm, tmp_path):
+    np.save(tmp_path / "X.npy", X)
+
+    def fit():
+        model = PartitionedKernelRidge(
+            n_partitions=3, memory_budget="4kB", run_dir=tmp_path / "run"
+        )
+        return model.fit(tmp_path / "X.npy", Y).predict(X)
+
+    expected = fit()
+    kept = tmp_path / "run" / "data" / "y.npy"
+    whole = kept.read_bytes()
+    changed = {
+        "cut off": whole[: len(whole) // 2],
+        "no array": b"PAR1" * 100,
+        "empty": b"",
+    }
+    if harm == "another shape":
+        np.save(kept, Y[:50])
+    else:
+        kept.write_bytes(changed[harm])
+    np.testing.assert_array_equal(fit(), expected)
+    assert kept.read_bytes() == whole
