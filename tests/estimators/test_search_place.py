@@ -267,7 +267,7 @@ def test_warnings_of_ill_conditioned_pairs_stay_unsaid_and_filters_stay_as_they_
         ({"executor": 3}, "executor must be one of auto"),
         ({"n_jobs": 0}, "n_jobs must be a whole number other than 0"),
         ({"n_jobs": 1.5}, "n_jobs must be a whole number"),
-        ({"run_dir": 3}, "run_dir must be a path or None, got 3"),
+        ({"run_dir": 3}, "run_dir must be a path, got 3"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):

@@ -25,7 +25,7 @@ def rows(n=60, d=3, seed=0):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("executor", "tcp://127.0.0.1:1"), ("run_dir", "somewhere"), ("device", "cuda")],
+    [("executor", "tcp://127.0.0.1:1"), ("run_dir", "somewhere")],
 )
 def test_a_model_file_cannot_say_where_work_is_done(name, value):
     contents = pack_estimator(PartitionedKernelRidge(n_partitions=2).fit(*rows()))
@@ -37,6 +37,18 @@ def test_a_model_file_cannot_say_where_work_is_done(name, value):
     search["parameters"]["executor"] = "tcp://127.0.0.1:1"
     with pytest.raises(ModelFileError, match="sets 'executor'"):
         unpack_estimator(search)
+
+
+@pytest.mark.parametrize("name", ["n_jobs", "memory_budget", "verbose", "device"])
+def test_a_loaded_model_has_the_defaults_of_all_that_says_how_to_work(name):
+    values = {"n_jobs": 64, "memory_budget": 1, "verbose": 1, "device": "cuda"}
+    fitted = PartitionedKernelRidge(n_partitions=2).fit(*rows())
+    default = fitted.get_params()[name]
+    fitted.set_params(**{name: values[name]})
+    contents = pack_estimator(fitted)
+    assert name not in contents["parameters"]
+    contents["parameters"][name] = values[name]  # as older versions have written some of them
+    assert unpack_estimator(contents).get_params()[name] == default
 
 
 @pytest.mark.parametrize("text", [b'{"a":1e999}', b"[-1e999]"])

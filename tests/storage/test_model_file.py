@@ -91,7 +91,7 @@ ESTIMATORS = [
     (KernelRidge((0.1, 1.0), kernel="rbf", fit_intercept=True), np.stack([Y, -Y], axis=1)),
     (KernelRidge(0.1, kernel="polynomial", solver="primal"), Y),
     (KernelRidge(0.1, kernel="rbf", solver="conjugate_gradient"), Y),
-    (LSSVMRegressor(0.1, kernel="laplacian", memory_budget="1GB"), Y),
+    (LSSVMRegressor(0.1, kernel="laplacian", tol=1e-8), Y),
     (LSSVMClassifier(0.1, class_weight={"high": 2.0, "low": 1}), LABELS),
     (LSSVMClassifier(0.1, class_weight="balanced"), THREE),
     (LSSVMClassifier(0.1, probability=True), THREE),

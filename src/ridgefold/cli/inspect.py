@@ -21,6 +21,12 @@ def inspect(
     as_json: Options.Json = False,
 ) -> None:
     """Show what a model file holds, after checking every bit of it. Nothing in it is run."""
+    summary = summary_of(model, every_array=as_json)
+    say(summary, quiet=False, as_json=as_json, title=str(model))
+
+
+def summary_of(model: Path, *, every_array: bool = False) -> dict[str, Any]:
+    """What a model file holds; of its arrays the large ones, or all."""
     from ridgefold.estimators.saving import unpack_estimator
     from ridgefold.storage import read_model
     from ridgefold.storage.model_file import named_in_errors
@@ -29,7 +35,7 @@ def inspect(
         contents = read_model(model)
     with named_in_errors(model):
         fitted = unpack_estimator(contents.model)
-    summary: dict[str, Any] = {
+    return {
         "file": f"{contents.file_bytes:,} bytes, format {contents.format_version}, SHA-256 right",
         **_model_summary(fitted),
         "notes": dict(contents.notes) or None,
@@ -38,10 +44,9 @@ def inspect(
         "arrays": {
             array.name: f"{array.dtype}, {' × '.join(map(str, array.shape)) or 'one number'}"
             for array in contents.arrays
-            if as_json or array.n_bytes > contents.file_bytes / 100
+            if every_array or array.n_bytes > contents.file_bytes / 100
         },
     }
-    say(summary, quiet=False, as_json=as_json, title=str(model))
 
 
 def _model_summary(fitted: Any) -> dict[str, Any]:

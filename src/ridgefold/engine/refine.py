@@ -17,7 +17,6 @@ A bias needs a second column: with H = (K̃ + αI)⁻¹, b = sᵀHỹ/(sᵀHs) a
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -31,6 +30,7 @@ from ridgefold.linalg.conjugate_gradients import MOST_STEPS, conjugate_gradients
 from ridgefold.linalg.namespace import on_device
 from ridgefold.linalg.pivoted_cholesky import pivoted_cholesky
 from ridgefold.linalg.symmetric import CholeskyFactor, Factor, SpectralFactor, factorise
+from ridgefold.notices import warn
 
 _RELATIVE_ERROR = 1e-10
 """Aimed at by "exact": error of a prediction, relative to the largest target."""
@@ -127,12 +127,11 @@ def refine(
         progress=report,
     )
     if steps is None and not solved.converged:
-        warnings.warn(
+        warn(
             f'refine="exact" stopped after {solved.steps} steps at '
             f"{float(xp.max(solved.residual / target)):.1e} times the residual aimed at: use a "
             "larger alpha, or KernelRidge if its memory can be had",
             ConvergenceWarning,
-            stacklevel=2,
         )
     coefficients, intercept = solved.solution, namespace.zeros((t,), X)
     if bias:

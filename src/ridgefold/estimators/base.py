@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -18,6 +18,7 @@ from ridgefold.estimators.describe import TrainingGram, describe
 from ridgefold.estimators.kept_targets import require_targets
 from ridgefold.estimators.running import run_planned
 from ridgefold.estimators.saving import Storable
+from ridgefold.estimators.stored_values import Floats, require_kernel
 from ridgefold.estimators.validation import (
     TrainingData,
     check_alpha,
@@ -45,8 +46,9 @@ from ridgefold.planning import (
     plan_fit,
 )
 from ridgefold.records import FittedModel, Plan, RunRecord
+from ridgefold.records.kinds import Limit
 from ridgefold.solvers import RidgeSystem
-from ridgefold.storage.annotations import check_fields
+from ridgefold.storage.annotations import check_fields, matches
 
 _STATE = {
     "kernel": Kernel | str,
@@ -56,6 +58,7 @@ _STATE = {
     "column_names": list[str] | None,
     "plan": Plan,
 }
+_CERTIFICATE = Annotated[np.ndarray, Floats((1,), least=0.0, infinite=True, unknown=True)]
 
 
 class KernelModel(Storable):
@@ -259,7 +262,10 @@ class KernelModel(Storable):
     _further_state: Mapping[str, Any] = {}
     """What subclasses store beside the values of every kernel model, with its types."""
     _optional_state: Mapping[str, tuple[str, Any]] = {
-        "compression_bound": ("compression_bound_", float | np.ndarray),
+        "compression_bound": (
+            "compression_bound_",
+            Limit | Annotated[np.ndarray, Floats((1,), least=0.0, infinite=True)],
+        ),
         "targets": ("y_fit_", np.ndarray),
         "run_record": ("run_record_", RunRecord),
     }
@@ -310,7 +316,7 @@ class KernelModel(Storable):
         arrays = [numbers, model.dual_coef, model.intercept]
         arrays += [] if model.primal_coef is None else [model.primal_coef]
         if not all(
-            isinstance(a, np.ndarray)
+            type(a) is np.ndarray
             and a.dtype in (np.float32, np.float64)
             and a.dtype == numbers.dtype
             and np.all(np.isfinite(a))
@@ -326,12 +332,17 @@ class KernelModel(Storable):
         )
         if isinstance(self.kernel_, str):
             good = good and self.kernel_ == PRECOMPUTED and model.primal_coef is None
-            good = good and isinstance(rows, np.ndarray)
+            good = good and isinstance(rows, np.ndarray) and rows.shape[0] == rows.shape[1]
         elif good and model.primal_coef is not None:
             width = self.kernel_.feature_dimension(int(rows.shape[1]))
             good = model.primal_coef.shape == (width, t)
+        certificate = model.certificate
+        if certificate is not None:
+            good = good and matches(certificate, _CERTIFICATE) and certificate.shape == (t,)
         if not good:
             raise ModelFileError("model.state holds arrays whose shapes do not fit together")
+        if isinstance(self.kernel_, Kernel):
+            require_kernel(self.kernel_, rows, "model.state.kernel")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

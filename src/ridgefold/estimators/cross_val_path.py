@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +27,7 @@ from ridgefold.estimators.validation import (
 from ridgefold.kernels import KernelGram
 from ridgefold.linalg import Array
 from ridgefold.linalg.symmetric import expected_digits
+from ridgefold.notices import warn
 from ridgefold.planning import available_resources, device_of, explain_run, plan_cross_validation
 from ridgefold.records import Plan, RunRecord, Step
 
@@ -230,7 +230,7 @@ def cross_val_path(
         )
     messages = _condition_messages(values, result.conditions, data.namespace.eps(data.like))
     for message in messages:
-        warnings.warn(message, ConditionWarning, stacklevel=2)
+        warn(message, ConditionWarning)
     return CrossValidationPath(
         alphas=values,
         predictions=result.predictions,

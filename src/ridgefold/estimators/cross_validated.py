@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -38,19 +37,27 @@ from ridgefold.estimators.progress import progress_bar
 from ridgefold.estimators.scoring import Truth, scoring_of
 from ridgefold.estimators.search import Choice, GridSearch, Settings, results_table
 from ridgefold.estimators.search_place import opened_paths
+from ridgefold.estimators.stored_values import (
+    Floats,
+    HeldOut,
+    require_metric,
+    require_results,
+)
 from ridgefold.estimators.validation import TrainingData, require_comparable, seconds_left
 from ridgefold.linalg import Array
+from ridgefold.notices import warn
 from ridgefold.planning import available_resources, device_of, plan_fit
 from ridgefold.records import LearnedMetric, Plan, RunRecord
+from ridgefold.records.kinds import Amount, Count
 from ridgefold.storage.annotations import check_fields
 
 _SEARCH = {
-    "alpha": float | np.ndarray,
+    "alpha": Amount | Annotated[np.ndarray, Floats((1,), least=0.0)],
     "best_params": Mapping[str, Any],
     "best_score": float,
-    "best_index": int,
-    "results": Mapping[str, np.ndarray],
-    "n_splits": int,
+    "best_index": Count,
+    "results": Mapping[str, np.ndarray | np.ma.MaskedArray],
+    "n_splits": Count,
 }
 
 
@@ -75,8 +82,6 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
     executor: Any
     run_dir: Any
     verbose: int
-
-    _of_this_machine = ("run_dir", "executor")
 
     def _choose_and_fit(
         self,
@@ -238,7 +243,7 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
     _further_state: Mapping[str, Any] = {
         "search": Mapping[str, Any],
         "cv_plan": Plan,
-        "held_out": np.ndarray,
+        "held_out": HeldOut,
         "metric": LearnedMetric | None,
     }
 
@@ -263,13 +268,22 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
         super()._restore(state)
         search, held_out = state["search"], state["held_out"]
         check_fields("model.state.search", search, _SEARCH, {})
+        require_results(search)
+        n_targets = self._model.intercept.shape[0]
+        if np.shape(search["alpha"]) not in ((), (n_targets,)):
+            raise ModelFileError("model.state.search.alpha must be one number, or one a target")
         self.alpha_, self.best_params_ = search["alpha"], dict(search["best_params"])
         self.best_score_, self.best_index_ = search["best_score"], search["best_index"]
         self.n_splits_, self.cv_plan_ = search["n_splits"], state["cv_plan"]
         self.cv_results_ = with_params(search["results"])
+        if state["metric"] is not None:
+            require_metric(state["metric"], self.n_features_in_)
         self._set_learned(state["metric"])
-        if held_out.ndim != 2 or held_out.shape[1] != self._model.intercept.shape[0]:
+        if held_out.ndim != 2 or held_out.shape[1] != n_targets:
             raise ModelFileError("model.state.held_out must have one column a target")
+        known = state.get("targets", held_out if "compression_bound" in state else self.X_fit_)
+        if held_out.shape[0] != known.shape[0]:
+            raise ModelFileError("model.state.held_out must have one row for each of the fit")
         self._set_held_out(held_out)
 
     def _held_out_columns(self) -> Array:
@@ -284,12 +298,11 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
         if not self.weighted_scores or data.weights is None:
             return None
         if not scoring_of(self.scoring, classifier=isinstance(self, ClassifierMixin)).takes_weights:
-            warnings.warn(
+            warn(
                 f"scoring={self.scoring!r} takes no sample_weight, so that every row counts once "
                 "in the scores, though not in the fits: use another score, or say so by "
                 "weighted_scores=False",
                 UnweightedScoresWarning,
-                stacklevel=3,
             )
             return None
         weights = np.asarray(data.namespace.to_numpy(data.weights)[folds.stacked], np.float64)
@@ -303,19 +316,14 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
 
 def with_params(results: Mapping[str, np.ndarray]) -> dict[str, Any]:
     """`cv_results_` with the list of parameters, which its masked columns hold too."""
-    columns = {key[6:]: v for key, v in results.items() if key.startswith("param_")}
-    rows = {len(column) if column.ndim == 1 else -1 for column in results.values()}
-    if len(rows) != 1 or -1 in rows or "mean_test_score" not in results:
-        raise ModelFileError("model.state.search.results must be columns of one length")
-    if not all(isinstance(column, np.ma.MaskedArray) for column in columns.values()):
-        raise ModelFileError("model.state.search.results must have masked columns of parameters")
+    columns: dict[str, Any] = {key[6:]: v for key, v in results.items() if key.startswith("param_")}
     params = [
         {
             name: value.item() if isinstance(value := column.data[i], np.generic) else value
             for name, column in columns.items()
             if not np.ma.getmaskarray(column)[i]
         }
-        for i in range(rows.pop())
+        for i in range(len(results["mean_test_score"]))
     ]
     head = {key: v for key, v in results.items() if not key.startswith(_AFTER_PARAMS)}
     tail = {key: v for key, v in results.items() if key.startswith(_AFTER_PARAMS)}

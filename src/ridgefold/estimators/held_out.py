@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
+from ridgefold import notices
 from ridgefold.crossval import Folds, make_folds
 from ridgefold.engine import run_cross_validation
 from ridgefold.errors import ConditionWarning, InvalidInputError
@@ -59,9 +59,7 @@ def held_out_predictions(
     left = None if data.deadline is None else data.deadline.left
     resources = available_resources(memory_budget, left, device_of(data.like))
     plan = plan_cross_validation(problem, resources)
-    with warnings.catch_warnings(), giving_up_is_a_budget_error("auto", resources):
-        # The fit that follows has the same matrix, and warns of it.
-        warnings.simplefilter("ignore", ConditionWarning)
+    with notices.collected() as found, giving_up_is_a_budget_error("auto", resources):
         result = run_cross_validation(
             plan,
             gram,
@@ -74,6 +72,8 @@ def held_out_predictions(
         )
     if data.deadline is not None:
         data.deadline.begun = True
+    # The fit that follows has the same matrix, and warns of its condition.
+    notices.give(each for each in found if not issubclass(each.category, ConditionWarning))
     paths = gram.namespace.to_numpy(result.predictions)
     where = np.searchsorted(distinct, alphas)
     return by_row(folds, np.stack([paths[w, :, j] for j, w in enumerate(where)], axis=1))

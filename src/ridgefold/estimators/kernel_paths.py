@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,6 +35,7 @@ from ridgefold.estimators.validation import TrainingData, seconds_left
 from ridgefold.executors import Executor
 from ridgefold.executors.base import Result
 from ridgefold.kernels import Kernel
+from ridgefold.notices import warn
 from ridgefold.planning import available_resources, device_of, plan_cross_validation
 from ridgefold.planning.words import in_bytes, in_seconds
 from ridgefold.records import Plan, Problem, Resources, Step
@@ -265,13 +264,7 @@ class KernelPaths:
 
     def _task(self, wanted: Wanted, plan: Plan, progress: Progress | None = None) -> PathTask:
         task = PathTask(
-            self._sent,
-            wanted.kernel,
-            wanted.alphas,
-            plan,
-            wanted.beat,
-            catches=not self.executor.concurrent_here,
-            deadline=self.deadline,
+            self._sent, wanted.kernel, wanted.alphas, plan, wanted.beat, deadline=self.deadline
         )
         if not self.executor.apart and progress is not None:
             task = replace(task, progress=progress)
@@ -315,12 +308,7 @@ class KernelPaths:
     ) -> Iterator[Result]:
         """Results in order; the time until each of them came is counted."""
         started = time.perf_counter()
-        with _shared_warnings(executor):
-            results = executor.map(work, tasks, keys)
-            if executor.concurrent_here:
-                # Filters of warnings belong to the whole process: not longer than needed.
-                results = iter(list(results))
-        for result in results:
+        for result in executor.map(work, tasks, keys):
             self._seconds += time.perf_counter() - started
             yield result
             started = time.perf_counter()
@@ -336,7 +324,7 @@ class KernelPaths:
             # Tiny ridge values of the grid are ill-conditioned; the one that wins is checked
             # when it is fitted.
             if not issubclass(category, ConditionWarning):
-                warnings.warn(text, category, stacklevel=2)
+                warn(text, category)
 
     # -- what it came to -----------------------------------------------------------------
 
@@ -387,12 +375,6 @@ class KernelPaths:
 
 def _part(progress: Progress, k: int, count: int) -> Progress:
     return lambda share: progress((k + share) / count)
-
-
-def _shared_warnings(executor: Executor) -> AbstractContextManager[Any]:
-    if not executor.concurrent_here:
-        return nullcontext()
-    return warnings.catch_warnings(action="ignore", category=ConditionWarning)
 
 
 def _digest(task: PathTask) -> str:

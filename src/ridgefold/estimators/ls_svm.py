@@ -16,6 +16,7 @@ from ridgefold.estimators.base import KernelModel
 from ridgefold.estimators.held_out import held_out_predictions, shuffled_folds
 from ridgefold.estimators.probabilities import fit_curves, probabilities
 from ridgefold.estimators.regressor import KernelRegressor
+from ridgefold.estimators.stored_values import Classes, HeldOut
 from ridgefold.estimators.validation import (
     TrainingData,
     as_ridgefold_errors,
@@ -207,10 +208,10 @@ time_budget
         self.calibration_ = fit_curves(decisions, codes, row_counts(sample_weight, len(codes)))
         self.held_out_decisions_ = decisions[:, 0] if decisions.shape[1] == 1 else decisions
 
-    _further_state: Mapping[str, Any] = {"classes": np.ndarray, "calibration": np.ndarray | None}
+    _further_state: Mapping[str, Any] = {"classes": Classes, "calibration": np.ndarray | None}
     _optional_state: Mapping[str, Any] = {
         **KernelModel._optional_state,
-        "held_out": ("held_out_decisions_", np.ndarray),
+        "held_out": ("held_out_decisions_", HeldOut),
     }
 
     def _state(self) -> dict[str, Any]:
@@ -229,6 +230,8 @@ time_budget
             held_out = state["held_out"]
             if held_out.ndim != 1 + len(tail) or held_out.shape[1:] != tail:
                 raise ModelFileError("model.state.held_out must have one column a target")
+            if "targets" in state and len(held_out) != len(state["targets"]):
+                raise ModelFileError("model.state.held_out must have one row for each of the fit")
 
     @available_if(has_probability)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:

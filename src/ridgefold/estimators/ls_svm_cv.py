@@ -23,6 +23,7 @@ from ridgefold.estimators.ls_svm import (
 from ridgefold.estimators.probabilities import fit_curves
 from ridgefold.estimators.scoring import Truth
 from ridgefold.estimators.splits import folds_of
+from ridgefold.estimators.stored_values import Classes
 from ridgefold.estimators.validation import check_training_data, unchanged_on_error
 from ridgefold.linalg import Array, namespace_of
 
@@ -194,7 +195,7 @@ length_scales_, feature_relevance_, metric_
 
     _further_state: Mapping[str, Any] = {
         **CrossValidatedModel._further_state,
-        "classes": np.ndarray,
+        "classes": Classes,
         "calibration": np.ndarray | None,
     }
 

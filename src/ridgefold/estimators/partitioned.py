@@ -28,6 +28,7 @@ from ridgefold.estimators.partitioned_options import folds_averaged
 from ridgefold.estimators.partitioned_stream import Stream, as_source
 from ridgefold.estimators.probabilities import fit_curves
 from ridgefold.estimators.regressor import check_coverage
+from ridgefold.estimators.stored_values import Classes
 from ridgefold.estimators.validation import (
     TrainingData,
     out_of_memory_is_a_budget_error,
@@ -560,7 +561,7 @@ held_out_residuals_, length_scales_, backdrop_share_, certificate_, n_steps_
             )
         self.calibration_ = fit_curves(decisions, codes, row_counts(sample_weight, len(codes)))
 
-    _further_state: Mapping[str, Any] = {"classes": np.ndarray, "calibration": np.ndarray | None}
+    _further_state: Mapping[str, Any] = {"classes": Classes, "calibration": np.ndarray | None}
 
     def _state(self) -> dict[str, Any]:
         calibration = getattr(self, "calibration_", None)

@@ -170,9 +170,9 @@ class PartitionedModel(SharesExecutor, Storable):
                 fitted = CellFitting(self, data, targets, options, run).fit()
             else:
                 fitted = self._fit_distinct(data, targets, distinct, options, run)
-        self._keep(fitted, data)
-        if distinct is not None:
-            self._predict_weightless(data.X, targets, np.flatnonzero(distinct.group_of < 0))
+            self._keep(fitted, data)
+            if distinct is not None:
+                self._predict_weightless(data.X, targets, np.flatnonzero(distinct.group_of < 0))
         if options.refine is not None:
             sizes = np.array([len(group) for group in _disjoint(fitted.cells)])
             _, reading = metered(
@@ -490,7 +490,6 @@ class PartitionedModel(SharesExecutor, Storable):
 
     # -- model files ---------------------------------------------------------------------
 
-    _of_this_machine = ("run_dir", "executor", "device")
     _further_state: Mapping[str, Any] = {}
     """What subclasses store beside the values of every partitioned model, with its types."""
 

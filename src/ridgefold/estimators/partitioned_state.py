@@ -3,29 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 
 from ridgefold.combiners import COMBINERS
 from ridgefold.engine.intervals import is_widening
+from ridgefold.engine.scaled_rows import in_metric
 from ridgefold.errors import ModelFileError
-from ridgefold.kernels import Kernel
+from ridgefold.estimators.stored_values import Floats, HeldOut, require_kernel
 from ridgefold.partitioners import PARTITIONERS
 from ridgefold.records import Backdrop, Cells, CellTrial, LocalModels, RunRecord
+from ridgefold.records.kinds import Count, Limit
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Whole numbers >= 1."""
+
+    def accepts(self, value: Any) -> bool:
+        return bool(_integers(value) and len(value) and np.all(value >= 1))
+
+    def __str__(self) -> str:
+        return "whole numbers >= 1"
+
 
 STATE: Mapping[str, Any] = {
     "rows": np.ndarray,
     "cells": Cells,
     "model": LocalModels,
     "combine": str,
-    "partition_sizes": np.ndarray,
+    "partition_sizes": Annotated[np.ndarray, Sizes()],
     "trials": list[CellTrial],
-    "effective_dimension": float | None,
-    "held_out": np.ndarray | None,
-    "weights": np.ndarray | None,
-    "certificate": np.ndarray | None,
-    "steps": int,
+    "effective_dimension": Limit | None,
+    "held_out": HeldOut | None,
+    "weights": Annotated[np.ndarray, Floats((1,), least=0.0)] | None,
+    "certificate": Annotated[np.ndarray, Floats((1,), unknown=True, infinite=True)] | None,
+    "steps": Count,
     "length_scales": np.ndarray | None,
     "column_names": list[str] | None,
 }
@@ -33,7 +48,7 @@ STATE: Mapping[str, Any] = {
 OPTIONAL: Mapping[str, Any] = {
     "targets": np.ndarray,
     "run_record": RunRecord,
-    "average_folds": int | None,
+    "average_folds": Count | None,
     "backdrop": Backdrop | None,
     "widening": np.ndarray | None,
 }
@@ -59,18 +74,19 @@ def require_consistent(state: Mapping[str, Any], partition: Any) -> None:
         m >= 1
         and cells.offsets[0] == 0
         and cells.offsets[-1] == len(cells.rows) == len(models.dual_coef)
+        and bool(np.all(cells.offsets >= 0))  # differences of others may leave their type
         and bool(np.all(np.diff(cells.offsets) > 0))
         and bool(np.all((cells.rows >= 0) & (cells.rows < n)))
         and (cells.weights is None or _floats(cells.weights, np.dtype(np.float64), 1))
         and (cells.weights is None or len(cells.weights) == len(cells.rows))
         and models.intercept.shape == (m, models.dual_coef.shape[1])
+        and bool(np.all(models.alpha >= 0))
         and models.alpha.shape == models.kernel_of_cell.shape == (m,)
         and all(
             bound is None
             or (_floats(bound, rows.dtype, 2) and bound.shape == models.intercept.shape)
             for bound in (models.lowest, models.highest)
         )
-        and all(isinstance(kernel, Kernel) for kernel in models.kernels)
         and bool(np.all(models.kernel_of_cell >= 0))
         and bool(np.all(models.kernel_of_cell < len(models.kernels)))
         and (
@@ -91,16 +107,26 @@ def require_consistent(state: Mapping[str, Any], partition: Any) -> None:
         good = good and held_out.dtype == rows.dtype
     if weights is not None:
         good = good and _floats(weights, weights.dtype, 1) and weights.shape == (n,)
-    widening = state.get("widening")
+    widening, backdrop = state.get("widening"), state.get("backdrop")
+    certificate = state["certificate"]
     good = good and (widening is None or is_widening(widening, models.dual_coef.shape[1]))
-    good = good and _stands_behind(state.get("backdrop"), models.dual_coef.shape[1], columns)
+    good = good and (certificate is None or len(certificate) == models.dual_coef.shape[1])
+    good = good and _stands_behind(backdrop, models.dual_coef.shape[1], columns)
     if not good:
         raise ModelFileError("model.state holds cells and models that do not fit together")
     if state["combine"] not in COMBINERS or partition not in PARTITIONERS:
         raise ModelFileError("model.state names a partition or combination unknown here")
     in_space = COMBINERS[state["combine"]].needs_space
-    if in_space and not PARTITIONERS[partition].accepts(cells.router, m, columns):
+    if in_space and not np.array_equal(state["partition_sizes"], np.diff(cells.offsets)):
+        raise ModelFileError("model.state.partition_sizes must be the sizes of the cells")
+    cut = PARTITIONERS[partition]
+    if in_space and not (cut.in_space and cut.accepts(cells.router, m, columns)):
         raise ModelFileError(f"model.state.cells has no router for {partition!r} cells")
+    some = rows[:1] if scales is None else in_metric(rows[:1], scales)
+    for kernel in models.kernels:
+        require_kernel(kernel, some, "model.state.model.kernels")
+    if backdrop is not None:
+        require_kernel(backdrop.kernel, backdrop.centres[:1], "model.state.backdrop.kernel")
 
 
 def _stands_behind(backdrop: Backdrop | None, n_targets: int, n_columns: int) -> bool:
@@ -115,21 +141,15 @@ def _stands_behind(backdrop: Backdrop | None, n_targets: int, n_columns: int) ->
         "intercept": (n_targets,),
         "share": (n_targets,),
     }
-    return (
-        all(
-            _floats(array := getattr(backdrop, name), array.dtype, len(shape))
-            and array.shape == shape
-            for name, shape in arrays.items()
-        )
-        and isinstance(backdrop.kernel, Kernel)
-        and 0.0 < backdrop.total_weight < np.inf
-        and bool(np.all((backdrop.share >= 0) & (backdrop.share <= 1)))
-    )
+    return all(
+        _floats(array := getattr(backdrop, name), array.dtype, len(shape)) and array.shape == shape
+        for name, shape in arrays.items()
+    ) and bool(np.all((backdrop.share >= 0) & (backdrop.share <= 1)))
 
 
 def _floats(a: Any, dtype: Any, ndim: int) -> bool:
     return (
-        isinstance(a, np.ndarray)
+        type(a) is np.ndarray
         and a.ndim == ndim
         and a.dtype == dtype
         and a.dtype in (np.float32, np.float64)
@@ -138,4 +158,4 @@ def _floats(a: Any, dtype: Any, ndim: int) -> bool:
 
 
 def _integers(a: Any) -> bool:
-    return isinstance(a, np.ndarray) and a.ndim == 1 and a.dtype.kind == "i"
+    return type(a) is np.ndarray and a.ndim == 1 and a.dtype.kind == "i"

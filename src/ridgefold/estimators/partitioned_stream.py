@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-import warnings
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -25,6 +24,7 @@ from ridgefold.estimators.run_request import folder_of
 from ridgefold.estimators.validation import TrainingData, require_usable_weights
 from ridgefold.linalg import namespace_of
 from ridgefold.linalg.blocks import row_blocks
+from ridgefold.notices import warn
 from ridgefold.partitioners import learning_rows
 from ridgefold.planning import available_resources
 from ridgefold.records import Cells
@@ -325,14 +325,13 @@ def _warn_of_repeats(store: StoredRows) -> None:
         X = store.read(cell, cell + 1, ("X",))[0]["X"]
         rows, distinct = rows + len(X), distinct + len(np.unique(X, axis=0))
     if rows - distinct > _MANY_REPEATS * rows:
-        warnings.warn(
+        warn(
             f"of {rows:,} rows that were looked at, {rows - distinct:,} repeat others. Rows read "
             "from disk are left out one by one, and a copy that stays in gives the answer away: "
             "ridge values come out too small, and intervals too narrow. Put copies together, with "
             "their number as sample_weight, or give a memory_budget that holds the rows "
             "(they are put together then)",
             RepeatedRowsWarning,
-            stacklevel=2,
         )
 
 

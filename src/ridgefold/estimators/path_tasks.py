@@ -7,7 +7,6 @@ or by the files that hold them. What it finds is plain arrays, which a run direc
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from ridgefold import notices
 from ridgefold.crossval import Deadline, Folds, HeldOut, Progress, no_progress
 from ridgefold.engine import metered, run_cross_validation
-from ridgefold.errors import RidgefoldWarning
 from ridgefold.estimators.describe import TrainingGram
 from ridgefold.estimators.race import Contest, Ran, Verdict
 from ridgefold.estimators.scoring import Truth, scoring_of
@@ -142,8 +141,6 @@ class PathTask:
     plan: Plan
     beat: float | None
     """The score to beat; None if all alphas are to be computed to the end."""
-    catches: bool
-    """False where tasks run at the same time in one process, whose warnings they share."""
     piece: Piece | None = None
     """Where to keep what was found; None: it is sent back."""
     progress: Progress = no_progress
@@ -234,18 +231,9 @@ def _computed(task: PathTask) -> Found:
             deadline=task.deadline,
         )
 
-    warned: tuple[tuple[str, str], ...] = ()
-    if task.catches:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", RidgefoldWarning)
-            result, reading = metered(run, gram.like)
-        for each in caught:
-            if not issubclass(each.category, RidgefoldWarning):
-                warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
-        ours = [each for each in caught if issubclass(each.category, RidgefoldWarning)]
-        warned = tuple(dict.fromkeys((w.category.__name__, str(w.message)) for w in ours))
-    else:
+    with notices.collected() as found:
         result, reading = metered(run, gram.like)
+    warned = tuple(dict.fromkeys((each.category.__name__, each.message) for each in found))
     if contest is not None and result.kept is None:
         # A method that does not ask on the way: what it found says all the same what is certain.
         for fold, rows in enumerate(common.folds.runs):

@@ -236,12 +236,11 @@ class KernelRegressor(KernelModel):
         arrays += [] if kept.model.primal_coef is None else [kept.model.primal_coef]
         dtype = self._model.dual_coef.dtype
         if not all(
-            isinstance(a, np.ndarray) and a.dtype == dtype and np.all(np.isfinite(a))
-            for a in arrays
+            type(a) is np.ndarray and a.dtype == dtype and np.all(np.isfinite(a)) for a in arrays
         ):
             raise wrong
         groups = kept.groups
-        if not isinstance(groups, np.ndarray) or groups.dtype.kind != "i" or groups.ndim != 1:
+        if type(groups) is not np.ndarray or groups.dtype.kind != "i" or groups.ndim != 1:
             raise wrong
         t, columns = self._model.intercept.shape[0], kept.model.intercept.size
         models = columns if kept.method == "jackknife+" else columns // t

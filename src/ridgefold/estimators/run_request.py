@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ridgefold.errors import InvalidInputError
 from ridgefold.storage import fingerprint
+from ridgefold.storage.paths import usable_path
 
 SEEDS = 2**31 - 1
 """A generator that is given as `random_state` draws one number below this."""
 
 
 def folder_of(model: Any) -> Path | None:
-    folder = model.run_dir
-    if folder is not None and not isinstance(folder, (str, PathLike)):
-        raise InvalidInputError(f"run_dir must be a path or None, got {folder!r}")
-    return None if folder is None else Path(folder).resolve()
+    return None if model.run_dir is None else usable_path(model.run_dir, "run_dir").resolve()
 
 
 def settings_of(model: Any, no_part: Collection[str]) -> dict[str, str]:

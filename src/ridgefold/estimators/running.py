@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
+from ridgefold import notices
 from ridgefold.engine.meter import Reading, metered
-from ridgefold.errors import BudgetError, MethodGaveUpError, RidgefoldWarning
+from ridgefold.errors import BudgetError, MethodGaveUpError
 from ridgefold.linalg import Array
 from ridgefold.linalg.namespace import is_out_of_memory
 from ridgefold.planning.words import in_bytes, in_seconds
@@ -97,10 +97,7 @@ def giving_up_is_a_budget_error(method: str, resources: Resources) -> Iterator[N
 
 def _with_warnings(run: Callable[[Plan], Result], plan: Plan) -> tuple[Result, tuple[str, ...]]:
     """What a plan gives, and what it warned of; the warnings are passed on."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", RidgefoldWarning)
+    with notices.collected() as found:
         result = run(plan)
-    for each in caught:
-        warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
-    ours = [str(each.message) for each in caught if issubclass(each.category, RidgefoldWarning)]
-    return result, tuple(dict.fromkeys(ours))
+    notices.give(found)
+    return result, tuple(dict.fromkeys(each.message for each in found))

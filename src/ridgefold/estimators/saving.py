@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-import warnings
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
@@ -21,8 +20,10 @@ from ridgefold.errors import (
     ModelFileError,
     UnsupportedInputError,
 )
+from ridgefold.estimators.stored_arguments import OF_WORK, checked_arguments, storable_argument
 from ridgefold.linalg import namespace_of
 from ridgefold.linalg.namespace import is_foreign_array
+from ridgefold.notices import warn
 from ridgefold.storage.annotations import check_fields
 from ridgefold.storage.model_file import named_in_errors, read_model, write_model
 from ridgefold.storage.tree import Packer
@@ -52,8 +53,6 @@ class Storable(BaseEstimator):
 
     _interval_entries: tuple[str, ...] = ("intervals",)
     """Entries of the state that only `predict_interval` needs."""
-    _of_this_machine: tuple[str, ...] = ()
-    """Arguments that mean nothing elsewhere: never stored."""
 
     def _state(self) -> dict[str, Any]:
         """Fitted values that cannot be computed from the others."""
@@ -96,11 +95,10 @@ class Storable(BaseEstimator):
         write_model(path, contents, notes)
         if contents["left_out"]:
             left_out = ", ".join(f"{key}={text}" for key, text in contents["left_out"].items())
-            warnings.warn(
+            warn(
                 f"the model file does not keep {left_out}: predictions do not depend on it, but "
                 "a loaded model has the default instead",
                 LeftOutWarning,
-                stacklevel=2,
             )
 
 
@@ -116,12 +114,11 @@ def pack_estimator(
         )
     parameters, left_out = {}, {}
     for key, value in model.get_params(deep=False).items():
-        if isinstance(value, Storable) or key in model._of_this_machine:
-            continue  # the fitted one is part of the state; folders are no part of a model
-        try:
-            Packer().pack(value, f"{name}.{key}")
+        if isinstance(value, Storable) or key in OF_WORK:
+            continue  # the fitted one is part of the state
+        if _can_be_packed(value, f"{name}.{key}") and storable_argument(name, key, value):
             parameters[key] = value
-        except UnsupportedInputError:
+        else:
             left_out[key] = " ".join(repr(value).split())[:200]
     state = model._state()
     if not intervals:
@@ -140,6 +137,14 @@ def pack_estimator(
     }
 
 
+def _can_be_packed(value: Any, where: str) -> bool:
+    try:
+        Packer().pack(value, where)
+    except UnsupportedInputError:
+        return False
+    return True
+
+
 def unpack_estimator(contents: Any) -> Any:
     """The estimator that a tree of values stands for."""
     fields = {
@@ -152,17 +157,17 @@ def unpack_estimator(contents: Any) -> Any:
     if contents["estimator"] not in STORABLE:
         raise ModelFileError(f"it names the estimator {contents['estimator'][:60]!r}, unknown here")
     cls = _class(contents["estimator"])
-    unknown = set(contents["parameters"]) - set(cls._get_param_names())
-    if unknown:
-        raise ModelFileError(f"{cls.__name__} has no argument {sorted(unknown)[0][:60]!r}")
-    elsewhere = set(contents["parameters"]) & set(cls._of_this_machine)
-    if elsewhere:  # a file must not say where to connect to, or which folders to write in
+    names = cls._get_param_names()
+    model = cls(**checked_arguments(cls.__name__, names, contents["parameters"]))
+    try:
+        model._restore(contents["state"])
+    except ModelFileError:
+        raise
+    # Checks above say what is wrong where they foresee it. What none foresaw is wrong all the same.
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise ModelFileError(
-            f"it sets {sorted(elsewhere)[0]!r}, which says where work is done and is no part of a "
-            "model"
-        )
-    model = cls(**contents["parameters"])
-    model._restore(contents["state"])
+            f"its parts do not fit together ({type(error).__name__}: {str(error)[:200]})"
+        ) from error
     return model
 
 

@@ -67,6 +67,13 @@ def column_shares(inner: Any) -> np.ndarray | None:
         return None
     rows = inner.X_fit_[spaced(inner.X_fit_.shape[0], _SAMPLE_ROWS)]
     rows = namespace_of(rows).to_numpy(rows).astype(np.float64)
-    shares = rows.var(axis=0) / np.asarray(scales) ** 2
-    total = float(shares.sum())
-    return np.asarray(shares / total) if total > 0 else np.zeros_like(shares)
+    largest = float(np.max(np.abs(rows)))
+    with np.errstate(over="ignore"):
+        # In parts of the largest, so that no square leaves the range of numbers.
+        spread = np.std(rows / largest if largest > 0 else rows, axis=0)
+        reach = np.asarray(spread / np.asarray(scales))
+    longest = float(np.max(reach))
+    if not 0 < longest < np.inf:
+        return np.zeros_like(reach)
+    shares = (reach / longest) ** 2
+    return np.asarray(shares / shares.sum())

@@ -11,7 +11,6 @@ two rows, one of weight 0 none.
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -23,6 +22,7 @@ from sklearn.metrics import get_scorer
 
 from ridgefold.crossval import Folds
 from ridgefold.errors import InvalidInputError
+from ridgefold.notices import without_foreign
 
 
 @dataclass(frozen=True)
@@ -248,9 +248,8 @@ def _by_callable(function: Callable[..., float]) -> Score:
     def of_rows(truth: Truth, y: np.ndarray, values: np.ndarray, rows: slice) -> float:
         extra = {} if truth.weights is None else {"sample_weight": truth.weights[rows]}
         try:
-            with warnings.catch_warnings():
-                # A score that is undefined on one fold's few rows is NaN there.
-                warnings.simplefilter("ignore", UndefinedMetricWarning)
+            # A score that is undefined on one fold's few rows is NaN there.
+            with without_foreign(UndefinedMetricWarning):
                 return float(function(y[rows], values[rows], **extra))
         except (ValueError, TypeError) as error:
             raise InvalidInputError(
@@ -320,9 +319,8 @@ def _by_scorer(scorer: Any, name: str) -> Score:
                 run = truth.folds.runs[k]
                 extra = {} if truth.weights is None else {"sample_weight": truth.weights[run]}
                 try:
-                    with warnings.catch_warnings():
-                        # An undefined score is NaN, and a candidate with NaN cannot win.
-                        warnings.simplefilter("ignore", UndefinedMetricWarning)
+                    # An undefined score is NaN, and a candidate with NaN cannot win.
+                    with without_foreign(UndefinedMetricWarning):
                         by_fold[j, k] = scorer(model, rows[run], y[run], **extra)
                 except (ValueError, TypeError, AttributeError) as error:
                     raise InvalidInputError(

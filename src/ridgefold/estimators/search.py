@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +22,7 @@ from ridgefold.estimators.kernel_paths import KernelPaths, Wanted
 from ridgefold.estimators.path_tasks import Found, gram_of
 from ridgefold.estimators.race import Standing, promised, settle
 from ridgefold.estimators.scoring import Rule, Truth
+from ridgefold.notices import warn
 from ridgefold.planning import plan_cross_validation
 from ridgefold.records import Problem, Step
 
@@ -139,12 +139,11 @@ class GridSearch:
                 break
             further = self._extended(more)
             if further is None:
-                warnings.warn(
+                warn(
                     "the best pair lies on the edge of the grid, which was not extended further, "
                     "as time_budget leaves no time for it: raise time_budget, or give alphas and "
                     "widths",
                     TimeBudgetWarning,
-                    stacklevel=2,
                 )
                 break
             trials += further

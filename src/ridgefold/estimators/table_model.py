@@ -17,6 +17,7 @@ from ridgefold.estimators.validation import unchanged_on_error
 from ridgefold.linalg import namespace_of
 from ridgefold.linalg.namespace import on_device
 from ridgefold.records import TableColumns
+from ridgefold.records.kinds import Count
 from ridgefold.storage.annotations import check_fields
 from ridgefold.storage.frames import as_frame, encode, learn_columns, with_numbers_read
 from ridgefold.storage.wide_columns import packed_columns, unpacked_columns
@@ -205,7 +206,7 @@ class TableModel(Storable):
         required = {
             "columns": TableColumns | Mapping[str, Any],
             "fitted": Mapping[str, Any],
-            "rows_used": int,
+            "rows_used": Count,
         }
         check_fields("model.state", state, required, {})
         self.columns_ = unpacked_columns("model.state.columns", state["columns"])
@@ -214,9 +215,15 @@ class TableModel(Storable):
         if isinstance(self.model_, TableModel):
             raise ModelFileError("model.state.fitted must be a model of numbers")
         self.model = clone(self.model_)
-        self.device = None  # models load on NumPy arrays
         if len(self.columns_.feature_names) != self.model_.n_features_in_:
             raise ModelFileError("model.state.columns must name the columns of the model")
+        if len(set(self.columns_.names)) != len(self.columns_.names):
+            raise ModelFileError("model.state.columns must name every column once")
+        groups = getattr(self.model_, "scale_groups", None)
+        if self.categories == "product" and [tuple(each) for each in groups or ()] != list(
+            self.columns_.category_features
+        ):
+            raise ModelFileError("model.parameters.scale_groups must be the columns of categories")
 
 
 def _of_rows(name: str, values: Any, rows: np.ndarray, n_rows: int) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 from ridgefold.errors import InvalidInputError
 from ridgefold.kernels.base import Kernel, Rows
 from ridgefold.kernels.derived import DerivedKernel
-from ridgefold.kernels.dot_product import Constant
+from ridgefold.kernels.dot_product import MOST_FEATURES, Constant
 from ridgefold.linalg import Array, Namespace
 
 
@@ -91,7 +91,7 @@ class Sum(_Pair):
 
     def feature_dimension(self, n_columns: int) -> int | None:
         left, right = (k.feature_dimension(n_columns) for k in (self.left, self.right))
-        return None if left is None or right is None else left + right
+        return None if left is None or right is None else min(MOST_FEATURES, left + right)
 
     def features(self, namespace: Namespace, X: Array) -> Array:
         return namespace.xp.concat(
@@ -120,7 +120,7 @@ class Product(_Pair):
 
     def feature_dimension(self, n_columns: int) -> int | None:
         left, right = (k.feature_dimension(n_columns) for k in (self.left, self.right))
-        return None if left is None or right is None else left * right
+        return None if left is None or right is None else min(MOST_FEATURES, left * right)
 
     def features(self, namespace: Namespace, X: Array) -> Array:
         left, right = self.left.features(namespace, X), self.right.features(namespace, X)

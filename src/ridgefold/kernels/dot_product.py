@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
 
 import numpy as np
 import scipy.sparse
@@ -97,6 +95,22 @@ class Linear(Kernel):
         return X.toarray() if scipy.sparse.issparse(X) else X
 
 
+MOST_FEATURES = 2**53
+"""Feature spaces are counted up to here: nothing of this size can be worked in."""
+_HIGHEST_POWER = 170
+"""Degrees above it have coefficients of features, factorials, that no float can hold."""
+
+
+def _binomial(n: int, k: int) -> int:
+    """n over k; where that is beyond `MOST_FEATURES`, some number that is, too."""
+    k, found = min(k, n - k), 1
+    for i in range(1, k + 1):
+        found = found * (n - k + i) // i
+        if found > MOST_FEATURES:
+            break  # every further factor is larger than one
+    return found
+
+
 @dataclass(frozen=True)
 class Polynomial(Kernel):
     """(γ xᵀx' + c)^d; the textbook form (1 + xᵀx')^d by default.
@@ -149,25 +163,15 @@ class Polynomial(Kernel):
         return norms
 
     def feature_dimension(self, n_columns: int) -> int | None:
-        degree = int(self.degree)
-        if degree != self.degree or self.coef0 < 0:
+        degree = self.degree
+        if degree != int(degree) or degree > _HIGHEST_POWER or self.coef0 < 0:
             return None
-        if self.coef0 == 0:
-            return math.comb(n_columns + degree - 1, degree)
-        return math.comb(n_columns + degree, degree)
+        variables = n_columns if self.coef0 > 0 else n_columns - 1
+        return min(MOST_FEATURES, _binomial(variables + int(degree), int(degree)))
 
-    def _monomials(self, n_columns: int) -> Iterator[tuple[tuple[int, ...], float]]:
-        """Columns to multiply, and the root of the coefficient, for every feature."""
-        degree = int(self.degree)
-        for power in range(degree if self.coef0 == 0 else 0, degree + 1):
-            outer = math.comb(degree, power) * self.gamma**power * self.coef0 ** (degree - power)
-            for columns in combinations_with_replacement(range(n_columns), power):
-                repeats = math.factorial(power)
-                for column in set(columns):
-                    repeats //= math.factorial(columns.count(column))
-                yield columns, math.sqrt(outer * repeats)
-
+    @np.errstate(over="ignore", invalid="ignore")
     def features(self, namespace: Namespace, X: Array) -> Array:
+        """Monomials of z = √γ·x: ∏ z_j^m_j of p factors weighs d!/((d − p)!·∏ m_j!)·c^(d − p)."""
         if scipy.sparse.issparse(X):
             X = X.toarray()
         n, d = X.shape
@@ -175,12 +179,24 @@ class Polynomial(Kernel):
         if width is None:
             return super().features(namespace, X)
         out = namespace.empty((n, width), X)
-        position: dict[tuple[int, ...], int] = {}
-        for j, (columns, root) in enumerate(self._monomials(d)):
-            out[:, j] = namespace.ones(n, X) * root
-            for column in columns:
-                out[:, j] *= X[:, column]
-            position[columns] = j
+        roots: list[float] = []
+        degree, z = int(self.degree), X * math.sqrt(self.gamma)
+        # Each monomial is one of a factor less, times a column; with it goes ∏ m_j!.
+        monomials: dict[tuple[int, ...], tuple[Array, int]] = {(): (namespace.ones(n, X), 1)}
+        for power in range(degree + 1):
+            if self.coef0 > 0 or power == degree:
+                rest = np.float64(self.coef0) ** (degree - power) * math.perm(degree, power)
+                for columns, (product, repeats) in monomials.items():
+                    out[:, len(roots)] = product
+                    monomials[columns] = (out[:, len(roots)], repeats)
+                    roots.append(float(np.sqrt(rest / repeats)))
+            if power < degree:
+                monomials = {
+                    (*columns, j): (product * z[:, j], repeats * (1 + columns.count(j)))
+                    for columns, (product, repeats) in monomials.items()
+                    for j in range(columns[-1] if columns else 0, d)
+                }
+        out *= namespace.asarray(np.asarray(roots), out)[None, :]
         return out
 
 

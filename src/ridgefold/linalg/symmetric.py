@@ -8,13 +8,13 @@ eigendecomposition gives the solution of least norm, whatever path led here.
 from __future__ import annotations
 
 import math
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from ridgefold.errors import ConditionWarning, NumericalError, SingularSystemWarning
 from ridgefold.linalg.namespace import Array, Namespace
+from ridgefold.notices import warn
 
 # Fewer expected digits than this are worth a warning.
 _DIGITS_WORTH_HAVING = 3
@@ -86,12 +86,11 @@ def expected_digits(condition: float, eps: float) -> int:
 
 
 def _warn_ill_conditioned(what: str, condition: float, digits: int) -> None:
-    warnings.warn(
+    warn(
         f"{what} is ill-conditioned (condition number about {condition:.1e}): "
         f"expect about {digits} correct digits in the coefficients. "
         "A larger alpha, or float64 instead of float32, gives more.",
         ConditionWarning,
-        stacklevel=3,
     )
 
 
@@ -277,12 +276,11 @@ class SpectralFactor(Factor):
             if digits < _DIGITS_WORTH_HAVING:
                 _warn_ill_conditioned(what, condition, digits)
             return
-        warnings.warn(
+        warn(
             f"{what} is {nature}; condition number {condition:.1e}. The solution of least norm "
             f"is used: expect about {digits} correct digits in the coefficients. A larger alpha, "
             "or dropping repeated rows, makes the solution unique.",
             SingularSystemWarning,
-            stacklevel=2,
         )
 
 

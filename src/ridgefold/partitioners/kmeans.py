@@ -9,7 +9,6 @@ Cells are compact but not balanced: the largest one sets the running time.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,9 +71,7 @@ class KMeansCells:
             batch_size=max(1024, 2 * n_cells),
         )
         middle = features.mean(axis=0)  # digits are for differences
-        with warnings.catch_warnings(), threads(1):
-            # Fewer distinct rows than cells: there will be fewer cells, and that is all.
-            warnings.filterwarnings("ignore", message="Number of distinct clusters")
+        with threads(1):
             means.fit(features - middle)
         centres = np.asarray(means.cluster_centers_, dtype=np.float64) + middle
         router = {**landmarks, "centres": centres}

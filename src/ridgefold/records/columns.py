@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from ridgefold.records.kinds import Finite, OneOf, Positive
 
 
 @dataclass(frozen=True)
@@ -10,9 +13,9 @@ class NumberColumn:
     """A column of numbers: (value − mean)/scale, with `fill` in the place of missing ones."""
 
     name: str
-    mean: float = 0.0
-    scale: float = 1.0
-    fill: float | None = None
+    mean: Finite = 0.0
+    scale: Positive = 1.0
+    fill: Finite | None = None
     """None where a missing value is an error."""
     boolean: bool = False
     """True if the values are true and false, taken as 1 and 0."""
@@ -33,7 +36,7 @@ class TableColumns:
     """All columns that a model takes, in order."""
 
     columns: tuple[NumberColumn | CategoryColumn, ...]
-    missing: str
+    missing: Annotated[str, OneOf(("error", "drop", "fill"))]
     """"error", "drop" (rows with missing values take no part) or "fill"."""
 
     @property

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from ridgefold.records.kinds import OneOf
 from ridgefold.records.model import FittedModel
 
 
@@ -14,7 +15,7 @@ from ridgefold.records.model import FittedModel
 class Intervals:
     """Models without some of the rows, and how far off they were at those rows."""
 
-    method: str
+    method: Annotated[str, OneOf(("cv+", "jackknife+"))]
     """"cv+": `model` has one function for each fold and target, fold by fold. "jackknife+": one
     for each row, the change of f(x) with that row's target."""
     model: FittedModel = field(repr=False)

@@ -8,16 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from ridgefold.records.kinds import Count, Limit, Positive
+
 
 @dataclass(frozen=True)
 class LearningStep:
     """One step of a descent in length scales and alpha."""
 
     family: str
-    rows: int
-    error: float
+    rows: Count
+    error: Limit
     """Held-out error inside the criterion."""
-    outside_error: float
+    outside_error: Limit
     """Error on rows outside it."""
 
 
@@ -28,7 +30,7 @@ class LearnedMetric:
     kernel: Any
     """On rows as they were given: a kernel of distances, within `Warped` if columns were
     transformed, within `Columns` if some were left out."""
-    alpha: float
+    alpha: Positive
     """The ridge that belongs to it on the rows it was learned from."""
     family: str
     length_scales: np.ndarray
@@ -41,14 +43,14 @@ class LearnedMetric:
     isotropic: bool
     """True if learned scales were not better on rows outside the criterion, or not asked for:
     then the scales differ by the columns' spreads alone."""
-    error: float
+    error: Limit
     """Held-out error inside the criterion."""
-    outside_error: float
+    outside_error: Limit
     """Mean squared error on rows outside it (inside, where there are too few rows)."""
-    isotropic_error: float
+    isotropic_error: Limit
     """The same for the best isotropic kernel of the family."""
-    families: Mapping[str, float]
+    families: Mapping[str, Limit]
     """Every family that was tried, and its error over all rows of the last stage it reached."""
-    rows: int
+    rows: Count
     """Number of rows inside the criterion."""
     history: tuple[LearningStep, ...]

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ridgefold.records.kinds import Count, Limit, Positive
+
 
 @dataclass(frozen=True)
 class Cells:
@@ -76,8 +78,8 @@ class Grid:
 class CellTrial:
     """One size of cells that was tried."""
 
-    cell_rows: int
-    error: float
+    cell_rows: Count
+    error: Limit
     """Root mean squared held-out error of the combined model."""
     measured: bool
     """False if the error was extrapolated."""
@@ -130,7 +132,7 @@ class Backdrop:
     """c, of shape (k, n_targets)."""
     intercept: np.ndarray
     """b, of shape (n_targets,)."""
-    total_weight: float
+    total_weight: Positive
     """Of all rows of the fit."""
     share: np.ndarray
     """s of every target, from 0 to 1."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ridgefold.records.cost import Cost
+from ridgefold.records.kinds import Limit
 from ridgefold.records.problem import Problem
 from ridgefold.records.resources import Resources
 
@@ -29,11 +30,11 @@ class Plan:
     """The name of the method or solver."""
     cost: Cost
     """Its work and memory."""
-    seconds: float
+    seconds: Limit
     """Its predicted time."""
     rejected: tuple[Rejection, ...]
     """The others, with the reason."""
-    seconds_at_most: float = 0.0
+    seconds_at_most: Limit = 0.0
     """What it takes if the method gives up, and so do all but the last of the fallbacks."""
     fallbacks: tuple[str, ...] = ()
     """What runs instead, in this order, if the method finds that the data do not suit it."""

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ridgefold.records.kinds import Count
+
 
 @dataclass(frozen=True)
 class FoldShape:
     """Folds of one size."""
 
-    test: int
+    test: Count
     """Rows held out."""
-    train: int
+    train: Count
     """Rows trained on."""
-    count: int = 1
+    count: Count = 1
     """How many folds are like this."""
 
 
@@ -21,17 +23,17 @@ class FoldShape:
 class Problem:
     """What is to be solved."""
 
-    n_rows: int
-    n_columns: int
+    n_rows: Count
+    n_columns: Count
     """Columns that the kernel computes with."""
-    n_targets: int = 1
-    n_alphas: int = 1
+    n_targets: Count = 1
+    n_alphas: Count = 1
     """Distinct ridge values."""
     smallest_alpha: float = 1.0
     largest_alpha: float = 1.0
-    itemsize: int = 8
+    itemsize: Count = 8
     """Bytes of one number: 4 for float32, 8 for float64."""
-    feature_dimension: int | None = None
+    feature_dimension: Count | None = None
     """Dimension of the kernel's feature space; None if infinite or unknown."""
     bias: bool = False
     weighted: bool = False
@@ -45,14 +47,14 @@ class Problem:
     spectrum: tuple[float, ...] = ()
     """Eigenvalues of the kernel matrix as a small sample of the rows shows them: the largest,
     falling, and last the smallest; empty if nothing is known."""
-    remainders: tuple[tuple[int, float], ...] = ()
+    remainders: tuple[tuple[Count, float], ...] = ()
     """What pivoted low-rank factors leave of the trace of the kernel matrix, as (columns, trace)
     for a few numbers of columns; empty if nothing is known."""
     judged: bool = False
     """True if a search drops ridge values as soon as they cannot win, and has a good score."""
     complement_folds: bool = True
     """True if every fold is trained on all rows that it does not test."""
-    columns_left_out: int = 0
+    columns_left_out: Count = 0
     """Further columns of X, which the kernel does not look at."""
     weight_range: float = 1.0
     """The largest weight over the smallest that is not zero."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ridgefold.records.kinds import Amount
 from ridgefold.records.plan import Plan
 
 
@@ -16,8 +17,8 @@ class Step:
     plan: Plan
     method: str
     """The method that did it: the planned one, or a fallback."""
-    seconds: float
-    peak_bytes: float | None
+    seconds: Amount
+    peak_bytes: Amount | None
     """Memory beyond what was held before; None where the system does not say."""
     warnings: tuple[str, ...] = ()
     """What was warned of on the way."""

@@ -4,30 +4,32 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ridgefold.records.kinds import Finite, Positive
+
 
 @dataclass(frozen=True)
 class Standardise:
     """(x − centre)/spread."""
 
-    centre: float = 0.0
-    spread: float = 1.0
+    centre: Finite = 0.0
+    spread: Positive = 1.0
 
 
 @dataclass(frozen=True)
 class SignedLog:
     """sign(u)·log(1 + |u|)/spread with u = (x − centre)/unit: heavy tails on both sides."""
 
-    centre: float = 0.0
-    unit: float = 1.0
-    spread: float = 1.0
+    centre: Finite = 0.0
+    unit: Positive = 1.0
+    spread: Positive = 1.0
 
 
 @dataclass(frozen=True)
 class Quantile:
     """Piecewise linear through (knots, values), constant beyond the ends."""
 
-    knots: tuple[float, ...]
-    values: tuple[float, ...]
+    knots: tuple[Finite, ...]
+    values: tuple[Finite, ...]
 
 
 Warp = Standardise | SignedLog | Quantile

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import re
-import warnings
 from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup
 
+from ridgefold.notices import without_foreign
 from ridgefold.report.style import NAMED
 
 if TYPE_CHECKING:
@@ -124,9 +124,9 @@ def _draw(figure: Figure, salt: str) -> str:
         "text.parse_math": False,
     }
     buffer = io.BytesIO()
-    with matplotlib.rc_context(settings), warnings.catch_warnings():
-        # Letters that matplotlib's font lacks are drawn by the browser's.
-        warnings.filterwarnings("ignore", message="(?s)Glyph .* missing from")
+    # Letters that matplotlib's font lacks are drawn by the browser's. Its settings are those of the
+    # process, as the filters are.
+    with without_foreign(message="(?s)Glyph .* missing from"), matplotlib.rc_context(settings):
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
     return buffer.getvalue().decode("utf-8")
 

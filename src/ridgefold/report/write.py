@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from ridgefold.report.page import render
 from ridgefold.report.subject import subject_of
 from ridgefold.storage.atomic import require_absent, written_whole
+from ridgefold.storage.paths import usable_path
 
 
 def write_report(
@@ -54,7 +54,7 @@ def write_report(
     ...     os.path.getsize(path) < 500_000
     True
     """
-    path = Path(path)
+    path = usable_path(path)
     if not force:
         require_absent(path)
     subject = subject_of(model, X_test, y_test, target_name=target_name, title=title)

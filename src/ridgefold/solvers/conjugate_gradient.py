@@ -8,14 +8,13 @@ reported is the true residual y − (K + αI)a, computed afresh, not the recurre
 
 from __future__ import annotations
 
-import warnings
-
 from ridgefold.errors import ConvergenceWarning, NumericalError
 from ridgefold.linalg import Array, Namespace
 from ridgefold.linalg.conjugate_gradients import Operator, conjugate_gradients
 from ridgefold.linalg.pivoted_cholesky import pivoted_cholesky
 from ridgefold.linalg.symmetric import factorise
 from ridgefold.linalg.units import units_of_columns
+from ridgefold.notices import warn
 from ridgefold.records import Cost, FittedModel, Problem
 from ridgefold.solvers.base import RidgeSystem, for_each_alpha
 
@@ -139,11 +138,10 @@ def _conjugate_gradients(
             'semi-definite: use a larger alpha, or solver="cholesky" if its memory can be had'
         )
     if not solved.converged:
-        warnings.warn(
+        warn(
             f"conjugate gradients stopped after {solved.steps} steps with a relative residual of "
             f"{left:.1e}, above tol={tolerance:.1e}: use a "
             'larger alpha or tol, or solver="cholesky" if its memory can be had',
             ConvergenceWarning,
-            stacklevel=2,
         )
     return solved.solution, solved.residual

@@ -1,16 +1,21 @@
 """A small strict checker: does a value have the type that an annotation states?
 
-Stored records are checked against the annotations of their own dataclasses, and the state of
-estimators against tables of such annotations, so nothing has to be described twice.
+Stored records are checked against the annotations of their own dataclasses, and the state and the
+arguments of estimators against tables of such annotations, so nothing has to be described twice.
+What values may be beyond their type is said by limits within `Annotated`: objects that accept a
+value or not, such as those of `records.kinds`.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import types
 import typing
 from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from ridgefold.errors import ModelFileError
 
@@ -35,7 +40,7 @@ def check_fields(
 
 def check_record(where: str, cls: type, values: Mapping[str, Any]) -> None:
     """`values` are fields of the dataclass `cls`; those with a default may be absent."""
-    hints = typing.get_type_hints(cls)
+    hints = _hints_of(cls)
     required: dict[str, Any] = {}
     optional: dict[str, Any] = {}
     for field in dataclasses.fields(cls):
@@ -47,43 +52,64 @@ def check_record(where: str, cls: type, values: Mapping[str, Any]) -> None:
     check_fields(where, values, required, optional)
 
 
+@functools.cache
+def _hints_of(cls: type) -> Mapping[str, Any]:
+    return typing.get_type_hints(cls, include_extras=True)
+
+
 def check(where: str, value: Any, annotation: Any) -> None:
     """Raise a typed error unless `value` is of the type that `annotation` states."""
-    if not _matches(value, annotation):
+    if not matches(value, annotation):
         raise ModelFileError(f"{where} must be {_words(annotation)}, got {_kind(value)}")
 
 
-def _matches(value: Any, annotation: Any) -> bool:  # noqa: PLR0911 - one line a kind of type
+def matches(value: Any, annotation: Any) -> bool:  # noqa: PLR0911 - one line a kind of type
+    """Whether `value` is of the type that `annotation` states, and within its limits."""
     if annotation is Any:
         return True
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        kind, *limits = arguments
+        return matches(value, kind) and all(limit.accepts(value) for limit in limits)
     if origin in (typing.Union, types.UnionType):
-        return any(_matches(value, one) for one in arguments)
+        return any(matches(value, one) for one in arguments)
     if origin is tuple:
         if not isinstance(value, tuple):
             return False
         if len(arguments) == 2 and arguments[1] is Ellipsis:
-            return all(_matches(item, arguments[0]) for item in value)
-        return len(value) == len(arguments) and all(map(_matches, value, arguments))
+            return all(matches(item, arguments[0]) for item in value)
+        return len(value) == len(arguments) and all(map(matches, value, arguments))
     if origin is list:
-        return isinstance(value, list) and all(_matches(item, arguments[0]) for item in value)
+        return isinstance(value, list) and all(matches(item, arguments[0]) for item in value)
     if origin is not None and issubclass(origin, Mapping):
         return isinstance(value, Mapping) and all(
-            _matches(key, arguments[0]) and _matches(item, arguments[1])
+            matches(key, arguments[0]) and matches(item, arguments[1])
             for key, item in value.items()
         )
     if annotation is None:
         return value is None
     if annotation is float:
         return type(value) in (int, float)
-    if annotation in (int, bool, str):
+    if annotation in (
+        int,
+        bool,
+        str,
+        np.ndarray,
+    ):  # no masked array where there is to be a plain one
         return type(value) is annotation
     return isinstance(value, origin or annotation)
 
 
 def _kind(value: Any) -> str:
+    if isinstance(value, int) and abs(value) > 2**64:
+        return "a number of too many digits"
     return repr(value)[:60] if isinstance(value, (str, int, float)) else type(value).__name__
 
 
 def _words(annotation: Any) -> str:
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return ", ".join([_words(arguments[0]), *map(str, arguments[1:])])
+    if origin in (typing.Union, types.UnionType):
+        return " or ".join(map(_words, arguments))
     return getattr(annotation, "__name__", str(annotation))

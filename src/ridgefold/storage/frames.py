@@ -5,7 +5,6 @@ Frames of pandas, polars and pyarrow are read through narwhals; none of them is 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from numbers import Real
 from typing import Any
@@ -19,6 +18,7 @@ from ridgefold.errors import (
     UnknownLevelWarning,
     UnsupportedInputError,
 )
+from ridgefold.notices import warn
 from ridgefold.records import CategoryColumn, NumberColumn, TableColumns
 from ridgefold.storage.column_scale import ColumnValues
 from ridgefold.storage.numbers_in_text import (
@@ -128,12 +128,12 @@ def with_numbers_read(
         column = ColumnOfText(name)
         values = column.add(texts_as_arrow(series))
         if column.is_mixed:
-            report_mixed(column, stacklevel=4)
+            report_mixed(column)
         stays_text = column.unreadable == 0 and declared and _holds_only(series, str)
         if column.holds_numbers and not stays_text:
             read.append(new_series(name, values, frame))
             wrong.append(column)
-    report_unreadable(wrong, missing, places, stacklevel=4)
+    report_unreadable(wrong, missing, places)
     return frame.with_columns(read) if read else frame
 
 
@@ -204,7 +204,7 @@ def encode(frame: nw.DataFrame[Any], columns: TableColumns) -> tuple[np.ndarray,
         )
     seen: dict[str, ColumnOfText] = {}
     frame = numbers_for(frame.select(list(columns.names)), columns, seen)
-    report_unreadable(list(seen.values()), columns.missing, rows_by_number, stacklevel=5)
+    report_unreadable(list(seen.values()), columns.missing, rows_by_number)
     rows = np.arange(len(frame))
     if columns.missing == "drop":
         rows = np.flatnonzero(complete_rows(frame))
@@ -238,12 +238,11 @@ def _standardised(values: np.ndarray, column: NumberColumn) -> np.ndarray:
         return found  # as it is, where it was asked for
     far = np.abs(found) > MOST_DEVIATIONS
     if far.any():
-        warnings.warn(
+        warn(
             f"column {column.name!r} holds {values[far][0]:g} and {int(far.sum()) - 1:,} more "
             f"values that lie over {MOST_DEVIATIONS:g} standard deviations from its mean: they are "
             "taken to lie there",
             FarValueWarning,
-            stacklevel=5,
         )
     return np.asarray(np.clip(found, -MOST_DEVIATIONS, MOST_DEVIATIONS))
 
@@ -364,12 +363,11 @@ def number_column(
     if not standardise:
         return NumberColumn(name, fill=fill, boolean=boolean)
     if found.far:
-        warnings.warn(
+        warn(
             f"column {name!r}: {', '.join(f'{value:g}' for value in found.far)} lie more than "
             "100 standard deviations from all other values, and do not count in its mean and "
             "spread: correct them if they are errors",
             FarValueWarning,
-            stacklevel=5,
         )
     # A constant column is only centred.
     return NumberColumn(name, found.mean, found.spread or 1.0, fill, boolean)
@@ -416,11 +414,10 @@ def _one_hot(series: nw.Series[Any], column: CategoryColumn) -> np.ndarray:
     unknown = (out.sum(axis=1) == 0) & ~lost
     if unknown.any():
         first = int(np.argmax(unknown))
-        warnings.warn(
+        warn(
             f"column {column.name!r} has values that the model has not seen in "
             f"{int(unknown.sum())} rows (row {first + 1}: {str(texts[first])[:40]!r}): they are "
             "treated as none of the known ones",
             UnknownLevelWarning,
-            stacklevel=4,
         )
     return out

@@ -21,6 +21,7 @@ from ridgefold.storage.container import (
     read_arrays,
     write_container,
 )
+from ridgefold.storage.paths import usable_path
 from ridgefold.storage.tree import Packer, Unpacker
 
 _MAGIC = {
@@ -68,6 +69,7 @@ def write_model(
     path: str | PathLike[str], model: Mapping[str, Any], notes: Mapping[str, str] | None = None
 ) -> None:
     """Write a tree of values whole or not at all. The same tree gives the same bytes."""
+    target = usable_path(path)
     notes = {} if notes is None else dict(notes)
     if not all(isinstance(part, str) for pair in notes.items() for part in pair):
         raise InvalidInputError(f"notes must be a dict of texts, got {notes!r}")
@@ -77,12 +79,12 @@ def write_model(
         "notes": notes,
         "written_by": library_versions(),
     }
-    write_container(Path(path), document, packer.arrays)
+    write_container(target, document, packer.arrays)
 
 
 def read_model(path: str | PathLike[str]) -> ModelContents:
     """Read a file, each bit of it checked; a typed error if it is not what was written."""
-    path = Path(path)
+    path = usable_path(path)
     with named_in_errors(path):
         opened = open_container(path)
         check_fields(

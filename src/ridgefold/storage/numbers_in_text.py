@@ -14,7 +14,6 @@ all of whose cells happen to be numbers) stay what they are.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from ridgefold.errors import InvalidInputError, MixedColumnWarning, UnreadableNumberWarning
+from ridgefold.notices import warn
 
 MISSING_WORDS = (
     *("", "NA", "N/A", "n/a", "<NA>", "NaN", "nan", "-NaN", "-nan", "null", "NULL", "None"),
@@ -140,15 +140,13 @@ def report_unreadable(
         )
     if any(not column.has_few_errors for column in wrong):
         raise InvalidInputError(f"{said}. These are too many to be typing errors: correct them")
-    warnings.warn(
-        f"{said}; they count as missing values", UnreadableNumberWarning, stacklevel=stacklevel
-    )
+    warn(f"{said}; they count as missing values", UnreadableNumberWarning, stacklevel=stacklevel)
 
 
 def report_mixed(column: ColumnOfText, *, stacklevel: int = 3) -> None:
     """Say that a column of which half are numbers becomes categories."""
     first = column.examples[0][1][:40]
-    warnings.warn(
+    warn(
         f"column {column.name!r} is taken for categories, because {column.counts()} no number "
         f"(such as {first!r}). If it holds numbers, leave these cells empty; if not, name the "
         "column in categorical= (--categorical on the command line)",

@@ -32,6 +32,7 @@ import numpy as np
 
 from ridgefold.errors import (
     ModelFileError,
+    RidgefoldError,
     RunDirectoryError,
     RunDirectoryLockedError,
     RunDirectoryMismatchError,
@@ -50,6 +51,10 @@ _ASKED, _LOCK, _MANIFEST = "run.json", "lock", "manifest.jsonl"
 _FOLDERS = ("steps", "cells", "kernels", "predictions", "rows", "model")
 _MOST_VALUES = 1_000_000
 _CHUNK = 1 << 20
+_FAILURES = (
+    ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError,
+)  # fmt: skip
+"""How computing with values of another type or shape fails."""
 
 
 @dataclass(frozen=True)
@@ -137,15 +142,38 @@ class RunDirectory:
             self._compare()
             self._clean()
             self._digests = self._read_manifest()
-            yield self
+            with self._unusable_if_it_fails():
+                yield self
         finally:
             assert self._lock is not None
             self._lock.close()
             self._lock = None
 
+    @contextlib.contextmanager
+    def _unusable_if_it_fails(self) -> Iterator[None]:
+        """A fit that fails on values that were kept says so.
+
+        What is kept is whole and of this run by its digests. Whoever writes to the folder can make
+        these right for anything, though, and what is computed from it may then fail anywhere.
+        """
+        try:
+            yield
+        except RidgefoldError:
+            raise
+        except _FAILURES as error:
+            if not self.reused:
+                raise
+            raise RunDirectoryError(
+                f"the fit cannot go on from what is kept in {str(self.path)!r} "
+                f"({type(error).__name__}: {str(error)[:200]}): delete the folder, or choose "
+                "another"
+            ) from error
+
     def _create(self) -> None:
         if self.path.exists() and not self.path.is_dir():
             raise RunDirectoryError(f"run_dir must name a folder, but {str(self.path)!r} is a file")
+        for name in (_ASKED, _LOCK, _MANIFEST):
+            require_file(self.path / name)
         ours = (self.path / _ASKED).exists() or (self.path / _LOCK).exists()
         if self.path.is_dir() and not ours and any(self.path.iterdir()):
             raise RunDirectoryError(
@@ -153,7 +181,13 @@ class RunDirectory:
                 "empty folder"
             )
         for name in _FOLDERS:
-            (self.path / name).mkdir(parents=True, exist_ok=True)
+            folder = self.path / name
+            if folder.exists() and not folder.is_dir():
+                raise RunDirectoryError(
+                    f"{str(folder)!r} must be a folder, and is none: delete it, or choose another "
+                    "run_dir"
+                )
+            folder.mkdir(parents=True, exist_ok=True)
 
     def _take_lock(self) -> None:
         import fcntl
@@ -196,6 +230,7 @@ class RunDirectory:
         """Remove what writers that were killed left behind."""
         for folder in (self.path, *(self.path / name for name in _FOLDERS)):
             for path in (*folder.glob(".*.part"), *folder.glob("*.tries")):
+                require_file(path)
                 path.unlink(missing_ok=True)
 
     # -- the manifest --------------------------------------------------------------------
@@ -232,6 +267,7 @@ class RunDirectory:
         """Whether a piece is there and of this run, each bit as it was written; if it is
         anything else, it is removed."""
         piece = self.piece(name)
+        require_file(piece.path)
         if not piece.path.exists():
             return False
         try:
@@ -261,7 +297,7 @@ class RunDirectory:
         self.reused.append(name)
         kept = self.piece(name).read()
         if rng is not None:
-            rng.bit_generator.state = json.loads(kept["rng"])
+            rng.bit_generator.state = strict_json.loads(kept["rng"].encode(), most_values=100)
         return kept["value"]
 
 
@@ -289,8 +325,19 @@ class NoRunDirectory:
 Run = RunDirectory | NoRunDirectory
 
 
+def require_file(path: Path) -> None:
+    """What is there, if anything, must be a regular file: nothing else can be read or replaced."""
+    if path.exists() and not path.is_file():
+        raise RunDirectoryError(
+            f"{str(path)!r} must be a file, and is {'a folder' if path.is_dir() else 'none'}: "
+            "delete it, or choose another run_dir"
+        )
+
+
 def asked_before(path: Path) -> dict[str, Any] | None:
     """What a run directory was begun with; None if there is none."""
+    if not (path / _ASKED).is_file():
+        return None
     try:
         found = strict_json.loads((path / _ASKED).read_bytes(), most_values=_MOST_VALUES)
     except (ModelFileError, OSError):

@@ -266,15 +266,27 @@ def to_file(source: RowSource, path: Path, dtype: np.dtype, *, finite: str) -> M
         for _ in _finite_blocks(source, finite):
             pass
         return source.rows
-    if not path.exists():
+    rows = _kept(path, source.shape, dtype)
+    if rows is None:
         with written_whole(path) as file:
             header = {"descr": dtype.str, "fortran_order": False, "shape": source.shape}
             np.lib.format.write_array_header_1_0(file, header)
             for block in _finite_blocks(source, finite):
                 file.write(np.ascontiguousarray(block, dtype=dtype).data)
-    rows = MappedRows.of(open_array(path))
+        rows = MappedRows.of(open_array(path))
     assert rows is not None
     return rows
+
+
+def _kept(path: Path, shape: tuple[int, ...], dtype: np.dtype) -> MappedRows | None:
+    """What was written before, if that is rows of this shape and type."""
+    if not path.is_file():
+        return None
+    try:
+        array = open_array(path)
+    except (EOFError, OSError, ValueError):
+        return None
+    return MappedRows.of(array) if array.shape == shape and array.dtype == dtype else None
 
 
 def _finite_blocks(source: RowSource, argument: str) -> Iterator[np.ndarray]:

@@ -31,6 +31,13 @@ from ridgefold.storage.annotations import check_record
 from ridgefold.storage.container import storable
 
 _DEEPEST = 60
+_LEAST_WHOLE, _MOST_WHOLE = -(2**63), 2**64
+"""Whole numbers that arrays can hold."""
+_MOST_COLUMNS = 1 << 24
+"""Of a sparse matrix: products with it take memory for every column, with or without numbers."""
+_MOST_PARTS = 200
+"""Of a kernel that is put together from others. Each is computed for every prediction; a sum of as
+many as nesting allows has fewer."""
 
 
 def _named_classes(module: Any, base: type) -> dict[str, type]:
@@ -104,7 +111,7 @@ class Packer:
         )
 
     def _whole(self, value: int, where: str) -> int:
-        if not -(2**63) <= value < 2**64:
+        if not _LEAST_WHOLE <= value < _MOST_WHOLE:
             raise InvalidInputError(f"{where} is too large to be stored: {value}")
         return value
 
@@ -150,6 +157,11 @@ class Packer:
 
     def _sparse(self, matrix: Any, where: str) -> dict[str, Any]:
         rows = matrix.tocsr()
+        if rows.shape[1] > _MOST_COLUMNS:
+            raise UnsupportedInputError(
+                f"{where} has {rows.shape[1]:,} columns, and model files hold sparse rows of at "
+                f"most {_MOST_COLUMNS:,}: leave out columns without values, or hash to fewer"
+            )
         return {
             "shape": list(rows.shape),
             "matrix": not isinstance(rows, scipy.sparse.sparray),
@@ -177,11 +189,14 @@ class Unpacker:
 
     def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
         self._arrays = dict(arrays)
+        self._parts = 0
 
     def unpack(self, value: Any, where: str, depth: int = 0) -> Any:
         """The value that a piece of JSON stands for."""
         if depth > _DEEPEST:
             raise ModelFileError(f"{where[:60]}… is nested too deeply")
+        if isinstance(value, int) and not _LEAST_WHOLE <= value < _MOST_WHOLE:
+            raise ModelFileError(f"{where} is a whole number of too many digits")
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
         if isinstance(value, list):
@@ -282,6 +297,7 @@ class Unpacker:
             and isinstance(content["shape"], list)
             and len(content["shape"]) == 2
             and all(type(size) is int and 0 <= size < 2**62 for size in content["shape"])
+            and content["shape"][1] <= _MOST_COLUMNS
             and type(content["matrix"]) is bool
         )
         _require(good, where, "a sparse matrix")
@@ -306,12 +322,16 @@ class Unpacker:
     def _kernel(self, content: Any, where: str, depth: int) -> Kernel:
         name = content.get("name") if isinstance(content, dict) else None
         _require(isinstance(name, str) and name in KERNELS, where, "a kernel of ridgefold's")
-        cls = KERNELS[str(name)]
+        cls, before = KERNELS[str(name)], self._parts
+        self._parts += 1
+        _require(self._parts <= _MOST_PARTS, where, f"a kernel of at most {_MOST_PARTS} parts")
         values = {
             key: self.unpack(item, f"{where}/{key}", depth)
             for key, item in content.items()
             if key != "name"
         }
+        if before == 0:
+            self._parts = 0  # the next one is another kernel
         names = set(_fields(cls))
         _require(
             set(values) == names, where, f"{name} with {', '.join(sorted(names)) or 'nothing'}"

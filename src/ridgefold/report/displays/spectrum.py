@@ -9,7 +9,7 @@ import numpy as np
 
 from ridgefold.engine.partition_count import effective_dimension
 from ridgefold.engine.scaled_rows import in_metric
-from ridgefold.errors import InvalidInputError
+from ridgefold.errors import InvalidInputError, NumericalError
 from ridgefold.kernels import Kernel, KernelGram, PrecomputedGram
 from ridgefold.report.displays.base import Display, fitted
 from ridgefold.report.evidence import to_numpy
@@ -74,6 +74,10 @@ class SpectrumDisplay(Display):
             )
         found = _cell_sample(inner) if hasattr(inner, "kernels_") else _sample(inner)
         m = found.matrix.shape[0]
+        if not np.all(np.isfinite(found.matrix)):
+            raise NumericalError(
+                "the kernel matrix has no spectrum, as its values overflow: scale the columns of X"
+            )
         values = np.linalg.eigvalsh(found.matrix)[::-1]
         return cls(
             eigenvalues=values * found.rows / m,

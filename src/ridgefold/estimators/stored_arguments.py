@@ -1,0 +1,130 @@
+"""Arguments of estimators in model files: which of them, and what each may be.
+
+How and where work is done is for those to say who have it done. So no file says how many processes
+or how much memory a prediction takes, where it runs, or what it prints: a loaded model has the
+defaults of these arguments, whatever the file holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+
+from ridgefold.combiners import COMBINERS
+from ridgefold.errors import ModelFileError
+from ridgefold.kernels import Kernel
+from ridgefold.records.kinds import OneOf, Share
+from ridgefold.storage.annotations import check, matches
+
+OF_WORK = frozenset(
+    {"device", "executor", "memory_budget", "n_jobs", "run_dir", "time_budget", "verbose"}
+)
+"""Arguments that say how work is done: never stored."""
+_NEVER_STORED = ("executor", "run_dir")
+"""Those of them that no version has stored; a file that holds one was not written by `save`."""
+
+
+@dataclass(frozen=True)
+class Ridges:
+    """Finite numbers >= 0: one, or one a target."""
+
+    def accepts(self, value: Any) -> bool:
+        return _all_numbers(value, "iuf") and bool(
+            np.all(np.isfinite(value)) and np.min(value) >= 0
+        )
+
+    def __str__(self) -> str:
+        return "finite numbers >= 0"
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """The name of a kernel, a kernel, or a list of them."""
+
+    def accepts(self, value: Any) -> bool:
+        if isinstance(value, (list, tuple)):
+            return all(map(self.accepts, value))
+        return isinstance(value, (str, Kernel))
+
+    def __str__(self) -> str:
+        return "a kernel, its name, or a list of them"
+
+
+@dataclass(frozen=True)
+class ColumnGroups:
+    """Lists of numbers of columns."""
+
+    def accepts(self, value: Any) -> bool:
+        return isinstance(value, (list, tuple, np.ndarray)) and all(
+            (isinstance(group, (list, tuple)) and len(group) == 0)
+            or (_all_numbers(group, "iu") and np.ndim(group) == 1 and int(np.min(group)) >= 0)
+            for group in value
+        )
+
+    def __str__(self) -> str:
+        return "lists of numbers of columns"
+
+
+def _all_numbers(value: Any, kinds: str) -> bool:
+    """Whether a number, or a list or array of numbers, has a type of one of these kinds."""
+    if not isinstance(value, (int, float, list, tuple, np.ndarray)):
+        return False
+    try:
+        found = np.asarray(value)
+    except ValueError:  # lists of different lengths
+        return False
+    return found.dtype.kind in kinds and found.size > 0
+
+
+_Scalar = bool | int | float | str | None
+_READ: Mapping[str, Any] = {
+    "alpha": Annotated[Any, Ridges()],
+    "categories": Annotated[str, OneOf(("one_hot", "product"))],
+    "combine": Annotated[str, OneOf(tuple(COMBINERS))],
+    "fit_intercept": _Scalar,
+    "intervals": str | None,
+    "kernel": Annotated[Any, Kernels()],
+    "learn_scales": _Scalar,
+    "loss": Share,
+    "partition": str,
+    "probability": _Scalar,
+    "refine": int | str | None,
+    "scale_groups": Annotated[Any, ColumnGroups()] | None,
+    "scoring": str | None,
+    "weighted_scores": _Scalar,
+}
+"""What a fitted model reads of its arguments. It reads no others: these are for the next fit, which
+checks them."""
+_READ_BY: Mapping[str, Mapping[str, Any]] = {
+    name: {"alpha": Annotated[Any, Ridges()] | None}
+    for name in ("PartitionedKernelRidge", "PartitionedLSSVMClassifier")
+}
+"""Where it differs between estimators."""
+
+
+def _kind_of(estimator: str, name: str) -> Any:
+    return _READ_BY.get(estimator, {}).get(name, _READ.get(name, Any))
+
+
+def storable_argument(estimator: str, name: str, value: Any) -> bool:
+    """Whether a file may hold this value of an argument."""
+    return matches(value, _kind_of(estimator, name))
+
+
+def checked_arguments(
+    estimator: str, names: list[str], values: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Arguments from a file that an estimator with arguments of these names may be made with."""
+    for name, value in values.items():
+        if name not in names:
+            raise ModelFileError(f"{estimator} has no argument {str(name)[:60]!r}")
+        if name in _NEVER_STORED:
+            raise ModelFileError(
+                f"it sets {name!r}, which says where work is done and is no part of a model"
+            )
+        if name not in OF_WORK:
+            check(f"model.parameters.{name}", value, _kind_of(estimator, name))
+    return {name: value for name, value in values.items() if name not in OF_WORK}
