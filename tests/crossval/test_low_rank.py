@@ -77,7 +77,7 @@ def test_narrow_kernels_keep_to_what_exact_methods_keep_to():
     assert np.all(off <= 10 * (2000 + condition) * EPS * np.max(np.abs(y)))
 
 
-def exact_without(rows, X, y, weights, alphas, bias):
+def exact_without(rows, X, y, weights, alphas, *, bias):
     """Predictions of some rows by the model of all others, in extended precision."""
     others = np.setdiff1d(np.arange(len(X)), rows)
     K = kernel_matrix(RBF(1.0), X, X[others])
@@ -106,7 +106,7 @@ def test_certificates_hold_where_one_fold_has_nearly_all_the_weight(folds, heavy
         method="low_rank",
     )
     for k in (1, 2):
-        wanted = exact_without(tests[k], X, y, weights, alphas, bias)
+        wanted = exact_without(tests[k], X, y, weights, alphas, bias=bias)
         off = np.max(np.abs(found.predictions[:, tests[k], 0] - wanted), axis=1)
         assert np.all(off <= found.certificate[:, k, 0])
         assert np.all(off <= 1e-6)

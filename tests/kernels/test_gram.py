@@ -230,3 +230,12 @@ def test_one_far_row_does_not_take_the_digits_of_others(far):
     found = KernelGram(RBF(0.5), few).full()
     np.testing.assert_allclose(found[others][:, others], expected[others][:, others], atol=1e-13)
     assert np.all(found[7, others] == 0)
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.01), Matern(0.01, nu=1.5)], ids=str)
+def test_the_diagonal_is_exact_whichever_rows_and_weights(kernel):
+    """Narrow kernels are off by hundreds of eps where a distance is computed to be zero."""
+    gram, some = KernelGram(kernel, X[:200]), np.arange(3, 190, 2)
+    roots = np.sqrt(np.arange(1.0, 201.0))
+    assert np.all(np.diag(gram.restricted(some).full()) == 1.0)
+    np.testing.assert_allclose(np.diag(WeightedGram(gram, roots).full()), roots**2, rtol=1e-15)

@@ -263,6 +263,11 @@ class SubGram(Gram):
     def _write_tile(self, rows: Index, columns: Index, out: Array) -> None:
         self._gram._write_tile(self._index(rows), self._index(columns), out)
 
+    def full(self) -> Array:
+        out = super().full()
+        self.namespace.set_diagonal_in_place(out, self.diagonal())
+        return out
+
     def write_lower(self, out: Array, rows: Index = ALL) -> None:
         self._gram.write_lower(out, self._index(rows))
 
@@ -288,6 +293,11 @@ class WeightedGram(Gram):
     def _write_tile(self, rows: Index, columns: Index, out: Array) -> None:
         self._gram._write_tile(rows, columns, out)
         self._scale(rows, columns, out)
+
+    def full(self) -> Array:
+        out = self._gram.full()
+        self._scale(ALL, ALL, out)
+        return out
 
     def write_lower(self, out: Array, rows: Index = ALL) -> None:
         self._gram.write_lower(out, rows)
