@@ -315,10 +315,14 @@ def run(method: str, case: Case, convert: Callable[[np.ndarray], Any] = np.asarr
 
 
 def weights_are_unlike(case: Case) -> bool:
-    """True if some row counts so little beside others that a shortcut would lose digits."""
-    if case.weights is None:
+    """True if a shortcut would lose digits: of a row that counts little beside others, or with a
+    bias of a fold that holds nearly all the weight."""
+    weights = case.weights
+    if weights is None:
         return False
-    return bool(case.weights.max() > N_ROWS * np.min(case.weights[case.weights > 0]))
+    far = weights.max() > N_ROWS * np.min(weights[weights > 0])
+    left = [weights[case.folds.training_rows(k)].sum() for k in range(len(case.folds))]
+    return bool(far or (case.bias and min(left) < 0.1 * weights.sum()))
 
 
 TAKES_EVERYTHING = {"refit", "block_recursive"}
