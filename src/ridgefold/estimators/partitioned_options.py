@@ -17,6 +17,8 @@ from ridgefold.planning import available_resources, device_named
 
 EXACT = "exact"
 _FOLDS = 5
+SMALLEST_BLOCK = 2e6
+"""Bytes of new rows, or of kernel values, that are worked on at once, however small a budget is."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ def device_bytes(device: str | None, memory_budget: Any) -> float:
     Without a device, what blocks of predictions may take here, beside what is on the way.
     """
     if device is None:
-        return available_resources(memory_budget).memory_bytes / 4
+        return max(available_resources(memory_budget).memory_bytes / 4, SMALLEST_BLOCK)
     return available_resources(memory_budget, device=device_named(device)).memory_bytes / 2
 
 
