@@ -267,7 +267,7 @@ import numpy as np
 from ridgefold import PartitionedKernelRidge
 from ridgefold.engine import cell_rows
 from ridgefold.storage.run_directory import RunDirectory
-cell_rows._ROWS_A_BATCH = 64
+cell_rows.ROWS_A_BATCH = 64
 folder, how = sys.argv[1:]
 rng = np.random.default_rng(0)
 X = rng.uniform(-2, 2, (320, 2))

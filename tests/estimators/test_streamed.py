@@ -14,7 +14,7 @@ import pytest
 import ridgefold
 from ridgefold import KernelRidge, PartitionedKernelRidge, PartitionedLSSVMClassifier
 from ridgefold.engine import cell_rows
-from ridgefold.errors import InvalidInputError, TableError
+from ridgefold.errors import BudgetError, InvalidInputError, TableError
 from ridgefold.partitioners import base
 
 SMALL = "64kB"
@@ -259,9 +259,11 @@ def test_what_needs_all_rows_gets_them(settings, tmp_path):
     X, y = data(1000)
     rows, targets = as_parquet(tmp_path, X, y)
     settings = {"n_partitions": 5, "alpha": 0.1, "length_scale": 1.0, **settings}
-    disk = PartitionedKernelRidge(**settings, memory_budget=SMALL).fit(rows, targets)
+    read = PartitionedKernelRidge(**settings).fit(rows, targets)
     memory = PartitionedKernelRidge(**settings).fit(X, y)
-    assert np.allclose(disk.predict(X), memory.predict(X), rtol=1e-10, atol=1e-10)
+    assert np.allclose(read.predict(X), memory.predict(X), rtol=1e-10, atol=1e-10)
+    with pytest.raises(BudgetError, match="memory_budget is 64 kB"):
+        PartitionedKernelRidge(**settings, memory_budget=SMALL).fit(rows, targets)
 
 
 def test_a_model_of_rows_on_disk_can_be_saved_and_sent(tmp_path, reference):

@@ -338,7 +338,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
             residuals.astype(np.float64) * (1.0 if self._widening is None else self._widening),
             bool(self.fit_intercept),
             self._backdrop,
-            budget - WORK_BYTES,
+            max(budget - WORK_BYTES, WORK_BYTES),
         )
         found = [self._intervals_of(rows, kept, coverage) for rows in self._blocks(X)]
         lower, upper = (
@@ -350,7 +350,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
     def _require_room_for_intervals(self, budget: float) -> None:
         largest = int(np.diff(self._cells.offsets).max())
         needed = WORK_BYTES + interval_bytes(largest)
-        if needed > budget:
+        if needed > budget and self.__dict__.get("_stored") is None:
             raise BudgetError(
                 f"intervals from cells of {largest:,} rows need {in_bytes(needed)}, and "
                 f"memory_budget is {in_bytes(budget)}: raise memory_budget "

@@ -29,6 +29,7 @@ from ridgefold.estimators.kept_targets import require_targets
 from ridgefold.estimators.partitioned_fit import CellFitting, FittedCells
 from ridgefold.estimators.partitioned_options import (
     EXACT,
+    SMALLEST_BLOCK,
     Options,
     device_bytes,
     folds_averaged,
@@ -403,7 +404,8 @@ class PartitionedModel(SharesExecutor, Storable):
             yield self._new_rows(block, by_name=by_name)
 
     def _bytes_of_new_rows(self) -> float:
-        return _NEW_ROWS_SHARE * available_resources(self.memory_budget).memory_bytes
+        budget = available_resources(self.memory_budget).memory_bytes
+        return max(_NEW_ROWS_SHARE * budget, SMALLEST_BLOCK)
 
     def _bytes_a_new_row(self) -> float:
         """What a new row takes while it is placed in cells and predicted."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +15,13 @@ from ridgefold.executors import Executor
 from ridgefold.linalg.namespace import on_device
 from ridgefold.partitioners import PARTITIONERS, Partitioner
 from ridgefold.planning import available_resources, device_named
+from ridgefold.planning.cell_memory import WORK_BYTES
 
 EXACT = "exact"
 _FOLDS = 5
+SMALLEST_BLOCK = 2e6
+"""Bytes of new rows, or of kernel values, that are worked on at once, however small a budget is;
+one that holds no fit in memory is for rows on disk, and changes nothing here."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +99,8 @@ def device_bytes(device: str | None, memory_budget: Any) -> float:
     Without a device, what blocks of predictions may take here, beside what is on the way.
     """
     if device is None:
-        return available_resources(memory_budget).memory_bytes / 4
+        budget = available_resources(memory_budget).memory_bytes
+        return math.inf if budget < WORK_BYTES else max(budget / 4, SMALLEST_BLOCK)
     return available_resources(memory_budget, device=device_named(device)).memory_bytes / 2
 
 

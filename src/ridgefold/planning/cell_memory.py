@@ -182,7 +182,7 @@ class CellMemory:
             raise BudgetError(
                 f"{self.problem.n_rows:,} rows in the smallest cells need {in_bytes(needed)}, and "
                 f"memory_budget is {in_bytes(memory_bytes)}: raise memory_budget, or fit from "
-                "files (a path or a memory-mapped array)"
+                "files (a path or a memory-mapped array, with blended or routed cells)"
             )
 
         def pilot_rows(cells: int, at_most: int) -> int:
