@@ -117,9 +117,7 @@ class ColumnOfText:
         return f"{self.unreadable:,} of {self.numbers + self.unreadable:,} values {verb}"
 
 
-def report_unreadable(
-    columns: Sequence[ColumnOfText], missing: str, places: Places, *, stacklevel: int = 3
-) -> None:
+def report_unreadable(columns: Sequence[ColumnOfText], missing: str, places: Places) -> None:
     """Refuse or announce cells that hold no number in columns of numbers."""
     wrong = [column for column in columns if column.unreadable]
     if not wrong:
@@ -140,10 +138,10 @@ def report_unreadable(
         )
     if any(not column.has_few_errors for column in wrong):
         raise InvalidInputError(f"{said}. These are too many to be typing errors: correct them")
-    warn(f"{said}; they count as missing values", UnreadableNumberWarning, stacklevel=stacklevel)
+    warn(f"{said}; they count as missing values", UnreadableNumberWarning)
 
 
-def report_mixed(column: ColumnOfText, *, stacklevel: int = 3) -> None:
+def report_mixed(column: ColumnOfText) -> None:
     """Say that a column of which half are numbers becomes categories."""
     first = column.examples[0][1][:40]
     warn(
@@ -151,7 +149,6 @@ def report_mixed(column: ColumnOfText, *, stacklevel: int = 3) -> None:
         f"(such as {first!r}). If it holds numbers, leave these cells empty; if not, name the "
         "column in categorical= (--categorical on the command line)",
         MixedColumnWarning,
-        stacklevel=stacklevel,
     )
 
 
