@@ -4,10 +4,11 @@
 
 Both are folders with a `src`. Every job of `checkout_jobs.py` runs in fresh processes, in turn from
 either checkout, on one BLAS thread; its time is processor time (the best of a few calls of a
-process), its memory the most that the first call had resident at once. The table has the ratio
+process, of which the first, with the late imports, has a column of its own), its memory the most
+that a call had resident at once, beyond what was there before. The table has the ratio
 after/before of the best times and of the medians: where these two disagree, the machine was too
-busy to tell. The same folder given twice shows the noise. `--quick` takes small sizes, less than
-two minutes of a free core.
+busy to tell. The same folder given twice shows the noise. `--quick` takes small sizes, about two
+minutes of a free core.
 """
 
 from __future__ import annotations
