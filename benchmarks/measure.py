@@ -119,10 +119,19 @@ def _high_water() -> float:
     try:
         return _status("VmHWM")
     except OSError:
-        import resource
+        return _largest("RUSAGE_SELF")
 
-        unit = 1 if sys.platform == "darwin" else 1024
-        return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)
+
+def largest_child() -> float:
+    """The most bytes that any finished child of this process had resident."""
+    return _largest("RUSAGE_CHILDREN")
+
+
+def _largest(whose: str) -> float:
+    import resource
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    return float(resource.getrusage(getattr(resource, whose)).ru_maxrss * unit)
 
 
 def _return_free_memory() -> None:
@@ -134,21 +143,25 @@ def _return_free_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
+def measured_call(call: Callable[[], Any]) -> tuple[Run, Any]:
+    """Peak memory and processor time of a call in this process, and its result."""
+    _return_free_memory()
+    try:
+        Path("/proc/self/clear_refs").write_text("5")  # the high-water mark starts anew
+        before = _status("VmRSS")
+    except OSError:
+        before = _high_water()
+    started = processor_seconds()
+    result = call()
+    seconds = processor_seconds() - started
+    return Run(_high_water() - before, seconds), result
+
+
 def _run_here(setup: Callable[..., Callable[[], Any]], arguments: tuple[Any, ...]) -> Run:
     with one_thread():
-        call = setup(*arguments)
-        _return_free_memory()
-        try:
-            Path("/proc/self/clear_refs").write_text("5")  # the high-water mark starts anew
-            before = _status("VmRSS")
-        except OSError:
-            before = _high_water()
-        started = processor_seconds()
-        result = call()
-        seconds = processor_seconds() - started
-        after = _high_water()
+        run, result = measured_call(setup(*arguments))
     del result
-    return Run(after - before, seconds)
+    return run
 
 
 def run_in_child(setup: Callable[..., Callable[[], Any]], *arguments: Any) -> Run:

@@ -184,7 +184,9 @@ def _title(name: str) -> str:
 
 
 def _names() -> list[str]:
-    return sorted(path.stem for path in RESULTS.glob("*.json"))
+    """Every result page but those of the source, which has no targets."""
+    found = sorted(path.stem for path in RESULTS.glob("*.json"))
+    return [name for name in found if not name.startswith("house_")]
 
 
 def targets() -> str:
@@ -229,11 +231,32 @@ def every_peer() -> str:
     return markdown(["library", "time", "peak memory", "test RMSE"], rows)
 
 
+# -- the house -----------------------------------------------------------------------------
+
+
+def house() -> str:
+    """The source before a rebuilding and, once measured, after it."""
+    sides = [side for side in ("before", "after") if (RESULTS / f"house_{side}.json").is_file()]
+    measured = {
+        side: {f["what"]: f["measured"] for f in results(f"house_{side}")["figures"]}
+        for side in sides
+    }
+    names = dict.fromkeys(what for side in sides for what in measured[side])
+    return markdown(
+        ["what", *sides],
+        [
+            [what, *(f"{measured[s][what]:,.0f}" if what in measured[s] else "" for s in sides)]
+            for what in names
+        ],
+    )
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "boosting": lambda: result_table("boosting", 1),
     "cells": lambda: result_table("cells", 1),
     "coverage": lambda: result_table("intervals", 1),
     "every-peer": every_peer,
+    "house": house,
     "missed": missed,
     "readme": readme,
     "rows": lambda: result_table("rows", 1),

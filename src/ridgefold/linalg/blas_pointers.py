@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 # Arguments of every routine: a flag, an integer, or one or more numbers.
-_FLAG, _INTEGER, _NUMBER = "char *", "int *", "number *"
+_FLAG, _INTEGER = "char *", "int *"
 _SIGNATURES = {
     "gemm": ("cython_blas", "ccnnnxxnxnxxn"),
     "symm": ("cython_blas", "ccnnxxnxnxxn"),
