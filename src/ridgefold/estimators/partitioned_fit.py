@@ -244,7 +244,7 @@ class CellFitting:
             raise self._too_large(-(-self.n_rows // n_cells))
 
     def _too_large(self, rows: int) -> BudgetError:
-        memory, most = self._memory, int(self.limits.most_cell_rows)
+        memory, most = self._memory, max(1, int(min(self.limits.most_cell_rows, self.n_rows)))
         repeats = 2 if self.options.overlap > 0 else 1
         averaged = self.options.combiner.scales_alpha
         needed = memory.averaged_cell(rows) if averaged else memory.cell(rows)

@@ -27,6 +27,7 @@ from ridgefold.linalg.blocks import row_blocks
 from ridgefold.notices import warn
 from ridgefold.partitioners import learning_rows
 from ridgefold.planning import available_resources
+from ridgefold.planning.cell_memory import WORK_BYTES
 from ridgefold.records import Cells
 from ridgefold.storage.mapped import new_array, release
 from ridgefold.storage.named_arrays import named
@@ -142,7 +143,8 @@ def on_disk(model: Any, stream: Stream, options: Options) -> bool:
     if options.executor.remote:
         return True
     budget = available_resources(model.memory_budget).memory_bytes
-    return stream.X.n_bytes > _SHARE_IN_MEMORY * budget
+    # A budget that holds no fit in memory is kept best from disk, however few rows there are.
+    return budget < 2 * WORK_BYTES or stream.X.n_bytes > _SHARE_IN_MEMORY * budget
 
 
 def fit_stream(

@@ -190,7 +190,7 @@ class CellMemory:
 
         return replace(
             usual,
-            most_cell_rows=most,
+            most_cell_rows=math.inf if most == self.problem.n_rows else most,
             pilot_rows=pilot_rows(usual.pilots, usual.pilot_rows),
             near_rows=pilot_rows(usual.near_pilots, usual.near_rows),
             more_rows=pilot_rows(usual.near_pilots, usual.more_rows),
@@ -206,8 +206,9 @@ class CellMemory:
         one = WORK_BYTES + max(limits.pilots * self.pilot(limits.pilot_rows), cell)
         return max(1, min(most, int((memory_bytes - self.held) // one)))
 
-    def most_averaged_rows(self, memory_bytes: float) -> int:
+    def most_averaged_rows(self, memory_bytes: float) -> float:
         """Rows of the largest cells among which a pair for their mean can be looked for."""
         room = self.room(memory_bytes)
         both = lambda rows: max(self.averaged_cell(rows), self.cell(rows)) <= room  # noqa: E731
-        return max(1, largest(both, self.problem.n_rows))
+        most = max(1, largest(both, self.problem.n_rows))
+        return math.inf if most == self.problem.n_rows else most
