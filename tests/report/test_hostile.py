@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+
+import numpy as np
 import pytest
 
 from page_reading import Page
 from report_models import HOSTILE, model
-from ridgefold import write_report
+from ridgefold import PartitionedKernelRidge, write_report
+from ridgefold.errors import NumericalError
 from ridgefold.report.parts import Canvas
 from ridgefold.report.style import new_figure
 from ridgefold.report.svg import StyleClasses, inline_svg
@@ -93,3 +97,17 @@ def test_figures_on_one_page_share_their_styles():
 )
 def test_names_are_one_line_without_control_characters(text, shown):
     assert clean(text, 20 if len(text) > 40 else None) == shown
+
+
+@pytest.mark.filterwarnings("ignore")  # of squares that are infinite
+@pytest.mark.parametrize("factor", [1e308, 1e160, 1e-310])
+@pytest.mark.parametrize("what", ["y_fit_", "held_out_residuals_", "X_fit_", "length_scales_"])
+def test_numbers_at_the_ends_of_their_range_end_in_a_page_or_a_typed_error(what, factor, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    model = PartitionedKernelRidge(n_partitions=3, learn_scales=True).fit(X, X[:, 0])
+    with np.errstate(all="ignore"):
+        scaled = np.clip(getattr(model, what) * factor, -1.7e308, 1.7e308)
+    setattr(model, what, scaled)
+    with contextlib.suppress(NumericalError):
+        write_report(model, tmp_path / "page.html")

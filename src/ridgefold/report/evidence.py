@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ridgefold.errors import InvalidInputError
+from ridgefold.errors import InvalidInputError, NumericalError
 from ridgefold.estimators.probabilities import probabilities
 from ridgefold.linalg import namespace_of
 
+_LARGEST = 1e300
+"""Axes have ends beyond the numbers on them, and must be finite."""
 _MOST_ROWS = 2_000_000
 """Of more held-out rows, so many are looked at: a page shows no more digits than they give."""
 
@@ -27,6 +29,15 @@ class HeldOutNumbers:
     """Positions among the training rows; None for rows of a test set."""
     sampled: bool = False
     """True if there are more."""
+
+    def __post_init__(self) -> None:
+        for values in (self.truth, self.predictions):
+            largest = float(np.max(np.abs(values), initial=0.0))
+            if largest > _LARGEST:
+                raise NumericalError(
+                    f"targets or predictions of {largest:.1e} cannot be drawn, nor their squares "
+                    "be told apart: fit to targets divided by some number"
+                )
 
     @property
     def residuals(self) -> np.ndarray:

@@ -181,6 +181,8 @@ class CellsDisplay(Display):
         if self.errors is None or len(self.errors) < 2:
             return np.full(len(self.sizes), 4), []
         known = self.errors[np.isfinite(self.errors)]
+        if len(known) == 0:
+            return np.full(len(self.sizes), 4), []
         limits = [float(q) for q in np.quantile(known, (0.25, 0.5, 0.75))]
         place = np.searchsorted(limits, np.nan_to_num(self.errors), side="left")
         return np.asarray(_STEPS)[place], limits
