@@ -22,6 +22,7 @@ from ridgefold.estimators.validation import (
     as_ridgefold_errors,
     check_alpha,
     check_training_data,
+    require_symmetric_if_precomputed,
     require_usable_weights,
     unchanged_on_error,
 )
@@ -183,6 +184,7 @@ time_budget
         with unchanged_on_error(self):
             data = check_training_data(self, X, y, sample_weight, numeric_targets=False)
             data, targets, classes = label_targets(self, data, self.class_weight)
+            require_symmetric_if_precomputed(self, data.X)
             self._solve(data, targets)
             self.classes_ = classes
             self.y_fit_ = class_numbers(data.namespace.to_numpy(targets))

@@ -24,7 +24,11 @@ from ridgefold.estimators.probabilities import fit_curves
 from ridgefold.estimators.scoring import Truth
 from ridgefold.estimators.splits import folds_of
 from ridgefold.estimators.stored_values import Classes
-from ridgefold.estimators.validation import check_training_data, unchanged_on_error
+from ridgefold.estimators.validation import (
+    check_training_data,
+    require_symmetric_if_precomputed,
+    unchanged_on_error,
+)
 from ridgefold.linalg import Array, namespace_of
 
 
@@ -156,6 +160,7 @@ length_scales_, feature_relevance_, metric_
             data = check_training_data(self, X, y, sample_weight, numeric_targets=False)
             score_data = data
             data, targets, classes = label_targets(self, data, self.class_weight)
+            require_symmetric_if_precomputed(self, data.X)
             codes = class_numbers(data.namespace.to_numpy(targets))
             names = namespace_of(classes).to_numpy(classes)
             labels = names[codes]

@@ -156,7 +156,9 @@ def check_training_data(
         with as_ridgefold_errors(_WANTED_WEIGHTS):
             weights = _check_sample_weight(sample_weight, X, dtype=X.dtype)
     require_usable_weights(weights)
-    _require_kernel_matrix_if_precomputed(estimator, X)
+    _require_square_if_precomputed(estimator, X)
+    if numeric_targets:
+        require_symmetric_if_precomputed(estimator, X)
     return TrainingData(namespace_of(), X, y, weights, _copied(given, X), deadline)
 
 
@@ -279,13 +281,18 @@ def _require_dense_if_precomputed(estimator: BaseEstimator, X: Array) -> None:
         )
 
 
-def _require_kernel_matrix_if_precomputed(estimator: BaseEstimator, X: Array) -> None:
+def _require_square_if_precomputed(estimator: BaseEstimator, X: Array) -> None:
     _require_dense_if_precomputed(estimator, X)
     if _is_precomputed(estimator) and X.shape[0] != X.shape[1]:
         raise InvalidInputError(
             'with kernel="precomputed", X must be the square kernel matrix of the training '
             f"rows, got shape {tuple(X.shape)}"
         )
+
+
+def require_symmetric_if_precomputed(estimator: BaseEstimator, X: Array) -> None:
+    """A kernel matrix is symmetric. Classifiers ask after they have looked at the labels, whose
+    mistakes are named first."""
     if _is_precomputed(estimator):
         _require_symmetric(namespace_of(X), X)
 
@@ -377,7 +384,9 @@ def _check_foreign(
                 f"{tuple(weights.shape)}"
             )
         require_usable_weights(namespace.to_numpy(weights))
-    _require_kernel_matrix_if_precomputed(estimator, X)
+    _require_square_if_precomputed(estimator, X)
+    if numeric_targets:
+        require_symmetric_if_precomputed(estimator, X)
     vars(estimator).pop("feature_names_in_", None)
     estimator.n_features_in_ = int(X.shape[1])
     return TrainingData(namespace, X, y, weights)
