@@ -57,3 +57,10 @@ def test_a_given_model_is_fitted_and_compressed_at_any_size(solver, size):
     assert far_few.compression_bound_ / size == pytest.approx(few.compression_bound_, rel=1e-3)
     off = np.abs(far_few.predict(X) - far.predict(X)).max()
     assert 0 < off <= far_few.compression_bound_
+
+
+def test_targets_on_disk_are_looked_at_too(tmp_path):
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", 1e156 * Y)
+    with pytest.raises(InvalidInputError, match="targets in y go up to"):
+        PartitionedKernelRidge(n_partitions=2).fit(tmp_path / "X.npy", tmp_path / "y.npy")

@@ -26,6 +26,7 @@ from ridgefold.errors import (
     UnsupportedInputError,
 )
 from ridgefold.linalg import Array, Namespace, namespace_of
+from ridgefold.linalg.blocks import CACHE_BYTES, row_blocks
 from ridgefold.linalg.namespace import is_foreign_array, is_out_of_memory
 
 _ROUNDING_OF_A_KERNEL = 1000.0
@@ -252,15 +253,21 @@ _LARGEST_TARGET = float(np.sqrt(_NUMBERS.max * _NUMBERS.eps))
 """and so are sums over 10⁹ rows of squares of residuals that are a thousand times as large."""
 
 
-def require_comparable(targets: np.ndarray, weights: np.ndarray | None = None) -> None:
+def require_comparable(targets: Any, weights: Any = None) -> None:
     """Targets (n, t) whose squares are numbers: models are chosen by mean squares of residuals.
 
-    Without weights every row counts, as it does in scores.
+    Without weights every row counts, as it does in scores. Targets and weights may be on disk, and
+    are read a block at a time.
     """
-    counted = np.ones((1, 1), dtype=bool) if weights is None else (weights > 0)[:, None]
-    high = np.max(targets, axis=0, where=counted, initial=0.0)
-    low = np.min(targets, axis=0, where=counted, initial=0.0)
-    sizes = np.maximum(high, -low).astype(np.float64)
+    sizes = np.zeros(targets.shape[1])
+    for rows in row_blocks(targets.shape[0], 8.0 * targets.shape[1], CACHE_BYTES):
+        block = np.asarray(targets[rows])
+        counted = np.ones((1, 1), dtype=bool)
+        if weights is not None:
+            counted = (np.asarray(weights[rows]) > 0)[:, None]
+        high = np.max(block, axis=0, where=counted, initial=0.0)
+        low = np.min(block, axis=0, where=counted, initial=0.0)
+        sizes = np.maximum(sizes, np.maximum(high, -low))
     for size in sizes[(sizes > _LARGEST_TARGET) | ((sizes > 0.0) & (sizes < _LEAST_TARGET))]:
         beyond = "overflow" if size > 1.0 else "have too few digits"
         raise InvalidInputError(
