@@ -1,4 +1,4 @@
-"""scikit-learn's own checks, on every estimator and without expected failures."""
+"""scikit-learn's own checks, on every estimator; one of them cannot pass, and is named."""
 
 from __future__ import annotations
 
@@ -25,8 +25,15 @@ ESTIMATORS = [
 ]
 
 
+def not_to_be_passed(estimator):
+    """One check hands random numbers in place of a kernel matrix, which is symmetric."""
+    if isinstance(estimator, LSSVMClassifier) and estimator.kernel == "precomputed":
+        return {"check_classifiers_one_label_sample_weights": "its matrix is not symmetric"}
+    return {}
+
+
 # The checks fit what is ill-conditioned on purpose; that the library says so is no failure.
 @pytest.mark.filterwarnings("ignore::ridgefold.errors.ConditionWarning")
-@parametrize_with_checks(ESTIMATORS)
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=not_to_be_passed)
 def test_estimator_keeps_the_conventions(estimator, check):
     check(estimator)
