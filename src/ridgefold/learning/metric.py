@@ -42,19 +42,24 @@ class _Stage:
     outside: float
     steps: int
     most: int
-    """The best so many of those that are still in the race."""
+    """How many go on, the best of those still in the race."""
+    margin: float
+    """How many times the least error theirs may be."""
 
-    def steps_on(self, rows: int) -> int:
-        """More steps where there are fewer rows: they are cheap, and scales get as far."""
-        return min(_MOST_STEPS, round(self.steps * min(self.rows, MAX_ROWS) / rows))
+    def steps_on(self, rows: int, scales: int) -> int:
+        """More steps where there are fewer rows, which are cheap, and where more scales move."""
+        several = min(2.0, max(1.0, math.sqrt(scales / _FEW_SCALES)))
+        return min(_MOST_STEPS, round(self.steps * several * min(self.rows, MAX_ROWS) / rows))
 
 
 _MOST_STEPS = 40
 """More steps hardly lowered an error outside the criterion any further."""
+_FEW_SCALES = 8
+"""So many need no more steps than the stages name; on pol, 26 columns, twelve were too few."""
 _STAGES = (
-    _Stage(800, 500, 12, 4),
-    _Stage(1200, 1000, 8, 2),
-    _Stage(math.inf, math.inf, 6, 1),
+    _Stage(700, 500, 12, 5, math.inf),
+    _Stage(1200, 1000, 8, 2, 1.3),
+    _Stage(math.inf, math.inf, 6, 2, 1.05),
 )
 """Most of the way is gone on few rows, where steps are cheap."""
 _ROUGH = ("laplacian", "matern12")
@@ -189,30 +194,32 @@ def _race(
     """
     running = [Contestant(name, f, start) for start in starts for name, f in families.items()]
     out: list[Contestant] = []
-    size = len(running[0].sample)
+    size, scales = len(running[0].sample), len(np.unique(running[0].sample.scale_of))
     rows, outside = START_ROWS, START_OUTSIDE
     for stage in _STAGES:
         rows, outside = int(min(stage.rows, size)), int(min(stage.outside, MOST_OUTSIDE))
         running.sort(key=lambda each: each.leading.pooled_error)
-        chosen = _going_on(running, stage.most)
+        limit = stage.margin * running[0].leading.pooled_error
+        near = [each for each in running if each.leading.pooled_error <= limit]
+        chosen = _going_on(near, stage.most)
         out = [each for each in running if each not in chosen] + out
         running = chosen
         for each in running:
-            each.advance(rows, outside, stage.steps_on(rows))
+            each.advance(rows, outside, stage.steps_on(rows, scales))
     running.sort(key=lambda each: each.leading.pooled_error)
     running[0].look_at_isotropic(rows, outside)
     return _as_metric([*running, *out], leave_out=leave_out)
 
 
 def _going_on(ranked: list[Contestant], most: int) -> list[Contestant]:
-    """The best, with half of the places kept for rough families if there are several."""
+    """The best; of many places each family gets one, and half are kept for rough families."""
     if most < 3:
         return ranked[:most]
-    rough = [each for each in ranked if each.name in _ROUGH][: most // 2]
-    others = [each for each in ranked if each not in rough]
-    return sorted(
-        [*rough, *others[: most - len(rough)]], key=lambda each: each.leading.pooled_error
-    )
+    names = [each.name for each in ranked]
+    first = [each for k, each in enumerate(ranked) if each.name not in names[:k]]
+    rough = [each for each in first if each.name in _ROUGH][: most // 2]
+    others = [each for each in [*first, *ranked] if each not in rough]
+    return [*rough, *list(dict.fromkeys(others))[: most - len(rough)]]
 
 
 def _as_metric(contestants: list[Contestant], *, leave_out: bool) -> LearnedMetric:
