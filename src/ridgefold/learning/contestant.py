@@ -3,61 +3,62 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
-from ridgefold.errors import InvalidInputError, NumericalError
+from ridgefold.errors import InvalidInputError
 from ridgefold.kernels import Laplacian
 from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.learning.descent import Descent, Point, descend
 from ridgefold.learning.sample import Sample
+from ridgefold.learning.slope_start import NO_FINITE_ERROR, START_OUTSIDE, START_ROWS, Start
 from ridgefold.records import LearningStep
 
-ISOTROPIC_STEPS = 15
-_LATER_ISOTROPIC_STEPS = 6
-_LARGEST_SCALE = 1e6
-"""Scale of a column that never varies, in units of its value."""
+_TIED_STEPS = 6
+"""Steps in width and ridge alone: from a start that another family found, few are needed."""
+
+_LEAST_LOG_ALPHA = math.log(0.1)
+"""From much smaller ridge values descents of smooth families ended in poor local minima."""
 
 
 class Contestant:
-    """A family's best isotropic kernel, its best learned scales, and the steps that led there.
-
-    `learn` is False for a family that only competes with isotropic kernels.
+    """A family on some transform of the columns: its best isotropic kernel, its best learned
+    scales, and the steps that led there.
     """
 
-    def __init__(self, name: str, family: DistanceKernel, sample: Sample, *, learn: bool) -> None:
+    def __init__(self, name: str, family: DistanceKernel, start: Start) -> None:
         self.name, self.family = name, family
-        self.spread = column_spreads(sample)
-        """Of a column's group, where it has one."""
+        self.sample, self.transforms, self.spread = start.sample, start.transforms, start.spread
         self.history: list[LearningStep] = []
-        several = len(np.unique(sample.scale_of)) > 1
-        self._learn = learn and int(sample.outside_X.shape[0]) > 0 and several
-        self._learn = self._learn and _varies(sample)
-        self.learned: Descent | None = None
-        self.isotropic: Descent
+        part = self.sample.first(START_ROWS, START_OUTSIDE)
+        shift = 0.0
+        if isinstance(family, Laplacian):
+            # A sum of d distances is about √d times their Euclidean length.
+            shift = 0.5 * math.log(len(np.unique(part.scale_of)))
+        isotropic = self._descend(part, _shifted(start.isotropic.point, shift), tied=True)
+        if isotropic is None:
+            raise InvalidInputError(NO_FINITE_ERROR)
+        self.isotropic, self.learned = isotropic, None
+        self._learns = start.slopes is not None
+        if start.slopes is not None:
+            self.learned = self._descend(part, _shifted(start.slopes.point, shift), tied=True)
 
-    def start(self, sample: Sample, max_steps: int) -> None:
-        """An isotropic kernel first, then two starts of the scales."""
-        self.isotropic = self._isotropic(sample)
-        if not self._learn:
+    def advance(self, rows: int, outside: int, max_steps: int) -> None:
+        """Go on from the best point so far with more rows, every scale by itself."""
+        part = self.sample.first(rows, outside)
+        if not self._learns:
+            self.isotropic = self._descend(part, self.isotropic.point, tied=True) or self.isotropic
             return
-        starts = (self.isotropic.point, by_column(sample, self.isotropic.point))
-        found = [each for s in starts if (each := self._descend(sample, s, max_steps))]
-        self.learned = min(found, key=lambda each: each.outside_error, default=None)
+        before = self.learned or self.isotropic
+        self.learned = self._descend(part, before.point, max_steps=max_steps) or self.learned
 
-    def advance(self, sample: Sample, max_steps: int) -> None:
-        """Go on from the best point so far with more rows."""
-        if self.learned is not None:
-            self.learned = self._descend(sample, self.learned.point, max_steps) or self.learned
-        else:
-            self.advance_isotropic(sample)
-
-    def advance_isotropic(self, sample: Sample) -> None:
-        self.isotropic = (
-            self._descend(sample, self.isotropic.point, _LATER_ISOTROPIC_STEPS, tied=True)
-            or self.isotropic
-        )
+    def look_at_isotropic(self, rows: int, outside: int) -> None:
+        """The error of the isotropic kernel on the rows that the learned scales have seen."""
+        part = self.sample.first(rows, outside)
+        seen = self.isotropic.rows, len(self.isotropic.outside_residuals)
+        if self.learned is not None and seen != (len(part), _number_outside(part)):
+            found = self._descend(part, self.isotropic.point, max_steps=0, tied=True)
+            self.isotropic = found or self.isotropic
 
     @property
     def best(self) -> Descent:
@@ -75,7 +76,7 @@ class Contestant:
         return min(found, key=lambda each: each.pooled_error)
 
     def _descend(
-        self, sample: Sample, start: Point, max_steps: int, *, tied: bool = False
+        self, sample: Sample, start: Point, *, max_steps: int = _TIED_STEPS, tied: bool = False
     ) -> Descent | None:
         found = descend(
             sample,
@@ -89,27 +90,15 @@ class Contestant:
         self.history += [] if found is None else found.steps
         return found
 
-    def _isotropic(self, sample: Sample) -> Descent:
-        """The best common scale, from starts around the typical distance between rows."""
-        d = int(sample.X.shape[1])
-        typical = math.log(len(np.unique(sample.scale_of)))
-        typical *= 1.0 if isinstance(self.family, Laplacian) else 0.5
-        starts = [Point(np.full(d, typical + shift), math.log(0.1)) for shift in (0.0, 1.5)]
-        found = [
-            each for s in starts if (each := self._descend(sample, s, ISOTROPIC_STEPS, tied=True))
-        ]
-        if not found:
-            raise InvalidInputError(
-                "no isotropic kernel has a finite held-out error on these rows: check that X "
-                "and y are finite and of moderate size, and that y is not constant"
-            )
-        return min(found, key=lambda each: each.outside_error)
+
+def _number_outside(sample: Sample) -> int:
+    """Different rows outside the criterion."""
+    return int(sample.outside_groups.max()) + 1 if len(sample.outside_groups) else 0
 
 
-def _varies(sample: Sample) -> bool:
-    """Whether there is anything in the targets to learn from."""
-    y = np.asarray(sample.namespace.to_numpy(sample.y))
-    return bool(np.max(np.abs(y - y.mean(axis=0))) > 1e-12 * max(1e-300, float(np.max(np.abs(y)))))
+def _shifted(point: Point, shift: float) -> Point:
+    """Where another family starts: smoother ones need more ridge than the first fit had."""
+    return Point(point.log_scales + shift, max(point.log_alpha, _LEAST_LOG_ALPHA))
 
 
 def clearly_better(candidate: np.ndarray, reference: np.ndarray) -> bool:
@@ -120,76 +109,3 @@ def clearly_better(candidate: np.ndarray, reference: np.ndarray) -> bool:
     """
     gain = reference - candidate
     return bool(gain.mean() > gain.std() / math.sqrt(len(gain)))
-
-
-def column_spreads(sample: Sample) -> np.ndarray:
-    """Standard deviation of every column; a huge number for columns that never vary.
-
-    So a constant column gets a scale that makes it irrelevant, whatever new rows hold in it. A
-    group counts as one column, whose variance is the sum of theirs: that of the columns of 0 and 1
-    of a category is the chance that two rows differ in it, halved.
-    """
-    spread, middle = _spreads_and_means(sample)
-    if not np.all(np.isfinite(spread)):
-        raise NumericalError(
-            f"the spread of column {int(np.argmin(np.isfinite(spread)))} of X overflows, so no "
-            "scale can be learned for it: scale the columns of X"
-        )
-    size = np.maximum(np.abs(middle), 1.0)
-    if len(np.unique(sample.scale_of)) < len(spread):
-        spread, size = (
-            np.sqrt(np.bincount(sample.scale_of, weights=each**2))[sample.scale_of]
-            for each in (spread, size)
-        )
-    return np.asarray(np.where(spread > 1e-12 * size, spread, _LARGEST_SCALE * size))
-
-
-def shares_of_variance(sample: Sample, spread: np.ndarray) -> np.ndarray:
-    """The share of every column in the variance of its group: one for columns by themselves,
-    nothing for those that never vary."""
-    return np.asarray((_spreads_and_means(sample)[0] / spread) ** 2)
-
-
-def _spreads_and_means(sample: Sample) -> tuple[np.ndarray, np.ndarray]:
-    X = np.asarray(sample.namespace.to_numpy(sample.X))
-    middle = sample.shares @ X
-    with np.errstate(over="ignore"):
-        return np.sqrt(sample.shares @ (X - middle) ** 2), middle
-
-
-def by_column(sample: Sample, isotropic: Point) -> Point:
-    """A start that trusts every column by what it says of the targets on its own.
-
-    The share of variance that the means of y in ten bins of a column explain, less what chance
-    gives, moves the column's scale by up to a factor of four either way. For a group the best of
-    its columns speaks.
-    """
-    X = np.asarray(sample.namespace.to_numpy(sample.X))
-    y = np.asarray(sample.namespace.to_numpy(sample.y))
-    shares = np.full(X.shape[1], 1e-3)
-    for j, group in enumerate(sample.scale_of):
-        found = _explained(X[:, j], y, sample.shares, sample.distinct)
-        shares[group] = max(shares[group], found)
-    shares = shares[sample.scale_of]
-    move = -0.5 * np.log(shares / np.exp(np.mean(np.log(shares))))
-    move = np.clip(move, -math.log(4.0), math.log(4.0))
-    return replace(isotropic, log_scales=isotropic.log_scales + move)
-
-
-def _explained(
-    x: np.ndarray, y: np.ndarray, shares: np.ndarray, distinct: int, bins: int = 10
-) -> float:
-    """Share of the variance of y that is explained by its means in bins of x."""
-    values, which = np.unique(x, return_inverse=True)
-    counts = np.bincount(which.ravel(), weights=shares)
-    ranks = np.cumsum(counts) - 0.5 * counts
-    which = np.minimum((ranks * bins).astype(int), bins - 1)[which.ravel()]
-    centred = y - shares @ y
-    total = float(np.sum(shares @ centred**2))
-    if total == 0.0 or len(values) < 2:
-        return 0.0
-    weight = np.bincount(which, weights=shares, minlength=bins)
-    used = weight > 0
-    sums = [np.bincount(which, weights=shares * c, minlength=bins) for c in centred.T]
-    explained = float(sum(np.sum(s[used] ** 2 / weight[used]) for s in sums)) / total
-    return explained - (int(used.sum()) - 1) / distinct

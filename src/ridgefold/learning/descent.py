@@ -90,18 +90,25 @@ class _Objective:
         scale_of: np.ndarray,
         tied: bool,
         look_at_clock: Callable[[], None],
+        start: Point,
     ) -> None:
         self._criterion, self._family, self._spread, self._tied = criterion, family, spread, tied
         self._look_at_clock = look_at_clock
         self._rows, self._floor, self._scale_of = rows, floor, scale_of
+        self._offsets: np.ndarray = np.zeros(len(spread))
+        """What every log scale keeps beside the values that move."""
+        if tied:
+            self._offsets = start.log_scales - start.log_scales.mean()
         self.last: tuple[np.ndarray, DistanceKernel, Evaluation] | None = None
 
     def pack(self, point: Point) -> np.ndarray:
-        scales = self._by_scale(point.log_scales) / self._by_scale(np.ones(len(self._spread)))
-        return np.append(scales, point.log_alpha)
+        return np.append(self._mean_by_scale(point.log_scales), point.log_alpha)
 
     def unpack(self, values: np.ndarray) -> Point:
-        return Point(values[:-1][self._scale_of], float(values[-1]))
+        return Point(values[:-1][self._scale_of] + self._offsets, float(values[-1]))
+
+    def _mean_by_scale(self, of_columns: np.ndarray) -> np.ndarray:
+        return np.asarray(self._by_scale(of_columns) / self._by_scale(np.ones(len(of_columns))))
 
     def _by_scale(self, of_columns: np.ndarray) -> np.ndarray:
         """Sums over the columns that share a scale."""
@@ -146,7 +153,8 @@ def descend(
 ) -> Descent | None:
     """Follow the gradient from `start`; None if not even that has a Cholesky factor.
 
-    `tied` moves all scales together (in units of the columns' spreads): an isotropic kernel.
+    Without steps it is what `start` comes to. `tied` moves all scales together: the ratios between
+    them stay those of `start`.
     """
     criterion = HeldOutError(
         sample.X,
@@ -165,6 +173,7 @@ def descend(
         scale_of=np.zeros_like(sample.scale_of) if tied else sample.scale_of,
         tied=tied,
         look_at_clock=sample.look_at_clock,
+        start=start,
     )
     steps: list[LearningStep] = []
     best: Descent | None = None
@@ -196,6 +205,8 @@ def descend(
     first = np.clip(first, *np.asarray(bounds).T)
     try:
         look(first)
+        if max_steps == 0:
+            raise _Stopped
         minimize(
             objective,
             first,

@@ -4,7 +4,7 @@ A column of a large scale hardly moves distances but costs as much time as any o
 left out in the order of their relevance, the least first, as many as change next to nothing: with
 f and g the models with and without them, on the rows outside the criterion,
 
-    rms(f − g) ≤ ε·rms(y − f).
+    rms(f − g) ≤ ε·rms(y − f)    or    rms(y − g) ≤ rms(y − f).
 
 By the triangle inequality the error of g is then at most 1 + ε times that of f. It is about
 1 + ε²/2 times where f − g has nothing to do with y − f, as what is left out is noise.
@@ -46,7 +46,7 @@ def columns_to_keep(
     if reference is None:
         return everything
     truth = np.asarray(sample.namespace.to_numpy(sample.outside_y))
-    allowed = CHANGE * _root_mean_square(sample, truth - reference)
+    error = _root_mean_square(sample, truth - reference)
 
     def kept_without(count: int) -> np.ndarray:
         return ~np.isin(sample.scale_of, order[:count])
@@ -61,7 +61,10 @@ def columns_to_keep(
         found = _predictions(
             replace(part, scale_of=sample.scale_of[kept]), with_scales(kernel, scales[kept]), alpha
         )
-        return found is not None and _root_mean_square(sample, found - reference) <= allowed
+        if found is None:
+            return False
+        change = _root_mean_square(sample, found - reference)
+        return change <= CHANGE * error or _root_mean_square(sample, truth - found) <= error
 
     # What leaves out more changes more: a bisection finds about the largest number.
     low, high = 0, most + 1

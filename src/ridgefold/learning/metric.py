@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,16 +13,18 @@ from ridgefold.errors import InvalidInputError
 from ridgefold.kernels import Columns, Kernel, Laplacian
 from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.kernels.warped import Warped
-from ridgefold.learning.contestant import Contestant, shares_of_variance
+from ridgefold.learning.contestant import Contestant
 from ridgefold.learning.families import FAMILIES, family_of, with_scales
 from ridgefold.learning.groups import scales_of_columns
 from ridgefold.learning.leaving_out import columns_to_keep
-from ridgefold.learning.sample import Sample, draw_sample
+from ridgefold.learning.sample import MOST_OUTSIDE, Sample, draw_sample
+from ridgefold.learning.slope_start import START_OUTSIDE, START_ROWS, Start, start_on
+from ridgefold.learning.spreads import shares_of_variance
 from ridgefold.learning.transforms import (
     TRANSFORMS,
     Transforms,
-    choose_transforms,
-    transformed,
+    column_by_column,
+    fitted_transforms,
 )
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.records import LearnedMetric
@@ -30,11 +32,41 @@ from ridgefold.records import LearnedMetric
 AUTO = "auto"
 MAX_ROWS = 2000
 """Rows that a metric is learned from by default: a step costs about n³ operations."""
-_STAGES = ((500, 40, 4, 1.3), (1000, 20, 2, 1.1), (math.inf, 15, 1, 1.0))
-"""Rows and most steps of every stage, how many families go on after it, and how much larger than
-the least their error may be. Most of the way is gone on few rows, where steps are cheap."""
-_FAMILIES_AGAIN = 3
-"""Families, the best of those on standardised columns, that are tried on transformed ones."""
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """A part of the race: on how many rows, how many steps, and who takes part."""
+
+    rows: float
+    outside: float
+    steps: int
+    most: int
+    """How many go on, the best of those still in the race."""
+    margin: float
+    """How many times the least error theirs may be."""
+
+    def steps_on(self, rows: int, scales: int) -> int:
+        """More steps where there are fewer rows, which are cheap, and where more scales move."""
+        several = min(2.0, max(1.0, math.sqrt(scales / _FEW_SCALES)))
+        return min(_MOST_STEPS, round(self.steps * several * min(self.rows, MAX_ROWS) / rows))
+
+
+_MOST_STEPS = 40
+"""More steps hardly lowered an error outside the criterion any further."""
+_FEW_SCALES = 8
+"""So many need no more steps than the stages name; on pol, 26 columns, twelve were too few."""
+_STAGES = (
+    _Stage(700, 500, 12, 5, math.inf),
+    _Stage(1200, 1000, 8, 2, 1.3),
+    _Stage(math.inf, math.inf, 6, 2, 1.05),
+)
+"""Most of the way is gone on few rows, where steps are cheap."""
+_ROUGH = ("laplacian", "matern12")
+"""Families that need more rows than others to show what they can do: two places of the first stage
+are kept for them. On ccpp the Laplacian is fifth of six on 500 rows and first on 2,000."""
+_MARGIN = 0.005
+"""A transform of all columns must lower the error by this share to replace an earlier one."""
 
 
 def learn_metric(
@@ -118,19 +150,33 @@ def learn_metric(
     )
     if look_at_clock is not None:
         sample = replace(sample, look_at_clock=look_at_clock)
+    starts = _starts(sample, preprocess, learn=learn_scales)
+    return _race(starts, contenders, leave_out=leave_out)
+
+
+def _starts(sample: Sample, preprocess: str | None, *, learn: bool) -> list[Start]:
+    """The columns in every transform that is worth a race.
+
+    "auto": the transform of all columns with the least error on few rows, then column by column
+    what lowers it further; and standardised columns beside them, as few rows may mislead.
+    """
     if preprocess is None:
-        return _contest(sample, contenders, learn=learn_scales, leave_out=leave_out)
-    rows = int(_STAGES[0][0])
-    found: list[LearnedMetric] = []
-    for choice in choose_transforms(sample, preprocess, contenders, rows=rows, learn=learn_scales):
-        part = transformed(sample, choice.warps)
-        if found:
-            again = list(found[0].families)[:_FAMILIES_AGAIN]
-            contenders = {name: contenders[name] for name in again}
-        found.append(
-            _contest(part, contenders, learn=learn_scales, leave_out=leave_out, transforms=choice)
-        )
-    return min(found, key=lambda metric: next(iter(metric.families.values())))
+        return [start_on(sample, None, learn=learn)]
+    fitted = fitted_transforms(sample)
+    if preprocess != AUTO:
+        return [start_on(sample, fitted[preprocess], learn=learn)]
+    plain = best = start_on(sample, fitted["standardise"], learn=learn)
+    for name in fitted:
+        if name != "standardise":
+            other = start_on(sample, fitted[name], learn=learn)
+            if other.best.pooled_error < best.best.pooled_error * (1 - _MARGIN):
+                best = other
+    assert best.transforms is not None
+    few = sample.first(START_ROWS, START_OUTSIDE)
+    chosen = column_by_column(few, fitted, best.transforms, best.best, best.spread)
+    if chosen.names != best.transforms.names:
+        best = start_on(sample, chosen, learn=learn)
+    return [plain] if best is plain else [plain, best]
 
 
 def families_of(family: Any) -> dict[str, DistanceKernel]:
@@ -144,50 +190,49 @@ def families_of(family: Any) -> dict[str, DistanceKernel]:
     return {family if isinstance(family, str) else repr(family): family_of(family)}
 
 
-def _contest(
-    sample: Sample,
-    families: Mapping[str, DistanceKernel],
-    *,
-    learn: bool,
-    leave_out: bool,
-    transforms: Transforms | None = None,
+def _race(
+    starts: list[Start], families: Mapping[str, DistanceKernel], *, leave_out: bool
 ) -> LearnedMetric:
-    """The best family; those that fall back are not followed further.
+    """The best family on the best transform; those that fall back are not followed further.
 
-    In every stage all families see the same rows and folds, and may take as many steps.
+    In every stage all see the same rows and folds, and may take as many steps.
     """
-    running = [Contestant(name, f, sample, learn=learn) for name, f in families.items()]
+    running = [Contestant(name, f, start) for start in starts for name, f in families.items()]
     out: list[Contestant] = []
-    done = 0
-    for size, steps, most, margin in _STAGES:
-        part = sample.first(int(min(size, len(sample))))
-        if len(part) == done:
-            break
-        for each in running:
-            if done == 0:
-                each.start(part, steps)
-            else:
-                each.advance(part, steps)
-        done = len(part)
+    size, scales = len(running[0].sample), len(np.unique(running[0].sample.scale_of))
+    rows, outside = START_ROWS, START_OUTSIDE
+    for stage in _STAGES:
+        rows, outside = int(min(stage.rows, size)), int(min(stage.outside, MOST_OUTSIDE))
         running.sort(key=lambda each: each.leading.pooled_error)
-        limit = margin * running[0].leading.pooled_error
-        kept = min(most, sum(each.leading.pooled_error <= limit for each in running))
-        running, out = running[:kept], running[kept:] + out
-    winner = running[0]
-    if winner.learned is not None and winner.isotropic.rows < done:
-        winner.advance_isotropic(sample)
-    return _as_metric([*running, *out], sample, transforms, leave_out=leave_out)
+        limit = stage.margin * running[0].leading.pooled_error
+        near = [each for each in running if each.leading.pooled_error <= limit]
+        chosen = _going_on(near, stage.most)
+        out = [each for each in running if each not in chosen] + out
+        running = chosen
+        for each in running:
+            each.advance(rows, outside, stage.steps_on(rows, scales))
+    running.sort(key=lambda each: each.leading.pooled_error)
+    running[0].look_at_isotropic(rows, outside)
+    return _as_metric([*running, *out], leave_out=leave_out)
 
 
-def _as_metric(
-    contestants: list[Contestant],
-    sample: Sample,
-    transforms: Transforms | None,
-    *,
-    leave_out: bool,
-) -> LearnedMetric:
+def _going_on(ranked: list[Contestant], most: int) -> list[Contestant]:
+    """The best; of many places each family gets one, and half are kept for rough families."""
+    if most < 3:
+        return ranked[:most]
+    names = [each.name for each in ranked]
+    first = [each for k, each in enumerate(ranked) if each.name not in names[:k]]
+    rough = [each for each in first if each.name in _ROUGH][: most // 2]
+    others = [each for each in [*first, *ranked] if each not in rough]
+    return [*rough, *list(dict.fromkeys(others))[: most - len(rough)]]
+
+
+def _as_metric(contestants: list[Contestant], *, leave_out: bool) -> LearnedMetric:
     winner = contestants[0]
-    best = winner.best
+    best, sample, transforms = winner.best, winner.sample, winner.transforms
+    families: dict[str, float] = {}
+    for each in contestants:
+        families.setdefault(each.name, each.leading.pooled_error)
     # Three digits: no more mean anything, and runs that differ by rounding give the same.
     scales = np.asarray([float(f"{scale:.2e}") for scale in np.asarray(best.kernel.length_scale)])
     kernel = with_scales(best.kernel, scales)
@@ -212,7 +257,7 @@ def _as_metric(
         error=in_units(best.error),
         outside_error=in_units(best.outside_error),
         isotropic_error=in_units(winner.isotropic.outside_error),
-        families={each.name: in_units(each.leading.pooled_error) for each in contestants},
+        families={name: in_units(error) for name, error in families.items()},
         rows=len(sample),
         history=tuple(
             replace(

@@ -50,17 +50,29 @@ class Sample:
     def __len__(self) -> int:
         return int(self.X.shape[0])
 
-    def first(self, count: int) -> Sample:
-        """The first rows inside, with all the outside ones."""
+    def first(self, count: int, outside: int | None = None) -> Sample:
+        """The first rows inside, and the first of those outside (all of them, if not said)."""
+        part = self if outside is None else self._with_outside(outside)
         if count >= len(self):
-            return self
+            return part
         return replace(
-            self,
+            part,
             distinct=max(2, round(self.distinct * count / len(self))),
             X=self.X[:count, ...],
             y=self.y[:count, ...],
             weights=None if self.weights is None else self.weights[:count],
             labels=None if self.labels is None else self.labels[:count],
+        )
+
+    def _with_outside(self, count: int) -> Sample:
+        if count >= int(self.outside_X.shape[0]):
+            return self
+        return replace(
+            self,
+            outside_X=self.outside_X[:count, ...],
+            outside_y=self.outside_y[:count, ...],
+            outside_weights=self.outside_weights[:count],
+            outside_groups=self.outside_groups[:count],
         )
 
     def with_columns(self, X: Array, outside_X: Array) -> Sample:

@@ -9,21 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ridgefold.kernels import Laplacian
-from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.kernels.warped import Warped
-from ridgefold.learning.contestant import Contestant
 from ridgefold.learning.criterion import HeldOutError
+from ridgefold.learning.descent import Descent
 from ridgefold.learning.sample import Sample
 from ridgefold.records import Quantile, SignedLog, Standardise, Warp
 
 MOST_KNOTS = 101
-_JUDGES = ("laplacian", "matern32")
-"""Families, one rough and one smooth, that decide on the transforms of all columns."""
-_STEPS = 20
-_NONE, _AS_IT_IS = "none", Standardise()
-"""What is done to columns that share a scale."""
-_MARGIN = 0.005
-"""A transform of all columns must lower the error by this share to replace an earlier one."""
 _MOST_COLUMNS = 40
 """Columns, the most relevant ones, for which other transforms are tried one by one."""
 
@@ -99,58 +91,36 @@ def transformed(sample: Sample, warps: Sequence[Warp]) -> Sample:
     )
 
 
-def choose_transforms(
-    sample: Sample,
-    preprocess: str,
-    families: Mapping[str, DistanceKernel],
-    *,
-    rows: int,
-    learn: bool,
-) -> list[Transforms]:
-    """Transforms worth a contest of all families, by name and fitted.
-
-    "auto": every transform for all columns at once on few rows, with a rough and a smooth family,
-    then column by column what lowers the held-out error further; and standardised columns beside
-    them, as few rows may mislead.
-    """
+def fitted_transforms(sample: Sample) -> dict[str, Transforms]:
+    """Every transform for all columns at once. Columns that share a scale share their unit too, and
+    stay as they are."""
     X, grouped = np.asarray(sample.namespace.to_numpy(sample.X)), sample.grouped
-    fitted = {
-        name: tuple(
-            _AS_IT_IS if grouped[j] else fit(X[:, j], sample.shares) for j in range(X.shape[1])
+    return {
+        name: Transforms(
+            tuple("none" if each else name for each in grouped),
+            tuple(
+                Standardise() if grouped[j] else fit(X[:, j], sample.shares)
+                for j in range(X.shape[1])
+            ),
         )
         for name, fit in TRANSFORMS.items()
     }
-    if preprocess != "auto":
-        return [_named(sample, preprocess, fitted[preprocess])]
-    part = sample.first(rows)
-    tried = {name: families[name] for name in _JUDGES if name in families} or dict(
-        list(families.items())[:1]
-    )
-    best: tuple[float, str, Contestant] | None = None
-    for name, warps in fitted.items():
-        for family, shape in tried.items():
-            one = Contestant(family, shape, transformed(part, warps), learn=learn)
-            one.start(transformed(part, warps), _STEPS)
-            if best is None or one.leading.pooled_error < best[0] * (1 - _MARGIN):
-                best = (one.leading.pooled_error, name, one)
-    assert best is not None
-    plain = _named(sample, "standardise", fitted["standardise"])
-    chosen = _column_by_column(part, fitted, best[1], best[2])
-    return [plain] if chosen == plain else [plain, chosen]
 
 
-def _named(sample: Sample, name: str, warps: tuple[Warp, ...]) -> Transforms:
-    """One transform for all columns, but those that share a scale: they share their unit too."""
-    return Transforms(tuple(_NONE if each else name for each in sample.grouped), warps)
-
-
-def _column_by_column(
-    sample: Sample, fitted: Mapping[str, tuple[Warp, ...]], name: str, leader: Contestant
+def column_by_column(
+    sample: Sample,
+    fitted: Mapping[str, Transforms],
+    chosen: Transforms,
+    leader: Descent,
+    spread: np.ndarray,
 ) -> Transforms:
-    """Change the transform of one column after the other, the most relevant first."""
-    found = leader.leading
-    names, warps = list(_named(sample, name, fitted[name]).names), list(fitted[name])
-    relevance = leader.spread / np.asarray(found.kernel.length_scale)
+    """Change the transform of one column after the other, the most relevant first.
+
+    `leader` is a fit on the columns in the transforms that are `chosen`; a change is kept where it
+    lowers the held-out error of its kernel.
+    """
+    names, warps = list(chosen.names), list(chosen.warps)
+    relevance = spread / np.asarray(leader.kernel.length_scale)
 
     def error() -> float:
         part = transformed(sample, warps)
@@ -162,16 +132,16 @@ def _column_by_column(
             weights=part.weights,
             score_weights=part.weights,
         )
-        return criterion.value(found.kernel, found.alpha)
+        return criterion.value(leader.kernel, leader.alpha)
 
     lowest = error()
     alone = [j for j in np.argsort(-relevance) if not sample.grouped[j]]
     for j in alone[:_MOST_COLUMNS]:
-        for other in fitted:
+        for other, every in fitted.items():
             before = names[j], warps[j]
             if other == before[0]:
                 continue
-            names[j], warps[j] = other, fitted[other][j]
+            names[j], warps[j] = other, every.warps[j]
             now = error()
             if now < lowest * (1 - 4.0 / sample.distinct):
                 lowest = now

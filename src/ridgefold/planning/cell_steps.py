@@ -35,7 +35,7 @@ CELL_WORK: Mapping[str, str] = {
     "stratified": "drawn at random from strata",
 }
 """What each kind of step is, in words."""
-_LEARNING = ((500.0, 150), (1000.0, 25), (2000.0, 25))
+_LEARNING = ((400.0, 150), (700.0, 75), (1200.0, 25), (2000.0, 10))
 """Rows, and evaluations of a gradient, of the stages in which scales are learned."""
 _PILOT_KERNELS = 7
 _PILOT_RIDGES = 5
