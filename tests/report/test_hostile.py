@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from page_reading import Page
 from report_models import HOSTILE, model
-from ridgefold import PartitionedKernelRidge, write_report
+from ridgefold import LSSVMRegressor, PartitionedKernelRidge, write_report
 from ridgefold.errors import NumericalError
 from ridgefold.report.parts import Canvas
 from ridgefold.report.style import new_figure
@@ -111,3 +112,20 @@ def test_numbers_at_the_ends_of_their_range_end_in_a_page_or_a_typed_error(what,
     setattr(model, what, scaled)
     with contextlib.suppress(NumericalError):
         write_report(model, tmp_path / "page.html")
+
+
+def test_a_map_of_far_rows_is_drawn(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    model = PartitionedKernelRidge(n_partitions=3).fit(X, X[:, 0])
+    model.X_fit_ = 1e200 * X
+    write_report(model, tmp_path / "page.html")
+
+
+def test_intervals_of_one_group_go_by_all_rows(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    model = LSSVMRegressor(0.1, intervals="cv+").fit(X, X[:, 0])
+    groups = np.zeros_like(model.intervals_.groups)
+    model.intervals_ = replace(model.intervals_, groups=groups)
+    write_report(model, tmp_path / "page.html")

@@ -90,7 +90,7 @@ def _radii(
     residuals: np.ndarray, groups: np.ndarray | None, coverage: float, *, own: bool
 ) -> np.ndarray:
     """Half the width of every row's interval, shape (n, n_targets)."""
-    if groups is None:
+    if groups is None or (not own and len(np.unique(groups)) == 1):  # no other rows to go by
         return np.broadcast_to(_quantile(residuals, coverage), residuals.shape)
     radii = np.empty_like(residuals)
     for group in np.unique(groups):

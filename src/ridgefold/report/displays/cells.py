@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _SAMPLE_ROWS = 1500
 _MOST_NUMBERS = 40
+_LARGEST = 1e150
+"""Squares of larger numbers, added up, leave the range of numbers."""
 _STEPS = (2, 4, 6, 8)
 """The steps of the colours that quarters of the cells get, by their error."""
 
@@ -253,17 +255,24 @@ def errors_by_cell(
     return (np.sqrt(means) if name == "error" else means), name
 
 
+def _drawable(values: np.ndarray) -> np.ndarray:
+    """Values whose squares are numbers: in parts of the largest if that is beyond them."""
+    largest = float(np.max(np.abs(values)))
+    return values / largest if largest > _LARGEST else values
+
+
 def _on_a_map(
     rows: np.ndarray, inner: Any, sample: np.ndarray, names: tuple[str, ...]
 ) -> tuple[np.ndarray, tuple[str, str]]:
     """Two coordinates for each row: principal directions, or what there is."""
+    rows = _drawable(rows)
     if rows.shape[1] == 1:
         name = clean(names[0], 30)
         truth = getattr(inner, "y_fit_", None)
         if truth is None:
             return np.column_stack([rows[:, 0], np.zeros(len(rows))]), (name, "")
         y = np.asarray(truth)[sample].astype(np.float64).reshape(len(sample), -1)[:, 0]
-        return np.column_stack([rows[:, 0], y]), (name, "target")
+        return np.column_stack([rows[:, 0], _drawable(y)]), (name, "target")
     centred = rows - rows.mean(axis=0)
     variances, directions = np.linalg.eigh(centred.T @ centred / len(rows))
     flat = centred @ directions[:, [-1, -2]]
