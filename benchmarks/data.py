@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ridgefold.storage import bundled_names, load_bundled
+from ridgefold.tables import bundled_names, load_bundled
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -16,7 +16,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import KFold
 
 from ridgefold import cross_val_path
-from ridgefold.storage import load_bundled
+from ridgefold.tables import load_bundled
 
 data = load_bundled("ccpp")
 rows = np.random.default_rng(1).permutation(len(data.y))[:1500]

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import ridgefold
-from ridgefold.storage import load_bundled
+from ridgefold.tables import load_bundled
 
 data = load_bundled("ccpp")
 order = np.random.default_rng(0).permutation(len(data.y))

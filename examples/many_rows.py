@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from ridgefold import PartitionedKernelRidge
-from ridgefold.partitioners import Tree
+from ridgefold.cells.cut import Tree
 
 rng = np.random.default_rng(0)
 

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from ridgefold import LSSVMRegressorCV
-from ridgefold.storage import load_bundled
+from ridgefold.tables import load_bundled
 
 data = load_bundled("ccpp")
 order = np.random.default_rng(0).permutation(len(data.y))

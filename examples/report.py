@@ -21,7 +21,7 @@ from ridgefold import (
     TableModel,
     write_report,
 )
-from ridgefold.storage import load_bundled
+from ridgefold.tables import load_bundled
 
 data = load_bundled("ccpp")
 order = np.random.default_rng(0).permutation(len(data.y))

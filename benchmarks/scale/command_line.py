@@ -18,7 +18,7 @@ import data
 import measure
 from measure import Figure
 from ridgefold.cli import app
-from ridgefold.storage import load_bundled
+from ridgefold.tables import load_bundled
 
 NOTES = """
 `ridgefold predict` on a CSV file of 5 million rows of the power plant's columns, jittered, by a

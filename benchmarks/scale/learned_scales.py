@@ -18,9 +18,9 @@ import data
 import measure
 from measure import Figure
 from ridgefold import LSSVMClassifierCV, LSSVMRegressorCV
-from ridgefold.learning import FAMILIES, HeldOutError, learn_metric
-from ridgefold.learning.families import with_scales
 from ridgefold.linalg import numpy_namespace
+from ridgefold.metric import FAMILIES, HeldOutError, learn_metric
+from ridgefold.metric.families import with_scales
 
 NOTES = """
 One thread, processor time. The products that a step of leave-one-out needs: Cholesky factor and

@@ -52,13 +52,13 @@ def _solvers() -> tuple[list[str], list[list[str]]]:
 
 
 def _partitioners() -> tuple[list[str], list[list[str]]]:
-    from ridgefold.partitioners import PARTITIONERS
+    from ridgefold.cells.cut import PARTITIONERS
 
     return ["name", "what"], [[n, first_sentence(type(p))] for n, p in PARTITIONERS.items()]
 
 
 def _combiners() -> tuple[list[str], list[list[str]]]:
-    from ridgefold.combiners import COMBINERS
+    from ridgefold.cells.combine import COMBINERS
 
     return ["name", "what"], [[n, first_sentence(type(c))] for n, c in COMBINERS.items()]
 

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import ridgefold
 from ridgefold import LSSVMRegressor, LSSVMRegressorCV, PartitionedKernelRidge
 from ridgefold.cli import app
-from ridgefold.storage import load_bundled
+from ridgefold.tables import load_bundled
 
 DATA = load_bundled("ccpp")
 N = 300
@@ -277,7 +277,7 @@ def test_classes_categories_and_missing_values(tmp_path):
 @pytest.mark.parametrize("target", ["number", "label", "code", "flag"])
 @pytest.mark.parametrize("start", [0, 12])
 def test_blocks_without_a_usable_row_have_no_predictions(target, start, tmp_path, monkeypatch):
-    monkeypatch.setattr("ridgefold.storage.tables._BATCH_ROWS", 3)
+    monkeypatch.setattr("ridgefold.tables.tables._BATCH_ROWS", 3)
     x = np.linspace(-1, 1, 30)
     targets = {"number": x**2, "label": np.where(x > 0, "yes", "no")}
     targets |= {"code": np.where(x > 0, 7, 4), "flag": x > 0}
@@ -298,7 +298,7 @@ def test_blocks_without_a_usable_row_have_no_predictions(target, start, tmp_path
 
 
 def test_a_table_without_a_usable_row_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("ridgefold.storage.tables._BATCH_ROWS", 3)
+    monkeypatch.setattr("ridgefold.tables.tables._BATCH_ROWS", 3)
     x = np.linspace(-1, 1, 30)
     pa_parquet.write_table(pa.table({"x": x, "y": x**2}), tmp_path / "t.parquet")
     options = ["-t", "y", "-o", tmp_path / "m", "--alpha", 0.1, "--length-scale", 1]

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 import ridgefold
+from ridgefold.cells import cell_rows
 from ridgefold.cli import app
-from ridgefold.engine import cell_rows
 from ridgefold.storage.run_directory import RunDirectory
 
 

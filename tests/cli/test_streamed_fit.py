@@ -26,8 +26,8 @@ def run(*arguments, code=0):
 
 @pytest.fixture(params=["csv", "parquet"])
 def table(request, tmp_path, monkeypatch):
-    monkeypatch.setattr("ridgefold.storage.csv_file._BLOCK_BYTES", 8000)
-    monkeypatch.setattr("ridgefold.storage.tables._BATCH_ROWS", 250)
+    monkeypatch.setattr("ridgefold.tables.csv_file._BLOCK_BYTES", 8000)
+    monkeypatch.setattr("ridgefold.tables.tables._BATCH_ROWS", 250)
     rng = np.random.default_rng(0)
     a, b = rng.uniform(-2, 2, (2, N))
     columns = {
@@ -88,7 +88,7 @@ def test_a_streamed_fit_has_a_run_directory_and_a_summary(table, tmp_path):
 @pytest.mark.parametrize("memory", ["200kB", "1GB"], ids=["streamed", "whole"])
 def test_cells_are_fitted_on_the_device(table, memory, tmp_path, monkeypatch):
     pytest.importorskip("torch")
-    from ridgefold.engine.stacked_fit import CellStack
+    from ridgefold.cells.stacked_fit import CellStack
 
     stacks, make = [], CellStack.__init__
 

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ridgefold.cli import app
-from ridgefold.storage.tables import open_table
+from ridgefold.tables.tables import open_table
 
 FEW, MANY = 1000, 4000
 MOST_TIMES_LONGER = 8.0

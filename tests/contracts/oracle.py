@@ -20,8 +20,6 @@ from sklearn.model_selection import (
 from cases import tolerance
 from ridgefold.crossval import METHODS, Folds, HeldOut, make_folds
 from ridgefold.errors import ConditionWarning, MethodGaveUpError
-from ridgefold.estimators.describe import describe
-from ridgefold.estimators.validation import TrainingData
 from ridgefold.kernels import (
     RBF,
     Kernel,
@@ -35,6 +33,8 @@ from ridgefold.kernels import (
 )
 from ridgefold.linalg import namespace_of
 from ridgefold.records import Problem
+from ridgefold.runtime.training_data import TrainingData
+from ridgefold.selection.describe import describe
 
 N_ROWS, N_COLUMNS = 29, 3
 

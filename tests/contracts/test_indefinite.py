@@ -9,10 +9,10 @@ from cases import condition, rows, targets
 from contracts.oracle import Case, Setting, attempt, disagreements, make_case, refits
 from ridgefold import KernelRidge
 from ridgefold.crossval import METHODS, make_folds
-from ridgefold.estimators.describe import describe
-from ridgefold.estimators.validation import TrainingData
 from ridgefold.kernels import RBF, Linear, Polynomial, Sigmoid
 from ridgefold.linalg import namespace_of
+from ridgefold.runtime.training_data import TrainingData
+from ridgefold.selection.describe import describe
 
 FOLDS = make_folds([(np.arange(10, 30), np.arange(10)), (np.arange(20), np.arange(20, 30))], 30)
 

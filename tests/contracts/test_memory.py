@@ -14,11 +14,11 @@ from cases import rows, targets
 from ridgefold.crossval import METHODS, leave_one_out, make_folds
 from ridgefold.crossval.block_recursive import most_live_blocks
 from ridgefold.errors import MethodGaveUpError
-from ridgefold.estimators.describe import describe
-from ridgefold.estimators.validation import TrainingData
 from ridgefold.kernels import RBF, KernelGram
 from ridgefold.linalg import namespace_of
 from ridgefold.linalg.blocks import WORKSPACE_BYTES
+from ridgefold.runtime.training_data import TrainingData
+from ridgefold.selection.describe import describe
 
 N = 240
 ALPHAS = np.array([0.01, 1.0])

@@ -15,12 +15,12 @@ from ridgefold.crossval.shared.spectrum import (
     preconditioned_steps,
     traces_beyond,
 )
-from ridgefold.engine.probe import probe_remainders, probe_spectrum
 from ridgefold.errors import MethodGaveUpError
 from ridgefold.kernels import RBF, KernelGram, Polynomial
 from ridgefold.kernels.gram import ALL
 from ridgefold.linalg.partial_cholesky import PartialCholesky
 from ridgefold.records import FoldShape, Problem
+from ridgefold.selection.probe import probe_remainders, probe_spectrum
 
 ALPHA = 0.1
 

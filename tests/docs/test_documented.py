@@ -10,12 +10,12 @@ import pytest
 import ridgefold
 from documentation import ROOT, names_in_code, text_of_docs
 from ridgefold import errors
-from ridgefold.combiners import COMBINERS
+from ridgefold.cells.combine import COMBINERS
+from ridgefold.cells.cut import PARTITIONERS
 from ridgefold.crossval import METHODS
 from ridgefold.executors import EXECUTORS
 from ridgefold.kernels import NAMED_KERNELS, PRECOMPUTED
-from ridgefold.learning.families import FAMILIES
-from ridgefold.partitioners import PARTITIONERS
+from ridgefold.metric.families import FAMILIES
 from ridgefold.solvers import SOLVERS
 
 DOCS = text_of_docs()

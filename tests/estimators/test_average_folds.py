@@ -8,7 +8,7 @@ from sklearn.model_selection import KFold, ShuffleSplit
 from ridgefold import KernelRidge, KernelRidgeCV, LSSVMClassifier, LSSVMClassifierCV
 from ridgefold.errors import InvalidInputError
 from ridgefold.kernels import RBF
-from ridgefold.storage import load_bundled
+from ridgefold.tables import load_bundled
 
 
 def plant(n):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from ridgefold import KernelRidge, KernelRidgeCV, cross_val_path
-from ridgefold.engine import metered
 from ridgefold.errors import BudgetError, InvalidInputError
+from ridgefold.runtime import metered
 from ridgefold.solvers import SOLVERS
 
 RNG = np.random.default_rng(0)
@@ -35,7 +35,7 @@ LINUX = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the s
 @LINUX
 def test_memory_beyond_what_was_held_is_measured():
     program = (
-        "import numpy as np; from ridgefold.engine import metered;"
+        "import numpy as np; from ridgefold.runtime import metered;"
         "print(metered(lambda: np.ones(4_000_000).sum())[1].peak_bytes)"
     )
     assert 3.1e7 < float(in_another_process(program)) < 4e7
@@ -46,7 +46,7 @@ def test_measuring_leaves_the_high_water_mark_of_the_process_to_others():
     """A mark that others set high stays; what a step holds below it is measured all the same."""
     program = """
 import numpy as np
-from ridgefold.engine import metered
+from ridgefold.runtime import metered
 
 def mark():
     lines = open("/proc/self/status").read().splitlines()

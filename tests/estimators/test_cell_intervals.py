@@ -7,10 +7,10 @@ import pytest
 
 import ridgefold
 from ridgefold import LSSVMRegressor, PartitionedKernelRidge
-from ridgefold.combiners import COMBINERS
+from ridgefold.cells.combine import COMBINERS
+from ridgefold.cells.cut import PARTITIONERS
 from ridgefold.errors import InvalidInputError
-from ridgefold.partitioners import PARTITIONERS
-from ridgefold.storage import load_bundled
+from ridgefold.tables import load_bundled
 
 GENERATOR = np.random.default_rng(0)
 X, X_NEW = GENERATOR.uniform(0, 4, (90, 2)), GENERATOR.uniform(0, 4, (14, 2))

@@ -11,8 +11,8 @@ from cases import rows, targets
 from ridgefold import KernelRidgeCV, LSSVMClassifierCV, LSSVMRegressorCV, cross_val_path
 from ridgefold.crossval import METHODS
 from ridgefold.errors import InvalidInputError, RidgefoldError
-from ridgefold.estimators import search
-from ridgefold.estimators.search import GridSearch, _largest_within_one_error
+from ridgefold.selection import search
+from ridgefold.selection.search import GridSearch, _largest_within_one_error
 
 N = 24
 X, Y = rows(N), targets(rows(N))

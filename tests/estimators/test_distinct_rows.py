@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cases import rows
-from ridgefold.estimators.distinct_rows import distinct_rows
+from ridgefold.cells.distinct_rows import distinct_rows
 
 Y = rows(60, 1, seed=1)
 

@@ -10,11 +10,11 @@ from sklearn.model_selection import KFold, ShuffleSplit
 import ridgefold
 from cases import rows, targets
 from ridgefold import KernelRidge, KernelRidgeCV, LSSVMRegressor, LSSVMRegressorCV
-from ridgefold.engine.intervals import interval_from_models
 from ridgefold.errors import BudgetError, InvalidInputError
-from ridgefold.estimators.held_out import shuffled_folds
+from ridgefold.exact.interval_ranks import interval_from_models
 from ridgefold.kernels import RBF
-from ridgefold.storage import load_bundled
+from ridgefold.selection.held_out_predictions import shuffled_folds
+from ridgefold.tables import load_bundled
 
 X, X_NEW = rows(45, 3), rows(12, 3, seed=9)
 Y = targets(X)

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from cases import tolerance
 from ridgefold import KernelRidgeCV, LSSVMClassifier, LSSVMClassifierCV
 from ridgefold.errors import UnweightedScoresWarning
-from ridgefold.storage import load_bundled
+from ridgefold.tables import load_bundled
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"
 ALPHAS, GAMMAS = [1e-3, 1e-1, 1.0, 10.0], [0.02, 0.1, 0.5]

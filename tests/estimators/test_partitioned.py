@@ -14,13 +14,13 @@ from ridgefold import (
     PartitionedKernelRidge,
     PartitionedLSSVMClassifier,
 )
-from ridgefold.combiners import COMBINERS, cell_alpha
-from ridgefold.engine import shared_pair
-from ridgefold.engine.partitioned import limits_of
-from ridgefold.engine.scaled_rows import ScaledRows
+from ridgefold.cells import shared_pair
+from ridgefold.cells.combine import COMBINERS, cell_alpha
+from ridgefold.cells.cut import PARTITIONERS, KMeansCells
+from ridgefold.cells.run_cells import limits_of
+from ridgefold.cells.scaled_rows import ScaledRows
 from ridgefold.errors import InvalidInputError, UnsupportedInputError
 from ridgefold.kernels import RBF, Linear, Polynomial
-from ridgefold.partitioners import PARTITIONERS, KMeansCells
 
 PAIRS = [
     (partition, combine)
@@ -514,7 +514,7 @@ def test_memory_mapped_rows_give_the_same_model(tmp_path, partition):
 
 
 def test_results_do_not_depend_on_executor_or_workers(monkeypatch):
-    from ridgefold.engine import cell_rows
+    from ridgefold.cells import cell_rows
 
     monkeypatch.setattr(cell_rows, "ROWS_A_BATCH", 64)
     X, y = data(400)

@@ -9,8 +9,8 @@ import torch
 import ridgefold
 from cases import condition
 from ridgefold import PartitionedKernelRidge, PartitionedLSSVMClassifier, TableModel
-from ridgefold.engine import stacked_fit
-from ridgefold.engine.local_fit import CellSystem
+from ridgefold.cells import stacked_fit
+from ridgefold.cells.local_fit import CellSystem
 from ridgefold.errors import InvalidInputError, NumericalError
 from ridgefold.kernels import RBF
 from ridgefold.linalg.torch_routines import TorchNamespace

@@ -9,8 +9,8 @@ from sklearn.base import clone
 import ridgefold
 from cases import bordered, condition
 from ridgefold import PartitionedKernelRidge, PartitionedLSSVMClassifier
-from ridgefold.engine import cell_rows
-from ridgefold.engine.backdrop import mix_predictions
+from ridgefold.cells import cell_rows
+from ridgefold.cells.backdrop import mix_predictions
 from ridgefold.errors import InvalidInputError, RunDirectoryMismatchError
 
 rng = np.random.default_rng(0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ridgefold import PartitionedKernelRidge, PartitionedLSSVMClassifier
-from ridgefold.engine import partition_count
+from ridgefold.cells import partition_count
 from ridgefold.errors import InvalidInputError
 from ridgefold.kernels import RBF, Laplacian, Matern
 

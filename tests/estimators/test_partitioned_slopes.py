@@ -7,7 +7,7 @@ import pytest
 
 import ridgefold
 from ridgefold import PartitionedKernelRidge
-from ridgefold.engine.slopes import mean_slopes
+from ridgefold.cells.slopes import mean_slopes
 from ridgefold.errors import NumericalError
 from ridgefold.kernels import RBF
 
@@ -32,7 +32,7 @@ def test_a_fit_does_without_slopes_that_cannot_be_computed(monkeypatch):
     def fails(*_):
         raise NumericalError("no")
 
-    monkeypatch.setattr("ridgefold.estimators.partitioned_metric.mean_slopes", fails)
+    monkeypatch.setattr("ridgefold.cells.cell_metric.mean_slopes", fails)
     settings = {"n_partitions": 4, "alpha": 0.1, "length_scale": 1.0}
     ours, plain = (PartitionedKernelRidge(name, **settings) for name in ("tree", "principal"))
     assert np.array_equal(ours.fit(X, Y).predict(X), plain.fit(X, Y).predict(X))
@@ -57,7 +57,7 @@ def test_slopes_are_those_of_the_given_pair_if_there_is_one(settings, given, mon
         grids.append(grid)
         return mean_slopes(X, y, weights, grid)
 
-    monkeypatch.setattr("ridgefold.estimators.partitioned_metric.mean_slopes", watched)
+    monkeypatch.setattr("ridgefold.cells.cell_metric.mean_slopes", watched)
     PartitionedKernelRidge(n_partitions=4, **settings).fit(X, Y)
     (grid,) = grids
     assert all(isinstance(kernel, RBF) for kernel in grid.kernels)

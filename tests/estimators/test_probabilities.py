@@ -16,7 +16,7 @@ from cases import rows
 from ridgefold import LSSVMClassifier, LSSVMClassifierCV, PartitionedLSSVMClassifier
 from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.probabilities import fit_curve, probabilities
-from ridgefold.storage import load_bundled
+from ridgefold.tables import load_bundled
 
 X, X_NEW = rows(120, 3), rows(20, 3, seed=5)
 NOISE = np.random.default_rng(2).normal(scale=0.5, size=120)

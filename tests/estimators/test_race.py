@@ -9,9 +9,9 @@ from sklearn.model_selection import KFold, RepeatedKFold, TimeSeriesSplit
 from ridgefold import KernelRidgeCV, LSSVMClassifierCV, LSSVMRegressorCV, crossval
 from ridgefold.crossval import make_folds
 from ridgefold.errors import InvalidInputError, MethodGaveUpError
-from ridgefold.estimators.race import Contest, Ran, promised, settle
-from ridgefold.estimators.scoring import Truth, scoring_of
-from ridgefold.storage import load_bundled
+from ridgefold.selection.race import Contest, Ran, promised, settle
+from ridgefold.selection.scoring import Truth, scoring_of
+from ridgefold.tables import load_bundled
 
 
 def plant(n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from ridgefold import PartitionedKernelRidge, PartitionedLSSVMClassifier
-from ridgefold.engine import cell_rows, partitioned
+from ridgefold.cells import cell_rows
+from ridgefold.cells import run_cells as partitioned
 from ridgefold.errors import (
     InvalidInputError,
     RunDirectoryError,
@@ -265,7 +266,7 @@ CHILD = """
 import os, signal, sys
 import numpy as np
 from ridgefold import PartitionedKernelRidge
-from ridgefold.engine import cell_rows
+from ridgefold.cells import cell_rows
 from ridgefold.storage.run_directory import RunDirectory
 cell_rows.ROWS_A_BATCH = 64
 folder, how = sys.argv[1:]

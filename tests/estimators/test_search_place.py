@@ -32,9 +32,9 @@ from ridgefold.errors import (
     RunDirectoryMismatchError,
     UnsupportedInputError,
 )
-from ridgefold.estimators.search_place import search_executor
 from ridgefold.executors import Caller, Processes, Serial, Threads
 from ridgefold.kernels import RBF
+from ridgefold.selection.search_place import search_executor
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((120, 3))
@@ -228,9 +228,9 @@ def test_kernels_without_memory_are_planned_again_with_less(executor, monkeypatc
         return original(self, *arguments)
 
     monkeypatch.setattr(type(method), "prepare", prepare)
-    monkeypatch.setattr("ridgefold.estimators.running.with_less", lambda resources, plan: resources)
+    monkeypatch.setattr("ridgefold.runtime.running.with_less", lambda resources, plan: resources)
     monkeypatch.setattr(
-        "ridgefold.estimators.kernel_paths.with_less", lambda resources, plan: resources
+        "ridgefold.selection.kernel_paths.with_less", lambda resources, plan: resources
     )
     model = KernelRidgeCV(**SMALL, method="refit", executor=executor, n_jobs=1).fit(X, Y)
     assert len(calls) == 4

@@ -13,9 +13,9 @@ import pytest
 
 import ridgefold
 from ridgefold import KernelRidge, PartitionedKernelRidge, PartitionedLSSVMClassifier
-from ridgefold.engine import cell_rows
+from ridgefold.cells import cell_rows
+from ridgefold.cells.cut import base
 from ridgefold.errors import BudgetError, InvalidInputError, TableError
-from ridgefold.partitioners import base
 
 SMALL = "64kB"
 """So small a budget that every data set here is worked on from disk."""

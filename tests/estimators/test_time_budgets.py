@@ -10,12 +10,12 @@ import pytest
 
 from ridgefold import KernelRidgeCV, cross_val_path
 from ridgefold.crossval import METHODS, Deadline, make_folds
-from ridgefold.engine import run_cross_validation
 from ridgefold.errors import BudgetError, MethodGaveUpError, TimeBudgetWarning
 from ridgefold.estimators import validation
 from ridgefold.kernels import RBF, KernelGram
 from ridgefold.planning import plan_cross_validation
 from ridgefold.records import FoldShape, Problem, Resources
+from ridgefold.selection.cross_validate import run_cross_validation
 
 N = 140
 RNG = np.random.default_rng(0)

@@ -19,7 +19,7 @@ from cases import rows, targets
 from ridgefold import KernelRidge, LSSVMClassifier, LSSVMRegressor
 from ridgefold.errors import InvalidInputError
 from ridgefold.kernels import RBF, Linear
-from ridgefold.storage import load_bundled
+from ridgefold.tables import load_bundled
 
 X, Y, X_NEW = rows(60, 3), targets(rows(60, 3)), rows(15, 3, seed=8)
 LABELS = np.where(X[:, 0] > 0, "up", "down")

@@ -14,8 +14,8 @@ pytest.importorskip("distributed")
 import cloudpickle
 
 from ridgefold import PartitionedKernelRidge, PartitionedLSSVMClassifier, explain
-from ridgefold.engine import partitioned
-from ridgefold.engine.local_fit import CellSystem
+from ridgefold.cells import run_cells as partitioned
+from ridgefold.cells.local_fit import CellSystem
 from ridgefold.errors import ClusterError, InvalidInputError, WorkerLostError
 from ridgefold.executors import Dask
 from ridgefold.executors.dask import local_cluster
@@ -151,7 +151,7 @@ def test_a_killed_worker_changes_nothing(share, client, reference, tmp_path, mon
 
 
 def deadly(task):
-    from ridgefold.engine import partitioned as there
+    from ridgefold.cells import run_cells as there
 
     if task.piece.name == "cells/0000003":
         with task.piece.tried():

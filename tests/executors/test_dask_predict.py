@@ -12,7 +12,7 @@ pytest.importorskip("distributed")
 
 import ridgefold
 from ridgefold import PartitionedKernelRidge, PartitionedLSSVMClassifier
-from ridgefold.engine import named_prediction
+from ridgefold.cells import named_prediction
 from ridgefold.errors import NumericalError
 from ridgefold.estimators import partitioned_base
 from ridgefold.executors.dask import local_cluster

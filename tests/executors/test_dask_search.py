@@ -16,9 +16,9 @@ import cloudpickle
 
 from ridgefold import KernelRidgeCV, LSSVMClassifierCV, LSSVMRegressorCV
 from ridgefold.errors import NumericalError, WorkerLostError
-from ridgefold.estimators import kernel_paths
 from ridgefold.executors import Dask
 from ridgefold.executors.dask import local_cluster
+from ridgefold.selection import kernel_paths
 from ridgefold.storage.run_directory import RunDirectory
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -109,7 +109,7 @@ def test_a_killed_worker_changes_nothing(share, client, tmp_path, monkeypatch):
 
 
 def deadly(task):
-    from ridgefold.estimators.path_tasks import compute_and_keep
+    from ridgefold.selection.path_tasks import compute_and_keep
 
     if task.kernel.length_scale == 1.0:
         with task.piece.tried():

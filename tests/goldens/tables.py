@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from sklearn import datasets
 
-from ridgefold.storage import load_bundled
+from ridgefold.tables import load_bundled
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"
 TRAINING, TEST = 1400, 600

@@ -34,8 +34,8 @@ from ridgefold.kernels import (
 )
 from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.kernels.scale_gradient import DifferentiableGram
-from ridgefold.learning import FAMILIES
 from ridgefold.linalg import namespace_of
+from ridgefold.metric import FAMILIES
 
 # Some rows are there twice, as many kernels are at their worst where two rows meet.
 X = np.vstack([rows(9, 3, seed=3, positive=True), rows(2, 3, seed=3, positive=True)])

@@ -9,8 +9,8 @@ from scipy.stats import kurtosis
 from namespaces import LIBRARIES, to_numpy
 from ridgefold.errors import InvalidInputError
 from ridgefold.kernels import RBF, Laplacian, Warped
-from ridgefold.learning import TRANSFORMS
 from ridgefold.linalg import namespace_of
+from ridgefold.metric import TRANSFORMS
 from ridgefold.records import Quantile, SignedLog, Standardise
 
 RNG = np.random.default_rng(0)

@@ -10,7 +10,6 @@ import torch
 
 from cases import rows, targets
 from ridgefold import KernelRidge, KernelRidgeCV, calibrate, cross_val_path, explain
-from ridgefold.engine import metered
 from ridgefold.errors import BudgetError, InvalidInputError
 from ridgefold.linalg import namespace_of
 from ridgefold.linalg.torch_routines import TorchNamespace
@@ -24,6 +23,7 @@ from ridgefold.planning import (
 )
 from ridgefold.planning.rates import DEFAULT_RATES, H200_RATES, seconds
 from ridgefold.records import Cost, FoldShape, Problem, Resources
+from ridgefold.runtime import metered
 from ridgefold.solvers import SOLVERS
 
 TENSOR = torch.zeros(1, dtype=torch.float64)

@@ -31,7 +31,7 @@ from ridgefold import (
 )
 from ridgefold.crossval import METHODS
 from ridgefold.errors import BudgetError, InvalidInputError
-from ridgefold.learning import FAMILIES
+from ridgefold.metric import FAMILIES
 from ridgefold.planning import explain_plans
 from ridgefold.planning import resources as planning_resources
 from ridgefold.records import Cost, FoldShape, Plan, Problem, Rejection, Resources

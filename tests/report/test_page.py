@@ -26,7 +26,7 @@ from ridgefold import (
 from ridgefold.errors import InvalidInputError
 from ridgefold.report.evidence import held_out_of
 from ridgefold.report.intervals import intervals_of
-from ridgefold.storage import load_bundled
+from ridgefold.tables import load_bundled
 
 ALWAYS = {"asked"}
 SECTIONS = {

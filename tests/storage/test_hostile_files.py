@@ -13,8 +13,8 @@ from ridgefold import KernelRidgeCV, PartitionedKernelRidge
 from ridgefold.errors import ModelFileError, TableError
 from ridgefold.estimators.saving import pack_estimator, unpack_estimator
 from ridgefold.storage import strict_json
-from ridgefold.storage.table_stream import bytes_as_numbers
-from ridgefold.storage.tables import open_table
+from ridgefold.tables.table_stream import bytes_as_numbers
+from ridgefold.tables.tables import open_table
 
 
 def rows(n=60, d=3, seed=0):

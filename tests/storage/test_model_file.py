@@ -382,7 +382,7 @@ def test_a_partitioned_model_in_single_precision_predicts_alike(tmp_path):
 
 
 def test_a_router_that_would_never_end_is_refused():
-    from ridgefold.partitioners import PARTITIONERS
+    from ridgefold.cells.cut import PARTITIONERS
 
     tree = PARTITIONERS["tree"]
     cells = tree.fit(X, 4, 0.0, np.random.default_rng(0))

@@ -14,7 +14,7 @@ from rich.table import Table
 from ridgefold.cli.exit_codes import command, require_free
 from ridgefold.cli.options import CommandOptions as Options
 from ridgefold.cli.options import plain_text
-from ridgefold.storage import load_bundled
+from ridgefold.tables import load_bundled
 
 _TEST_ROWS = 2000
 _ROWS_TO_CHOOSE_ON = 1500

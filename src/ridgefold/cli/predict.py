@@ -16,7 +16,7 @@ from ridgefold.cli.options import CommandLineError, messages, require_memory, sa
 from ridgefold.cli.options import CommandOptions as Options
 from ridgefold.cli.training import find_columns
 from ridgefold.errors import InvalidInputError
-from ridgefold.storage.numbers_in_text import ColumnOfText, Places, report_unreadable
+from ridgefold.tables.numbers_in_text import ColumnOfText, Places, report_unreadable
 
 ENDINGS = (".csv", ".parquet")
 
@@ -66,7 +66,7 @@ def predict(
 
     from ridgefold.estimators.saving import load
     from ridgefold.storage.results import writing
-    from ridgefold.storage.tables import open_table
+    from ridgefold.tables.tables import open_table
 
     with reading(model):
         fitted = load(model)
@@ -185,7 +185,7 @@ class _Predictor:
     def __call__(self, table: Any, first_row: int, places: Places) -> list[tuple[str, Any]]:
         import pyarrow as pa
 
-        from ridgefold.storage.frames import as_frame, complete_rows, numbers_for
+        from ridgefold.tables.frames import as_frame, complete_rows, numbers_for
 
         rows: Any = as_frame(table.select(self.input_names(table.column_names)))
         if self._columns is None:
@@ -210,7 +210,7 @@ class _Predictor:
 
     def _matrix(self, rows: Any, first_row: int, places: Places) -> np.ndarray:
         """The rows for a model that knows no columns; all of them must be numbers."""
-        from ridgefold.storage.frames import is_text, numbers_of, texts_as_arrow
+        from ridgefold.tables.frames import is_text, numbers_of, texts_as_arrow
 
         out, wrong = np.empty((len(rows), len(rows.columns))), []
         for j, name in enumerate(rows.columns):

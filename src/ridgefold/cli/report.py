@@ -62,7 +62,7 @@ def _test_set(path: Path, fitted: Any, notes: Mapping[str, str]) -> tuple[Any, n
     """Rows and targets of a table, read as those of the fit were."""
     from ridgefold.cli.training import find_columns, read_training_table
     from ridgefold.records import CategoryColumn
-    from ridgefold.storage.tables import open_table
+    from ridgefold.tables.tables import open_table
 
     columns = getattr(fitted, "columns_", None)
     if columns is None or "target" not in notes or "task" not in notes:

@@ -28,7 +28,7 @@ class Streamed:
 def worth_streaming(path: Path, memory: str) -> bool:
     """Whether a table is too large to be read whole."""
     from ridgefold.planning import available_resources
-    from ridgefold.storage.table_stream import bytes_as_numbers
+    from ridgefold.tables.table_stream import bytes_as_numbers
 
     if not path.is_file() or path.suffix.lower() == ".npz":
         return False
@@ -53,8 +53,8 @@ def fitted_from_stream(
     """A model that `make(task)` and the table give; its rows are on disk as long as it is used."""
     from ridgefold.estimators.table_model import TableModel
     from ridgefold.storage.mapped import open_array
-    from ridgefold.storage.table_stream import TableStream
-    from ridgefold.storage.tables import open_table
+    from ridgefold.tables.table_stream import TableStream
+    from ridgefold.tables.tables import open_table
 
     file = open_table(path)
     used = columns_to_learn_from(file.names(), target, ignore=ignore, categorical=categorical)

@@ -14,8 +14,8 @@ import numpy as np
 from ridgefold.cli.options import CommandLineError, messages
 from ridgefold.errors import InvalidInputError, TableError
 from ridgefold.linalg import namespace_of
-from ridgefold.storage.frames import missing_in, with_numbers_read
-from ridgefold.storage.tables import open_table
+from ridgefold.tables.frames import missing_in, with_numbers_read
+from ridgefold.tables.tables import open_table
 
 _MOST_RELEVANT = 8
 
@@ -231,8 +231,8 @@ def choose_model(
 
 
 def _cluster_of(executor: str | None, jobs: int | None, wait_for_workers: float) -> Any:
-    from ridgefold.estimators.executor_argument import executor_of
     from ridgefold.executors import Dask
+    from ridgefold.runtime.executor_argument import executor_of
 
     cluster = executor_of(executor or "auto", jobs)
     if not isinstance(cluster, Dask):

@@ -12,20 +12,16 @@ import scipy.sparse
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ridgefold.engine import compress, predict_dual, predict_primal, run_fit
 from ridgefold.errors import InvalidInputError, ModelFileError, UnsupportedInputError
-from ridgefold.estimators.describe import TrainingGram, describe
 from ridgefold.estimators.kept_targets import require_targets
-from ridgefold.estimators.running import run_planned
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.stored_values import Floats, require_kernel
 from ridgefold.estimators.validation import (
-    TrainingData,
     check_alpha,
     check_new_rows,
     out_of_memory_is_a_budget_error,
-    seconds_left,
 )
+from ridgefold.exact import compress, predict_dual, predict_primal, run_fit
 from ridgefold.kernels import (
     PRECOMPUTED,
     CallableKernel,
@@ -47,6 +43,9 @@ from ridgefold.planning import (
 )
 from ridgefold.records import FittedModel, Plan, RunRecord
 from ridgefold.records.kinds import Limit
+from ridgefold.runtime.running import run_planned
+from ridgefold.runtime.training_data import TrainingData, seconds_left
+from ridgefold.selection.describe import TrainingGram, describe
 from ridgefold.solvers import RidgeSystem
 from ridgefold.storage.annotations import check_fields, matches
 

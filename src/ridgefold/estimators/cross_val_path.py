@@ -9,27 +9,23 @@ from typing import Any
 import numpy as np
 
 from ridgefold.crossval import Folds
-from ridgefold.engine import run_cross_validation
 from ridgefold.errors import ConditionWarning, InvalidInputError
-from ridgefold.estimators.describe import describe
-from ridgefold.estimators.grids import alphas_from_data, check_alphas
-from ridgefold.estimators.held_out import by_row
 from ridgefold.estimators.kernel_ridge import KernelRidge
-from ridgefold.estimators.progress import progress_bar
-from ridgefold.estimators.running import giving_up_is_a_budget_error, run_planned
-from ridgefold.estimators.splits import folds_of
-from ridgefold.estimators.validation import (
-    check_training_data,
-    out_of_memory_is_a_budget_error,
-    require_comparable,
-    seconds_left,
-)
+from ridgefold.estimators.validation import check_training_data, out_of_memory_is_a_budget_error
 from ridgefold.kernels import KernelGram
 from ridgefold.linalg import Array
 from ridgefold.linalg.symmetric import expected_digits
 from ridgefold.notices import warn
 from ridgefold.planning import available_resources, device_of, explain_run, plan_cross_validation
 from ridgefold.records import Plan, RunRecord, Step
+from ridgefold.runtime.progress import progress_bar
+from ridgefold.runtime.running import giving_up_is_a_budget_error, run_planned
+from ridgefold.runtime.training_data import require_comparable, seconds_left
+from ridgefold.selection.cross_validate import run_cross_validation
+from ridgefold.selection.describe import describe
+from ridgefold.selection.grids import alphas_from_data, check_alphas
+from ridgefold.selection.held_out_predictions import by_row
+from ridgefold.selection.splits import folds_of
 
 
 @dataclass(frozen=True)

@@ -17,38 +17,38 @@ from ridgefold.errors import (
     UnweightedScoresWarning,
 )
 from ridgefold.estimators.base import KernelModel
-from ridgefold.estimators.describe import TrainingGram, describe
-from ridgefold.estimators.executor_argument import SharesExecutor
-from ridgefold.estimators.grids import (
-    KernelGrid,
-    alphas_from_data,
-    check_alphas,
-    kernel_grid,
-)
-from ridgefold.estimators.held_out import by_row
-from ridgefold.estimators.learned import (
-    LearnedGrid,
-    check_learning,
-    learned_grid,
-    length_scales_of,
-)
-from ridgefold.estimators.path_tasks import Common, gram_of
-from ridgefold.estimators.progress import progress_bar
-from ridgefold.estimators.scoring import Truth, scoring_of
-from ridgefold.estimators.search import Choice, GridSearch, Settings, results_table
-from ridgefold.estimators.search_place import opened_paths
 from ridgefold.estimators.stored_values import (
     Floats,
     HeldOut,
     require_metric,
     require_results,
 )
-from ridgefold.estimators.validation import TrainingData, require_comparable, seconds_left
 from ridgefold.linalg import Array
 from ridgefold.notices import warn
 from ridgefold.planning import available_resources, device_of, plan_fit
 from ridgefold.records import LearnedMetric, Plan, RunRecord
 from ridgefold.records.kinds import Amount, Count
+from ridgefold.runtime.executor_argument import SharesExecutor
+from ridgefold.runtime.progress import progress_bar
+from ridgefold.runtime.training_data import TrainingData, require_comparable, seconds_left
+from ridgefold.selection.describe import TrainingGram, describe
+from ridgefold.selection.grids import (
+    KernelGrid,
+    alphas_from_data,
+    check_alphas,
+    kernel_grid,
+)
+from ridgefold.selection.held_out_predictions import by_row
+from ridgefold.selection.learned_grid import (
+    LearnedGrid,
+    check_learning,
+    learned_grid,
+    length_scales_of,
+)
+from ridgefold.selection.path_tasks import Common, gram_of
+from ridgefold.selection.scoring import Truth, scoring_of
+from ridgefold.selection.search import Choice, GridSearch, Settings, results_table
+from ridgefold.selection.search_place import opened_paths
 from ridgefold.storage.annotations import check_fields
 
 _SEARCH = {

@@ -9,20 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from ridgefold.cells.average_choice import first_number
+from ridgefold.cells.cell_grid import families_asked
+from ridgefold.cells.cut import Guided
+from ridgefold.cells.options import folds_averaged, options_of
 from ridgefold.errors import BudgetError, InvalidInputError
-from ridgefold.estimators.cell_grid import families_asked
 from ridgefold.estimators.cross_validated import CrossValidatedModel
-from ridgefold.estimators.grids import DECADES_BELOW, alphas_over, check_alphas
 from ridgefold.estimators.kernel_ridge_cv import KernelRidgeCV
-from ridgefold.estimators.learned import is_automatic
-from ridgefold.estimators.partitioned_average import first_number
 from ridgefold.estimators.partitioned_base import PartitionedModel
-from ridgefold.estimators.partitioned_options import folds_averaged, options_of
-from ridgefold.estimators.search_place import search_executor
 from ridgefold.estimators.table_model import TableModel
 from ridgefold.kernels import Kernel, KernelSettings, resolve_kernel
-from ridgefold.learning import FAMILIES
-from ridgefold.partitioners import Guided
+from ridgefold.metric import FAMILIES
 from ridgefold.planning import (
     CellMemory,
     CellPlans,
@@ -35,6 +32,9 @@ from ridgefold.planning import (
     plan_fit,
 )
 from ridgefold.records import CELL_SEARCH, FoldShape, Plan, Problem, Resources
+from ridgefold.selection.grids import DECADES_BELOW, alphas_over, check_alphas
+from ridgefold.selection.learned_grid import is_automatic
+from ridgefold.selection.search_place import search_executor
 
 _SEARCH = "choosing alpha for one kernel"
 

@@ -12,20 +12,17 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from ridgefold.crossval import Folds
 from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.cross_validated import CrossValidatedModel
-from ridgefold.estimators.describe import TrainingGram
-from ridgefold.estimators.held_out import by_row
-from ridgefold.estimators.learned import LearnedGrid
-from ridgefold.estimators.learning_optimism import widening_by_learning
 from ridgefold.estimators.regressor import KernelRegressor
-from ridgefold.estimators.scoring import Truth
-from ridgefold.estimators.search import Choice
-from ridgefold.estimators.splits import folds_of
-from ridgefold.estimators.validation import (
-    TrainingData,
-    check_training_data,
-    unchanged_on_error,
-)
+from ridgefold.estimators.validation import check_training_data, unchanged_on_error
 from ridgefold.linalg import Array
+from ridgefold.runtime.training_data import TrainingData
+from ridgefold.selection.describe import TrainingGram
+from ridgefold.selection.held_out_predictions import by_row
+from ridgefold.selection.learned_grid import LearnedGrid
+from ridgefold.selection.learning_optimism import widening_by_learning
+from ridgefold.selection.scoring import Truth
+from ridgefold.selection.search import Choice
+from ridgefold.selection.splits import folds_of
 
 _MOST_FOLDS = 50
 """With more folds, one model a fold takes more room than the rows."""

@@ -13,20 +13,22 @@ from sklearn.utils.validation import column_or_1d
 
 from ridgefold.errors import InvalidInputError, ModelFileError
 from ridgefold.estimators.base import KernelModel
-from ridgefold.estimators.held_out import held_out_predictions, shuffled_folds
 from ridgefold.estimators.probabilities import fit_curves, probabilities
 from ridgefold.estimators.regressor import KernelRegressor
 from ridgefold.estimators.stored_values import Classes, HeldOut
 from ridgefold.estimators.validation import (
-    TrainingData,
-    as_ridgefold_errors,
     check_alpha,
     check_training_data,
     require_symmetric_if_precomputed,
-    require_usable_weights,
     unchanged_on_error,
 )
 from ridgefold.linalg import Array, namespace_of
+from ridgefold.runtime.training_data import (
+    TrainingData,
+    as_ridgefold_errors,
+    require_usable_weights,
+)
+from ridgefold.selection.held_out_predictions import held_out_predictions, shuffled_folds
 
 
 class LSSVMRegressor(MultiOutputMixin, RegressorMixin, KernelRegressor):

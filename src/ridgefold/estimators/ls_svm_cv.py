@@ -21,8 +21,6 @@ from ridgefold.estimators.ls_svm import (
     row_counts,
 )
 from ridgefold.estimators.probabilities import fit_curves
-from ridgefold.estimators.scoring import Truth
-from ridgefold.estimators.splits import folds_of
 from ridgefold.estimators.stored_values import Classes
 from ridgefold.estimators.validation import (
     check_training_data,
@@ -30,6 +28,8 @@ from ridgefold.estimators.validation import (
     unchanged_on_error,
 )
 from ridgefold.linalg import Array, namespace_of
+from ridgefold.selection.scoring import Truth
+from ridgefold.selection.splits import folds_of
 
 
 class LSSVMClassifierCV(ClassifierMixin, CrossValidatedModel):

@@ -10,8 +10,10 @@ from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ridgefold.combiners import COMBINERS
-from ridgefold.engine.cell_intervals import CellIntervals, interval_bytes
+from ridgefold.cells.cell_intervals import CellIntervals, interval_bytes
+from ridgefold.cells.combine import COMBINERS
+from ridgefold.cells.options import folds_averaged
+from ridgefold.cells.streaming import Stream, as_source
 from ridgefold.errors import BudgetError, InvalidInputError, ModelFileError, NumericalError
 from ridgefold.estimators.ls_svm import (
     class_numbers,
@@ -24,21 +26,16 @@ from ridgefold.estimators.ls_svm import (
     row_counts,
 )
 from ridgefold.estimators.partitioned_base import PartitionedModel
-from ridgefold.estimators.partitioned_options import folds_averaged
-from ridgefold.estimators.partitioned_stream import Stream, as_source
 from ridgefold.estimators.probabilities import fit_curves
 from ridgefold.estimators.regressor import check_coverage
 from ridgefold.estimators.stored_values import Classes
-from ridgefold.estimators.validation import (
-    TrainingData,
-    out_of_memory_is_a_budget_error,
-    unchanged_on_error,
-)
+from ridgefold.estimators.validation import out_of_memory_is_a_budget_error, unchanged_on_error
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.planning import available_resources
 from ridgefold.planning.cell_memory import WORK_BYTES
 from ridgefold.planning.words import in_bytes
-from ridgefold.storage.sources import ArraySource, RowSource
+from ridgefold.runtime.training_data import TrainingData
+from ridgefold.tables.sources import ArraySource, RowSource
 
 
 class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel):

@@ -12,22 +12,17 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ridgefold.combiners import COMBINERS, Assignment
-from ridgefold.engine import metered
-from ridgefold.engine.backdrop import mix_predictions, mix_residuals
-from ridgefold.engine.cell_prediction import CellsOfRows, IndexedRows, predict_cells
-from ridgefold.engine.cell_rows import ROWS_A_BATCH, Training, number_of
-from ridgefold.engine.cell_store import StoredRows
-from ridgefold.engine.named_prediction import WORTH_SENDING, kernel_values, predict_elsewhere
-from ridgefold.engine.partitioned import NewArray, combined_residuals, in_memory
-from ridgefold.engine.refine import refine
-from ridgefold.engine.scaled_rows import ScaledRows, in_metric
-from ridgefold.errors import InvalidInputError, NumericalError, UnsupportedInputError
-from ridgefold.estimators.distinct_rows import DistinctRows, distinct_rows
-from ridgefold.estimators.executor_argument import SharesExecutor, executor_of
-from ridgefold.estimators.kept_targets import require_targets
-from ridgefold.estimators.partitioned_fit import CellFitting, FittedCells
-from ridgefold.estimators.partitioned_options import (
+from ridgefold.cells.backdrop import mix_predictions, mix_residuals
+from ridgefold.cells.cell_prediction import CellsOfRows, IndexedRows, predict_cells
+from ridgefold.cells.cell_rows import ROWS_A_BATCH, Training, number_of
+from ridgefold.cells.cell_run import opened_run
+from ridgefold.cells.cell_store import StoredRows
+from ridgefold.cells.combine import COMBINERS, Assignment
+from ridgefold.cells.cut import PARTITIONERS
+from ridgefold.cells.distinct_rows import DistinctRows, distinct_rows
+from ridgefold.cells.fitting import CellFitting, FittedCells
+from ridgefold.cells.named_prediction import WORTH_SENDING, kernel_values, predict_elsewhere
+from ridgefold.cells.options import (
     EXACT,
     SMALLEST_BLOCK,
     Options,
@@ -36,9 +31,10 @@ from ridgefold.estimators.partitioned_options import (
     options_of,
     partitioner_of,
 )
-from ridgefold.estimators.partitioned_run import opened_run
-from ridgefold.estimators.partitioned_state import OPTIONAL, STATE, require_consistent
-from ridgefold.estimators.partitioned_stream import (
+from ridgefold.cells.refine import refine
+from ridgefold.cells.run_cells import NewArray, combined_residuals, in_memory
+from ridgefold.cells.scaled_rows import ScaledRows, in_metric
+from ridgefold.cells.streaming import (
     Stream,
     as_source,
     begun_on_disk,
@@ -49,11 +45,11 @@ from ridgefold.estimators.partitioned_stream import (
     open_stream,
     predicted_bytes,
 )
-from ridgefold.estimators.progress import progress_bar
-from ridgefold.estimators.run_request import folder_of
+from ridgefold.errors import InvalidInputError, NumericalError, UnsupportedInputError
+from ridgefold.estimators.kept_targets import require_targets
+from ridgefold.estimators.partitioned_state import OPTIONAL, STATE, require_consistent
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.validation import (
-    TrainingData,
     check_new_rows,
     check_training_data,
     out_of_memory_is_a_budget_error,
@@ -63,12 +59,16 @@ from ridgefold.kernels import PRECOMPUTED, takes_sparse_and_negative
 from ridgefold.linalg import namespace_of
 from ridgefold.linalg.blocks import row_blocks
 from ridgefold.linalg.namespace import is_foreign_array, is_tensor, on_device
-from ridgefold.partitioners import PARTITIONERS
 from ridgefold.planning import CellPlans, Explanation, available_resources, explain_run
 from ridgefold.records import Cells, Grid, LocalModels, RunRecord, Step
+from ridgefold.runtime import metered
+from ridgefold.runtime.executor_argument import SharesExecutor, executor_of
+from ridgefold.runtime.progress import progress_bar
+from ridgefold.runtime.run_request import folder_of
+from ridgefold.runtime.training_data import TrainingData
 from ridgefold.storage.annotations import check_fields
 from ridgefold.storage.run_directory import Run, RunDirectory
-from ridgefold.storage.sources import ArraySource, RowSource
+from ridgefold.tables.sources import ArraySource, RowSource
 
 _NEW_ROWS_SHARE = 0.25
 """Of a budget, for new rows that are predicted together, beside blocks of kernel values."""

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from ridgefold.combiners import COMBINERS
-from ridgefold.engine.intervals import is_widening
-from ridgefold.engine.scaled_rows import in_metric
+from ridgefold.cells.combine import COMBINERS
+from ridgefold.cells.cut import PARTITIONERS
+from ridgefold.cells.scaled_rows import in_metric
 from ridgefold.errors import ModelFileError
 from ridgefold.estimators.stored_values import Floats, HeldOut, require_kernel
-from ridgefold.partitioners import PARTITIONERS
+from ridgefold.exact.interval_ranks import is_widening
 from ridgefold.records import Backdrop, Cells, CellTrial, LocalModels, RunRecord
 from ridgefold.records.kinds import Count, Limit
 

@@ -9,22 +9,22 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.crossval import Folds
-from ridgefold.engine.intervals import interval_from_models, is_widening
-from ridgefold.engine.leave_one_out import leave_one_out_models
 from ridgefold.errors import BudgetError, InvalidInputError, ModelFileError
 from ridgefold.estimators.base import KernelModel
-from ridgefold.estimators.describe import TrainingGram
-from ridgefold.estimators.held_out import held_out_predictions, shuffled_folds
 from ridgefold.estimators.validation import (
-    TrainingData,
     check_alpha,
     check_new_rows,
     out_of_memory_is_a_budget_error,
 )
+from ridgefold.exact.interval_ranks import interval_from_models, is_widening
+from ridgefold.exact.leave_one_out import leave_one_out_models
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.linalg.blocks import row_blocks
 from ridgefold.planning import available_resources, device_of
 from ridgefold.records import Intervals
+from ridgefold.runtime.training_data import TrainingData
+from ridgefold.selection.describe import TrainingGram
+from ridgefold.selection.held_out_predictions import held_out_predictions, shuffled_folds
 
 _FOLDS = 10
 """Folds of CV+ for a model that was not cross-validated."""

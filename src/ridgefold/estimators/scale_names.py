@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ridgefold.engine.cell_rows import spaced
+from ridgefold.cells.cell_rows import spaced
 from ridgefold.linalg import namespace_of
 from ridgefold.records import CategoryColumn
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from ridgefold.combiners import COMBINERS
+from ridgefold.cells.combine import COMBINERS
 from ridgefold.errors import ModelFileError
 from ridgefold.kernels import Kernel
 from ridgefold.records.kinds import OneOf, Share

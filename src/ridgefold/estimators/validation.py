@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,31 +26,16 @@ from ridgefold.errors import (
     UnsupportedInputError,
 )
 from ridgefold.linalg import Array, Namespace, namespace_of
-from ridgefold.linalg.blocks import CACHE_BYTES, row_blocks
 from ridgefold.linalg.namespace import is_foreign_array, is_out_of_memory
+from ridgefold.runtime.training_data import (
+    TrainingData,
+    as_ridgefold_errors,
+    require_usable_weights,
+)
 
 _ROUNDING_OF_A_KERNEL = 1000.0
 """Entries of a kernel matrix are sums of as many terms as there are columns, and off by the root of
 their number times eps: enough for a million columns."""
-
-
-@dataclass(frozen=True)
-class TrainingData:
-    """Checked training data in one array library, dtype and device."""
-
-    namespace: Namespace
-    X: Array
-    y: Array
-    """Targets as given: one or two dimensions."""
-    weights: Array | None
-    copied_bytes: float = 0.0
-    """What rows take that had to be copied, to be of one type."""
-    deadline: Deadline | None = None
-    """When the call has to have ended."""
-
-    @property
-    def like(self) -> Array:
-        return self.X.data if scipy.sparse.issparse(self.X) else self.X
 
 
 @contextmanager
@@ -81,22 +66,6 @@ def out_of_memory_is_a_budget_error(work: str) -> Iterator[None]:
             "set a smaller memory_budget, so that less is planned; or free some, raise the limit "
             "of the process, or use fewer rows"
         ) from None
-
-
-@contextmanager
-def as_ridgefold_errors(wanted: str) -> Iterator[None]:
-    """Turn scikit-learn's ValueError and TypeError into ridgefold's own.
-
-    Its messages give the value; `wanted` adds which argument it is about and what would do.
-    """
-    try:
-        yield
-    except RidgefoldError:
-        raise
-    except ValueError as error:
-        raise InvalidInputError(f"{error}\n{wanted}") from None
-    except TypeError as error:
-        raise UnsupportedInputError(f"{error}\n{wanted}") from None
 
 
 _WANTED_ROWS = (
@@ -171,11 +140,6 @@ def _copied(given: Any, X: Array) -> float:
     return 0.0 if same else float(X.nbytes)
 
 
-def seconds_left(time_budget: Any, data: TrainingData) -> Any:
-    """What is left of a time budget; a budget that is none is left to whoever refuses it."""
-    return time_budget if data.deadline is None else data.deadline.left
-
-
 def check_new_rows(
     estimator: BaseEstimator,
     X: Any,
@@ -232,48 +196,6 @@ def check_alpha(alpha: Any, n_targets: int) -> np.ndarray:
     if not np.all(np.isfinite(values)) or np.any(values < 0):
         raise InvalidInputError(f"alpha must be finite and >= 0, got {alpha!r}")
     return np.broadcast_to(values.ravel(), n_targets).copy()
-
-
-def require_usable_weights(weights: np.ndarray | None) -> None:
-    """None is negative, and not all are zero."""
-    if weights is None:
-        return
-    if np.any(weights < 0):
-        raise InvalidInputError(
-            f"sample_weight must be >= 0, got a smallest value of {weights.min():g}"
-        )
-    if not np.any(weights > 0):
-        raise InvalidInputError("sample_weight is zero for every row: at least one must be > 0")
-
-
-_NUMBERS = np.finfo(np.float64)
-_LEAST_TARGET = float(np.sqrt(_NUMBERS.tiny) / _NUMBERS.eps)
-"""Squares of the rounding errors of such targets are still numbers with all their digits,"""
-_LARGEST_TARGET = float(np.sqrt(_NUMBERS.max * _NUMBERS.eps))
-"""and so are sums over 10⁹ rows of squares of residuals that are a thousand times as large."""
-
-
-def require_comparable(targets: Any, weights: Any = None) -> None:
-    """Targets (n, t) whose squares are numbers: models are chosen by mean squares of residuals.
-
-    Without weights every row counts, as it does in scores. Targets and weights may be on disk, and
-    are read a block at a time.
-    """
-    sizes = np.zeros(targets.shape[1])
-    for rows in row_blocks(targets.shape[0], 8.0 * targets.shape[1], CACHE_BYTES):
-        block = np.asarray(targets[rows])
-        counted = np.ones((1, 1), dtype=bool)
-        if weights is not None:
-            counted = (np.asarray(weights[rows]) > 0)[:, None]
-        high = np.max(block, axis=0, where=counted, initial=0.0)
-        low = np.min(block, axis=0, where=counted, initial=0.0)
-        sizes = np.maximum(sizes, np.maximum(high, -low))
-    for size in sizes[(sizes > _LARGEST_TARGET) | ((sizes > 0.0) & (sizes < _LEAST_TARGET))]:
-        beyond = "overflow" if size > 1.0 else "have too few digits"
-        raise InvalidInputError(
-            f"targets in y go up to {size:.1e}, and their squares {beyond}, but models are chosen "
-            f"by mean squares of residuals: pass y / {size:.0e}, and multiply predictions by that"
-        )
 
 
 def _is_precomputed(estimator: BaseEstimator) -> bool:

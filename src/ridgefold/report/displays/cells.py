@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from ridgefold.combiners import COMBINERS
-from ridgefold.engine.scaled_rows import in_metric
+from ridgefold.cells.combine import COMBINERS
+from ridgefold.cells.scaled_rows import in_metric
 from ridgefold.errors import InvalidInputError
 from ridgefold.report.displays.base import Display, column_names, fitted
 from ridgefold.report.evidence import HeldOutClasses, HeldOutNumbers, held_out_of

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from ridgefold.engine.partition_count import effective_dimension
-from ridgefold.engine.scaled_rows import in_metric
+from ridgefold.cells.partition_count import effective_dimension
+from ridgefold.cells.scaled_rows import in_metric
 from ridgefold.errors import InvalidInputError, NumericalError
 from ridgefold.kernels import Kernel, KernelGram, PrecomputedGram
 from ridgefold.report.displays.base import Display, fitted

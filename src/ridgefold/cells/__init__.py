@@ -1,0 +1,1 @@
+"""Divide and conquer: cut rows into cells, choose and fit in each, combine, predict."""

@@ -1,0 +1,252 @@
+"""Rows on disk in the order of their cells: made in one pass over blocks, read cell by cell.
+
+Every block of rows becomes one file: its rows sorted by cell (a row that two cells share stands
+there twice), with where each cell begins. A cell's rows are then one stretch of every file, in
+ascending order, and neighbouring cells are neighbouring stretches. Blocks are placed wherever
+the executor says; no two tasks write to one file, and a task that is lost is run again.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ridgefold.cells.cell_rows import Batch
+from ridgefold.cells.cut import Partitioner
+from ridgefold.cells.local_fit import CellData
+from ridgefold.crossval import Progress, no_progress
+from ridgefold.errors import ModelFileError
+from ridgefold.executors import Executor
+from ridgefold.linalg.blocks import row_blocks
+from ridgefold.records import Cells, Membership
+from ridgefold.storage.container import Opened, open_container
+from ridgefold.storage.run_directory import PIECE_KIND, Piece, RunDirectory
+
+_ROWS_A_CELL_AND_BLOCK = 16
+"""A block should hold so many rows of every cell: shorter stretches take longer to read."""
+
+
+_READ_BYTES = 1 << 24
+
+
+@dataclass(frozen=True)
+class Placing:
+    """Rows to be placed, and the geometry that places them; all of it by path and range."""
+
+    X: Any
+    targets: Any
+    weights: Any
+    partitioner: Partitioner
+    router: Piece
+    """The file that holds the router and the number of cells."""
+    overlap: bool
+
+
+@dataclass(frozen=True)
+class _Block:
+    placing: Placing
+    rows: slice
+    piece: Piece
+
+
+@functools.lru_cache(maxsize=2)
+def _router(piece: Piece) -> tuple[Mapping[str, np.ndarray], int]:
+    router, n_cells = piece.read()["value"]
+    return router, n_cells
+
+
+def _place(task: _Block) -> str:
+    """Write one block in the order of its cells; returns the SHA-256 of the file."""
+    return task.piece.made(lambda: _placed(task))
+
+
+def _placed(task: _Block) -> dict[str, np.ndarray]:
+    placing, start = task.placing, task.rows.start
+    router, m = _router(placing.router)
+    X = placing.X[task.rows]
+    n = len(X)
+    if placing.overlap and m > 1:
+        found = placing.partitioner.membership(router, X)
+        held = found.weights > 0
+        found = Membership(found.rows[held], found.cells[held], found.weights[held])
+    else:
+        found = Membership(np.arange(n), placing.partitioner.route(router, X), np.ones(n))
+    order = np.lexsort((found.rows, found.cells))
+    rows = found.rows[order]
+    offsets = np.zeros(m + 1, dtype=np.int64)
+    np.cumsum(np.bincount(found.cells, minlength=m), out=offsets[1:])
+    block = {
+        "offsets": offsets,
+        "rows": rows.astype(np.int64) + start,
+        "targets": placing.targets[task.rows][rows],
+        "X": X[rows],
+    }
+    if placing.overlap and m > 1:
+        block["shares"] = found.weights[order]
+    if placing.weights is not None:
+        block["weights"] = placing.weights[task.rows][rows]
+    return block
+
+
+def place_rows(
+    placing: Placing,
+    n_cells: int,
+    executor: Executor,
+    run: RunDirectory,
+    *,
+    block_bytes: float,
+    progress: Progress = no_progress,
+) -> StoredRows:
+    """Put all rows into cells on disk; blocks that are there already stay."""
+    n, width = placing.X.shape[0], placing.X.shape[1] * placing.X.itemsize
+    wanted = _ROWS_A_CELL_AND_BLOCK * n_cells * width
+    slices = list(row_blocks(n, width, min(block_bytes, max(float(1 << 25), wanted))))
+    names = [f"rows/{number:07d}" for number in range(len(slices))]
+    missing = [k for k, name in enumerate(names) if not run.is_whole(name)]
+    tasks = [_Block(placing, slices[k], run.piece(names[k])) for k in missing]
+    made = executor.map(_place, tasks, [run.key(names[k]) for k in missing])
+    for done, (k, digest) in enumerate(zip(missing, made, strict=True)):
+        run.record(names[k], digest)
+        progress((done + 1) / len(missing))
+    return StoredRows(run.path / "rows", len(slices), n_cells)
+
+
+def _opened(path: Path) -> Opened:
+    """What a file holds, and where; read once, unless there is another file of that name now."""
+    found = path.stat()
+    return _opened_once(path, (found.st_ino, found.st_mtime_ns, found.st_size))
+
+
+@functools.lru_cache(maxsize=4096)
+def _opened_once(path: Path, version: tuple[int, int, int]) -> Opened:
+    return open_container(path, kind=PIECE_KIND)
+
+
+def _stretch(descriptor: int, opened: Opened, name: str, start: int, stop: int) -> np.ndarray:
+    """Some entries of an array in a file."""
+    entry = opened.entries[f"value/{name}"]
+    width = entry.dtype.itemsize * int(np.prod(entry.shape[1:]))
+    out = np.empty((stop - start, *entry.shape[1:]), dtype=entry.dtype)
+    view = memoryview(out.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
+    place, done = opened.data_start + entry.start + start * width, 0
+    while done < len(view):
+        count = os.preadv(descriptor, [view[done:]], place + done)
+        if count == 0:
+            raise ModelFileError(f"{str(opened.path)!r} ends too early: it was cut off")
+        done += count
+    return out
+
+
+@dataclass(frozen=True)
+class StoredRows:
+    """Rows in the order of their cells, in the files of `folder`."""
+
+    folder: Path
+    n_blocks: int
+    n_cells: int
+    weighted_scores: bool = False
+
+    def _path(self, block: int) -> Path:
+        return self.folder / f"{block:07d}.piece"
+
+    def _has(self, name: str) -> bool:
+        return f"value/{name}" in _opened(self._path(0)).entries
+
+    @property
+    def n_targets(self) -> int:
+        return _opened(self._path(0)).entries["value/targets"].shape[1]
+
+    @property
+    def dtype(self) -> np.dtype:
+        return _opened(self._path(0)).entries["value/targets"].dtype
+
+    @property
+    def cells_at_once(self) -> int:
+        """How many cells may be read together."""
+        entry = _opened(self._path(0)).entries["value/X"]
+        size = self.n_blocks * (entry.stop - entry.start) / self.n_cells
+        return max(1, int(_READ_BYTES // max(size, 1.0)))
+
+    def offsets(self) -> np.ndarray:
+        """Where every cell begins, over all blocks; shape (n_cells + 1,)."""
+        total = np.zeros(self.n_cells + 1, dtype=np.int64)
+        for block in range(self.n_blocks):
+            path = self._path(block)
+            with path.open("rb") as file:
+                total += _stretch(file.fileno(), _opened(path), "offsets", 0, self.n_cells + 1)
+        return total
+
+    def read(self, first: int, last: int, names: tuple[str, ...]) -> list[dict[str, np.ndarray]]:
+        """Arrays of the cells from `first` up to (not including) `last`."""
+        names = tuple(name for name in names if self._has(name))
+        parts: list[dict[str, list[np.ndarray]]] = [
+            {name: [] for name in names} for _ in range(first, last)
+        ]
+        for block in range(self.n_blocks):
+            path = self._path(block)
+            opened = _opened(path)
+            with path.open("rb") as file:
+                at = _stretch(file.fileno(), opened, "offsets", first, last + 1)
+                for name in names:
+                    found = _stretch(file.fileno(), opened, name, int(at[0]), int(at[-1]))
+                    for part, piece in zip(parts, np.split(found, at[1:-1] - at[0]), strict=True):
+                        part[name].append(piece)
+        return [{name: np.concatenate(part[name]) for name in names} for part in parts]
+
+    def batch(self, cells: Cells, some: slice) -> Batch:
+        return _StoredBatch(self, tuple(range(some.start, some.stop)))
+
+    def rows_of_cells(self, numbers: tuple[int, ...]) -> Iterable[np.ndarray]:
+        """X of some cells, in ascending order; read while they are gone through."""
+        return _StoredX(self, numbers)
+
+
+@dataclass(frozen=True)
+class _StoredX:
+    store: StoredRows
+    numbers: tuple[int, ...]
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        batch = _StoredBatch(self.store, self.numbers)
+        for position in range(len(self.numbers)):
+            yield batch.part(position, ("X",))["X"]
+
+
+class _StoredBatch:
+    """Cells by their numbers; their rows are read where they are worked on."""
+
+    def __init__(self, store: StoredRows, numbers: tuple[int, ...]) -> None:
+        self.store, self.numbers = store, numbers
+        self._read: dict[int, dict[str, np.ndarray]] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _StoredBatch, (self.store, self.numbers)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def part(self, position: int, names: tuple[str, ...]) -> dict[str, np.ndarray]:
+        """Arrays of one cell; each is read once, with its neighbours if that is not too much."""
+        if position not in self._read:
+            number, count = self.numbers[position], self.store.cells_at_once
+            run = [k for k in range(number, number + count) if k in self.numbers[position:]]
+            run = run[: next((i for i, k in enumerate(run) if k != number + i), len(run))]
+            found = self.store.read(number, number + len(run), names)
+            self._read = dict(enumerate(found, position))
+        return self._read.pop(position)
+
+    def data(self, position: int) -> CellData:
+        part = self.part(position, ("X", "targets", "weights", "shares"))
+        return CellData(
+            part["X"],
+            part["targets"],
+            part.get("weights"),
+            part.get("shares"),
+            self.store.weighted_scores,
+        )

@@ -1,0 +1,291 @@
+"""One cell: its ridge system, solved for one pair of kernel and ridge, or scored for many."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ridgefold.cells.members import Members
+from ridgefold.errors import NumericalError
+from ridgefold.kernels import Kernel, KernelGram, WidthTable
+from ridgefold.linalg import Array, namespace_of
+from ridgefold.linalg.leave_one_out import LeaveOneOut, leave_one_out
+from ridgefold.linalg.quick import QuickSolver
+from ridgefold.linalg.ridge import solve_ridge
+from ridgefold.records import CELL_SEARCH, CellSearch, Grid
+
+
+@dataclass(frozen=True)
+class CellData:
+    """The rows of one cell."""
+
+    X: Array
+    targets: Array
+    """Shape (n, t)."""
+    weights: Array | None
+    shares: np.ndarray | None
+    """The cell's part in the combined prediction of each row; None if it is all of it."""
+    weighted_scores: bool = False
+    """True if rows count in scores by their weights, too."""
+    members: Members | None = None
+    """The given rows, if scores are to leave out each of them by itself."""
+
+    def counts(self) -> np.ndarray | None:
+        """What each row (of the given ones, if they are known) counts in scores; None if alike."""
+        shares, weights = self.shares, self.weights
+        if self.members is not None:
+            shares = None if shares is None else self.members.spread(shares)
+            weights = self.members.weights
+        if not self.weighted_scores or weights is None:
+            return shares
+        weights = namespace_of(weights).to_numpy(weights)
+        if not np.any(weights > 0):
+            return shares
+        return weights if shares is None else shares * weights
+
+    def mean_square(
+        self, solved: LeaveOneOut, alpha: float, rows: np.ndarray | None = None
+    ) -> float:
+        """Of the residuals of rows left out, by what they count, over targets; or infinite.
+
+        `solved` is a fit with this ridge of all rows, or of `rows`.
+        """
+        counts = self.counts()
+        residuals = self._left_out(solved, alpha)
+        if counts is None:
+            counts = np.ones(len(residuals))
+        elif rows is not None:
+            counts = counts[rows]
+        parts = np.asarray(counts / counts.sum(), dtype=np.float64)
+        mean = float(np.mean(parts @ residuals**2))
+        return mean if math.isfinite(mean) else math.inf
+
+    def _left_out(self, solved: LeaveOneOut, alpha: float) -> np.ndarray:
+        """Residuals of the rows that scores are of, each left out by itself."""
+        namespace = namespace_of(solved.residuals)
+        residuals = np.asarray(namespace.to_numpy(solved.residuals), dtype=np.float64)
+        if self.members is None:
+            return residuals
+        assert self.weights is not None  # of merged rows, none of them zero
+        roots = np.sqrt(namespace_of(self.weights).to_numpy(self.weights))
+        errors = alpha * namespace.to_numpy(solved.coefficients) / roots[:, None]
+        return self.members.residuals(errors, residuals)
+
+    def taken(self, rows: np.ndarray) -> CellData:
+        """Some of the rows."""
+        namespace = namespace_of(self.X)
+        weights = None if self.weights is None else namespace.take_rows(self.weights, rows)
+        return replace(
+            self,
+            X=namespace.take_rows(self.X, rows),
+            targets=namespace.take_rows(self.targets, rows),
+            weights=weights,
+            shares=None if self.shares is None else self.shares[rows],
+            members=None if self.members is None else self.members.taken(rows),
+        )
+
+    def core(self) -> CellData:
+        """The rows that the cell has the largest parts in, on which pairs are compared.
+
+        A third of the work: rows that overlap with other cells are near its edge, and tell less
+        about it. As dense as all of them, unlike a sample.
+        """
+        parts = self.shares
+        count = CELL_SEARCH.core_rows(len(self.X), overlap=parts is not None)
+        if parts is None or count == len(self.X):
+            return self
+        if self.weights is not None:
+            parts = np.where(namespace_of(self.weights).to_numpy(self.weights) > 0, parts, 0.0)
+        return self.taken(np.sort(np.argsort(-parts, kind="stable")[:count]))
+
+
+@dataclass(frozen=True)
+class CellFit:
+    """A cell's model with what was learnt about it on the way."""
+
+    dual_coef: Array
+    """Shape (n, t)."""
+    intercept: Array
+    kernel: int
+    """Which kernel of the list."""
+    alpha: float
+    residuals: Array | None
+    """Leave-one-out residuals, shape (n, t); None if they were not asked for."""
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """How every cell is fitted."""
+
+    grid: Grid
+    choose: bool
+    """True if every cell chooses its own pair; else all take the grid's start."""
+    bias: bool
+    held_out: bool
+    """True if leave-one-out residuals are wanted."""
+    clip: bool
+    """True if a cell shall predict nothing far beyond the range of its own targets."""
+    fallback: np.ndarray
+    """The constant that a cell without any row of positive weight predicts, shape (t,)."""
+    device: str | None = None
+    """Where cells are fitted, many at once; None for the processor, one after the other."""
+    memory_bytes: float = math.inf
+    """What they may take there."""
+    trial: bool = False
+    """True if cells are fitted for their residuals alone, to compare sizes."""
+    average_folds: int | None = None
+    """Of how many folds each cell's model is the mean; None if it is one fit."""
+    one_fit: bool = False
+    """True if the coefficients of one fit are wanted beside those of that mean."""
+    limits: CellSearch = CELL_SEARCH
+    """How many rows searches look at, and cells hold at most."""
+
+
+class CellSystem:
+    """(K + αW⁻¹)a + b = y on the rows of a cell, for each of several kernels.
+
+    Rows of weight zero take no part: their coefficients are zero, and they are predicted.
+    """
+
+    def __init__(self, data: CellData, kernels: tuple[Kernel, ...], *, bias: bool) -> None:
+        self.namespace = namespace_of(data.X)
+        self.data, self.kernels, self.bias = data, kernels, bias
+        self.rows: np.ndarray | None = None
+        X, y = data.X, data.targets
+        roots = None
+        if data.weights is not None:
+            positive = self.namespace.to_numpy(data.weights) > 0
+            weights = data.weights
+            if not positive.all():
+                self.rows = np.flatnonzero(positive)
+                X, y, weights = (self.namespace.take_rows(a, self.rows) for a in (X, y, weights))
+            if bool(self.namespace.xp.any(weights != 1.0)):
+                roots = self.namespace.xp.sqrt(weights)
+        self._X, self._y, self._roots = X, y, roots
+        self.n_rows = int(X.shape[0])
+        self.n_counted = self.n_rows if data.members is None else len(data.members.weights)
+        """Rows that scores are of."""
+        self._right = y if roots is None else y * roots[:, None]
+        self._direction = None
+        if bias:
+            self._direction = self.namespace.ones(self.n_rows, y) if roots is None else roots
+        self._table = WidthTable(kernels, X) if self.n_rows else None
+        self._solved: dict[tuple[int, float], LeaveOneOut] = {}
+        self._quick: QuickSolver | None = None
+        self._traces: dict[int, float] = {}
+
+    def core(self) -> CellSystem:
+        """The system of the rows that count most."""
+        part = self.data.core()
+        return self if part is self.data else CellSystem(part, self.kernels, bias=self.bias)
+
+    def _write(self, kernel: int, out: Array) -> None:
+        assert self._table is not None
+        self._table.write_lower(kernel, out)
+        if self._roots is not None:
+            out *= self._roots[:, None]
+            out *= self._roots[None, :]
+
+    def score(self, kernel: int, alpha: float) -> float:
+        """Leave-one-out mean squared error of one pair, by one inverse.
+
+        In as few digits as are enough to compare pairs.
+        """
+        quick = self._quick_leave_one_out(kernel, alpha)
+        solved = self._leave_one_out(kernel, alpha) if quick is None else quick
+        return self.data.mean_square(solved, alpha, self.rows)
+
+    def _quick_leave_one_out(self, kernel: int, alpha: float) -> LeaveOneOut | None:
+        quick = self._quick_solver()
+        if quick is None:
+            return None
+        return quick.leave_one_out(lambda out: self._write(kernel, out), self._trace(kernel), alpha)
+
+    def _quick_solution(self, kernel: int, alpha: float) -> tuple[Array, Array] | None:
+        quick = self._quick_solver()
+        if quick is None:
+            return None
+        return quick.solve(lambda out: self._write(kernel, out), self._trace(kernel), alpha)
+
+    def _quick_solver(self) -> QuickSolver | None:
+        """For comparisons; None if there is none for such rows."""
+        if self._quick is None:
+            self._quick = QuickSolver.of(self.namespace, self._right, self._direction, self._roots)
+        return self._quick
+
+    def _trace(self, kernel: int) -> float:
+        """Of K̃."""
+        if kernel not in self._traces:
+            diagonal = self.kernels[kernel].diagonal(self.namespace, self._X)
+            if self._roots is not None:
+                diagonal = diagonal * self._roots**2
+            self._traces[kernel] = float(self.namespace.xp.sum(diagonal))
+        return self._traces[kernel]
+
+    def _leave_one_out(self, kernel: int, alpha: float) -> LeaveOneOut:
+        """The solution for a pair; kept, a few columns beside matrices, as one of those that
+        are scored is the one to fit."""
+        if (kernel, alpha) not in self._solved:
+            self._solved[kernel, alpha] = leave_one_out(
+                self.namespace,
+                lambda out: self._write(kernel, out),
+                self._right,
+                alpha,
+                direction=self._direction,
+                roots=self._roots,
+            )
+        return self._solved[kernel, alpha]
+
+    def fit(self, kernel: int, alpha: float, *, held_out: bool, quickly: bool = False) -> CellFit:
+        """Solve for one pair; with `held_out`, leave-one-out residuals too (twice the work).
+
+        With `quickly`, in as few digits as are enough for comparisons.
+        """
+        if self.n_rows == 0:
+            raise NumericalError("a cell holds no row of positive weight")
+        if held_out:
+            quick = self._quick_leave_one_out(kernel, alpha) if quickly else None
+            solved = self._leave_one_out(kernel, alpha) if quick is None else quick
+            coefficients, intercept, residuals = (
+                solved.coefficients,
+                solved.intercept,
+                solved.residuals,
+            )
+        else:
+            solution = self._quick_solution(kernel, alpha) if quickly else None
+            coefficients, intercept = self._solve(kernel, alpha) if solution is None else solution
+            residuals = None
+        if self._roots is not None:
+            coefficients = coefficients * self._roots[:, None]
+        if not (self.namespace.all_finite(coefficients) and self.namespace.all_finite(intercept)):
+            raise NumericalError(
+                "a cell's solution holds NaN or infinite coefficients: values overflowed on the "
+                "way; scale the columns of X and the targets, or use a larger alpha"
+            )
+        return self._of_all_rows(CellFit(coefficients, intercept, kernel, alpha, residuals))
+
+    def _solve(self, kernel: int, alpha: float) -> tuple[Array, Array]:
+        return solve_ridge(
+            self.namespace,
+            lambda out: self._write(kernel, out),
+            self._right,
+            alpha,
+            self._direction,
+        )
+
+    def _of_all_rows(self, fit: CellFit) -> CellFit:
+        """Put rows of weight zero back: no coefficient, the residual of a prediction."""
+        if self.rows is None:
+            return fit
+        namespace, data = self.namespace, self.data
+        kernel = self.kernels[fit.kernel]
+        dual = namespace.zeros(data.targets.shape, data.targets)
+        dual[self.rows] = fit.dual_coef
+        residuals = None
+        if fit.residuals is not None:
+            predicted = KernelGram(kernel, data.X, self._X).full() @ fit.dual_coef
+            residuals = data.targets - predicted - fit.intercept[None, :]
+            residuals[self.rows] = fit.residuals
+        return CellFit(dual, fit.intercept, fit.kernel, fit.alpha, residuals)

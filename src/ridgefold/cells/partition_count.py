@@ -1,0 +1,335 @@
+"""How many cells: as many as cost at most a stated loss of accuracy.
+
+Larger cells are more accurate and cost more, n·(n/m)² operations for all of them. So cells of
+256 rows are tried first, then twice as many, and so on, and every size is scored by the
+leave-one-out error of the combined model, which the cells give exactly (residuals of a row in
+its cells, weighted by its shares, which sum to 1). When doubling gains less than half the
+stated loss it stops, and the smallest size within the stated loss of the best is taken. If the
+first doubling is worse by more than that loss, one more is tried: more rows should do no harm, so
+the pair does not suit them, and some functions give way only to cells of a thousand rows. Where
+it still gains at the largest size that is tried, the gains are extrapolated: each doubling gains
+a constant share of the one before.
+
+All cells of a size share one pair of kernel and ridge while sizes are compared, even if each will
+choose its own: that takes one inverse a cell instead of eleven, and what own pairs gain is
+gained at every size.
+
+On large data this happens in a few regions, the rows nearest to a random row: sizes are
+compared on the same rows, so that a few thousand residuals tell errors apart that differ by a
+percent. Above 300,000 rows no cells of more than 512 rows are tried.
+
+For averages over random cells, Zhang, Duchi and Wainwright (JMLR 16, 2015) say that the loss is
+negligible while m ≲ N/γ², γ = tr K(K + αI)⁻¹ the effective dimension: that is the first guess, and
+four times as many cells are where the search begins.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ridgefold.cells.cell_rows import CellRows, Training, number_of
+from ridgefold.cells.cut import Partitioner
+from ridgefold.cells.held_out_errors import held_out_errors
+from ridgefold.cells.local_fit import FitSettings
+from ridgefold.cells.run_cells import run_cells
+from ridgefold.cells.shared_pair import choose_pair
+from ridgefold.executors import Executor
+from ridgefold.executors.base import KeyOf, same_name
+from ridgefold.linalg.blocks import row_blocks
+from ridgefold.records import CELL_SEARCH, Cells, CellTrial, Grid, LocalModels
+
+LARGEST_CELL = 8192
+"""Rows of the largest cells that are ever chosen here."""
+_DECAY = 0.85
+"""What a doubling is expected to gain, as a share of what the one before did. Errors fall about
+as a power of the rows, which would be 1, until noise is all that is left; and gains of a few
+percent, measured to about one, say little about their ratio."""
+
+_REPEATS = 2.0
+"""Rows of a cell with those that it shares, in parts of its own, at most."""
+_FEWEST_TRIED = 32
+"""Cells of fewer rows are not tried, however little memory there is."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Cells of all rows, fitted."""
+
+    cells: Cells
+    models: LocalModels
+    residuals: np.ndarray
+    """Leave-one-out residuals, aligned with ``cells.rows``."""
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many cells, why, and a good pair to begin with."""
+
+    n_cells: int
+    trials: tuple[CellTrial, ...]
+    grid: Grid
+    cells: Cells | None
+    """The chosen cells, if they were tried on all rows."""
+    fitted: Fitted | None
+    """They with their models, if these are fitted as they were tried."""
+
+
+HandOut = Callable[[str, Training], CellRows]
+"""Gives the rows of a region, known by a name, as tasks get them."""
+
+
+def as_they_are(name: str, training: Training) -> CellRows:
+    """Rows in memory, for tasks of this machine."""
+    return training
+
+
+@dataclass(frozen=True)
+class _Region:
+    """Some rows on which sizes are compared."""
+
+    name: str
+    training: Training
+    """In memory."""
+    handed: CellRows
+    """The same as tasks get them."""
+
+
+def regions(X: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
+    """All rows if they are few, else the rows nearest to each of some random rows."""
+    n = X.shape[0]
+    if n <= CELL_SEARCH.regions * CELL_SEARCH.region_rows:
+        return [np.arange(n)]
+    found = []
+    for pivot in rng.choice(n, CELL_SEARCH.regions, replace=False):
+        found.append(_nearest(X, np.asarray(X[int(pivot)]), CELL_SEARCH.region_rows))
+    return found
+
+
+def _nearest(X: np.ndarray, centre: np.ndarray, count: int) -> np.ndarray:
+    """The `count` rows nearest to a point, in ascending order; of equals, the first."""
+    best, rows, worst = np.empty(0), np.empty(0, dtype=np.int64), np.inf
+    for some in row_blocks(X.shape[0], X.itemsize * X.shape[1], float(1 << 24)):
+        difference = X[some] - centre[None, :]
+        squares = np.einsum("ij,ij->i", difference, difference)
+        near = np.flatnonzero(squares <= worst)
+        best, rows = np.concatenate([best, squares[near]]), np.append(rows, near + some.start)
+        first = np.lexsort((rows, best))[:count]
+        best, rows = best[first], rows[first]
+        worst = best[-1] if len(best) == count else np.inf
+    return np.sort(rows)
+
+
+def choose_count(
+    training: Training,
+    partitioner: Partitioner,
+    overlap: float,
+    grid: Grid,
+    executor: Executor,
+    *,
+    loss: float,
+    rng: np.random.Generator,
+    settings: FitSettings,
+    hand_out: HandOut = as_they_are,
+    key_of: KeyOf = same_name,
+) -> Count:
+    """The number of cells for `route` and `blend`, fitted as `settings` say.
+
+    Where all rows were tried, the cells of the chosen size come back with it, and their models
+    if all share a pair and each is one fit. Cells that are tried are tasks of the executor;
+    `hand_out` says how they get their rows.
+    """
+    n = training.X.shape[0]
+    parts: list[_Region] = []
+    for number, rows in enumerate(regions(training.X, rng)):
+        name, part = f"region-{number}", training.taken(rows)
+        parts.append(_Region(name, part, hand_out(name, part)))
+    smallest = min(part.training.X.shape[0] for part in parts)
+    trials: list[CellTrial] = []
+    starts = [[grid] * len(parts)]
+    tried: list[Fitted] = []
+    most_rows = settings.limits.most_cell_rows
+    size = _smallest_within(most_rows, overlap)
+    many = n > CELL_SEARCH.many_rows
+    largest = CELL_SEARCH.largest_of_many if many else CELL_SEARCH.largest_tried
+    while size <= largest and (not trials or _count(smallest, trials[-1].cell_rows) > 1):
+        cut = [
+            partitioner.fit(part.training.X, _count(part.training.X.shape[0], size), overlap, rng)
+            for part in parts
+        ]
+        within = max(int(np.diff(cells.offsets).max()) for cells in cut) <= most_rows
+        if not within and size > _FEWEST_TRIED:
+            if trials:
+                break
+            size = max(_FEWEST_TRIED, size // 2)
+            continue
+        measured = [
+            _measure(
+                part,
+                cells,
+                replace(settings, grid=start),
+                executor,
+                size=size,
+                key_of=key_of,
+                good_start=bool(trials),
+            )
+            for part, cells, start in zip(parts, cut, starts[-1], strict=True)
+        ]
+        squares, count = (sum(values) for values in zip(*(m.scored for m in measured), strict=True))
+        error = math.sqrt(squares / count) if count else 0.0
+        tried.append(measured[-1].fitted)
+        trials.append(CellTrial(size, error, measured=True))
+        starts.append([m.grid for m in measured])
+        if error == 0.0 or _enough([trial.error for trial in trials], loss):
+            break
+        size *= 2
+    else:
+        held = most_rows / _REPEATS if overlap > 0 else most_rows
+        if not many and _count(n, trials[-1].cell_rows) > 1:
+            trials += _extrapolated(trials, int(min(n, LARGEST_CELL, held)), loss)
+    best = min(trial.error for trial in trials)
+    chosen = next(i for i, trial in enumerate(trials) if trial.error <= (1.0 + loss) * best)
+    n_cells = _count(n, trials[chosen].cell_rows)
+    known = tried[chosen] if smallest == n and chosen < len(tried) else None
+    return Count(
+        n_cells,
+        tuple(trials),
+        starts[1 + min(chosen, len(tried) - 1)][-1],
+        None if known is None else known.cells,
+        None if settings.choose or settings.average_folds else known,
+    )
+
+
+def _smallest_within(most_rows: float, overlap: float) -> int:
+    """Rows of the first cells that are tried: fewer than usual where memory holds no such cell."""
+    size = CELL_SEARCH.smallest_tried
+    while size > _FEWEST_TRIED and size * (_REPEATS if overlap > 0 else 1.0) > most_rows:
+        size //= 2
+    return size
+
+
+def _enough(errors: list[float], loss: float) -> bool:
+    """Whether larger cells are not worth a look, by the errors of sizes that were doubled."""
+    if len(errors) == 1:
+        return False
+    last, best = errors[-1], min(errors[:-1])
+    suspect = len(errors) == 2 and last > best * (1.0 + loss)
+    return not suspect and last > best * (1.0 - loss / 2)
+
+
+def _count(n_rows: int, cell_rows: int) -> int:
+    """How many cells of a size there are."""
+    return max(1, round(n_rows / cell_rows))
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """One size, tried on one region."""
+
+    grid: Grid
+    """Starting at the pair that suits it."""
+    scored: tuple[float, float]
+    """Sum of squares of leave-one-out residuals, and how many."""
+    fitted: Fitted
+
+
+def _measure(
+    part: _Region,
+    cells: Cells,
+    settings: FitSettings,
+    executor: Executor,
+    *,
+    size: int,
+    key_of: KeyOf,
+    good_start: bool,
+) -> _Measured:
+    """Cells of `size` rows of a region, all with the pair that suits them best."""
+
+    def key(name: str) -> str:
+        return key_of(f"{part.name}-size-{size}-{name}")
+
+    grid = choose_pair(
+        part.handed,
+        cells,
+        settings.grid,
+        executor,
+        bias=settings.bias,
+        device=settings.device,
+        key_of=key,
+        good_start=good_start,
+        limits=settings.limits,
+    )
+    alike = replace(
+        settings,
+        grid=grid,
+        choose=False,
+        held_out=True,
+        trial=settings.choose,
+        average_folds=None,
+        one_fit=False,
+    )
+    ones = np.ones(number_of(cells))
+    models, residuals, _ = run_cells(part.handed, cells, alike, ones, executor, key_of=key)
+    assert residuals is not None
+    off, counts = held_out_errors(part.training, cells, models, residuals, clip=settings.clip)
+    counts = np.broadcast_to(counts[:, None], off.shape)
+    known = np.isfinite(off) & (counts > 0)
+    counts = counts[known]
+    scored = float(counts @ off[known] ** 2), float(counts.sum())
+    return _Measured(grid, scored, Fitted(cells, models, residuals))
+
+
+def _extrapolated(trials: list[CellTrial], largest: int, loss: float) -> list[CellTrial]:
+    """Sizes beyond those that were measured, while they are predicted to gain enough."""
+    if len(trials) < 3:
+        return []
+    errors = [trial.error for trial in trials[-3:]]
+    gains = [math.log(errors[0] / errors[1]), math.log(errors[1] / errors[2])]
+    if min(gains) <= 0:
+        return []
+    found, size, error, gain = [], trials[-1].cell_rows, errors[2], gains[1]
+    while size < largest:
+        size, gain = min(2 * size, largest), gain * _DECAY
+        error *= math.exp(-gain)
+        found.append(CellTrial(size, error, measured=False))
+        if gain < loss / 2:
+            break
+    return found
+
+
+Scorer = Callable[[int], float]
+
+
+def choose_count_of_average(
+    score: Scorer, first_guess: int, n_rows: int, loss: float, most_rows: float = math.inf
+) -> tuple[int, tuple[CellTrial, ...]]:
+    """The number of random cells, from the held-out error of their mean, `score(m)`.
+
+    Starts at four times the guess and halves m, that is doubles the cells, until this gains
+    less than half the stated loss, or cells would have more than `most_rows`.
+    """
+    trials: list[CellTrial] = []
+    counts: list[int] = []
+    m = int(min(max(1, 4 * first_guess), max(1, n_rows // 32)))
+    m = max(m, math.ceil(n_rows / most_rows))
+    while True:
+        trials.append(CellTrial(max(1, n_rows // m), score(m), measured=True))
+        counts.append(m)
+        small_gain = len(trials) > 1 and trials[-1].error > trials[-2].error * (1.0 - loss / 2)
+        halved = max(1, m // 2)
+        too_large = n_rows // halved > CELL_SEARCH.largest_tried or n_rows > halved * most_rows
+        if m == 1 or small_gain or too_large:
+            break
+        m = halved
+    best = min(trial.error for trial in trials)
+    chosen = next(i for i, trial in enumerate(trials) if trial.error <= (1.0 + loss) * best)
+    return counts[chosen], tuple(trials)
+
+
+def effective_dimension(eigenvalues: np.ndarray, alpha: float) -> float:
+    """γ = tr K(K + αI)⁻¹ from the eigenvalues of K."""
+    values = np.maximum(eigenvalues, 0.0)
+    return float(np.sum(values / (values + alpha)))

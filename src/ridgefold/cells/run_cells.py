@@ -1,0 +1,263 @@
+"""Fit one model a cell; cells run wherever the executor says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ridgefold.cells.cell_rows import Batch, CellRows, batches_of, number_of
+from ridgefold.cells.fold_mean import mean_of_folds
+from ridgefold.cells.local_fit import CellData, CellFit, CellSystem, FitSettings
+from ridgefold.cells.local_search import search_cell
+from ridgefold.cells.stacked_fit import cell_on, fit_together, here
+from ridgefold.crossval import Progress, no_progress
+from ridgefold.executors import Executor
+from ridgefold.executors.base import KeyOf, same_name
+from ridgefold.records import Cells, FittedBatch, LocalModels
+from ridgefold.storage.mapped import mapping_of, release
+from ridgefold.storage.run_directory import NoRunDirectory, Piece, Run, RunDirectory
+
+_RELEASED_BYTES = 1 << 25
+"""Pages of files are let go whenever about so many bytes were written."""
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Some cells to fit, and where to keep their models (None: they are sent back)."""
+
+    batch: Batch
+    settings: FitSettings
+    factors: tuple[float, ...]
+    """On the ridge, for every cell."""
+    piece: Piece | None = None
+
+
+def _fit_batch(task: _Task) -> FittedBatch:
+    settings, fits, ranges, one_fit = task.settings, [], [], []
+    for data, fit in _one_by_one(task) if settings.device is None else _together(task):
+        fits.append(mean_of_folds(fit, data, settings))
+        ranges.append(_range(data, settings))
+        if settings.one_fit:
+            one_fit.append(fit.dual_coef)
+    residuals = [fit.residuals for fit in fits if fit.residuals is not None]
+    return FittedBatch(
+        dual_coef=np.concatenate([fit.dual_coef for fit in fits]),
+        intercept=np.stack([fit.intercept for fit in fits]),
+        alpha=np.array([fit.alpha for fit in fits]),
+        kernel=np.array([fit.kernel for fit in fits], dtype=np.int64),
+        residuals=np.concatenate(residuals) if residuals else None,
+        lowest=np.stack([lowest for lowest, _ in ranges]),
+        highest=np.stack([highest for _, highest in ranges]),
+        one_fit=np.concatenate(one_fit) if one_fit else None,
+    )
+
+
+def _one_by_one(task: _Task) -> Iterator[tuple[CellData, CellFit]]:
+    for position, factor in enumerate(task.factors):
+        data = task.batch.data(position)
+        yield data, _fit_cell(task.settings, data, factor)
+
+
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
+def _together(task: _Task) -> Iterator[tuple[CellData, CellFit]]:
+    """On a device: stacked where that can be done, else one after the other there."""
+    settings = task.settings
+    cells = [task.batch.data(position) for position in range(len(task.factors))]
+    found = fit_together(cells, settings, np.asarray(task.factors))
+    for data, factor, fit in zip(cells, task.factors, found, strict=True):
+        yield data, _alone(settings, data, factor) if fit is None else fit
+
+
+def _alone(settings: FitSettings, data: CellData, factor: float) -> CellFit:
+    """One cell on the settings' device."""
+    counted = len(data.X) if data.weights is None else int(np.sum(data.weights > 0))
+    if counted == 0 or settings.device is None:
+        return _fit_cell(settings, data, factor)
+    return here(_fit_cell(settings, cell_on(data, settings.device), factor))
+
+
+def _fit_and_keep(task: _Task) -> str:
+    """Fit, and write the models where the run keeps them; returns the SHA-256 of the file."""
+    assert task.piece is not None
+    return task.piece.made(lambda: _fit_batch(task))
+
+
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
+def _fit_cell(settings: FitSettings, data: CellData, factor: float) -> CellFit:
+    grid = settings.grid
+    kernels = grid.kernels if settings.choose else (grid.kernels[grid.start],)
+    system = CellSystem(data, kernels, bias=settings.bias)
+    if system.n_rows == 0:
+        residuals = data.targets - settings.fallback[None, :] if settings.held_out else None
+        dual = np.zeros(data.targets.shape, dtype=data.targets.dtype)
+        alpha = float(grid.alphas[grid.start_alpha]) * factor
+        return CellFit(dual, settings.fallback, grid.start, alpha, residuals)
+    if not settings.choose:
+        alpha = float(grid.alphas[grid.start_alpha]) * factor
+        fit = system.fit(0, alpha, held_out=settings.held_out, quickly=settings.trial)
+        return CellFit(fit.dual_coef, fit.intercept, grid.start, fit.alpha, fit.residuals)
+    choice = search_cell(system, grid)
+    return system.fit(choice.kernel, float(grid.alphas[choice.alpha]), held_out=settings.held_out)
+
+
+def _range(data: CellData, settings: FitSettings) -> tuple[np.ndarray, np.ndarray]:
+    """Least and greatest targets of a cell's rows of positive weight."""
+    targets = data.targets if data.weights is None else data.targets[data.weights > 0]
+    if len(targets) == 0:
+        return settings.fallback, settings.fallback
+    return targets.min(axis=0), targets.max(axis=0)
+
+
+_BEYOND = 0.25
+"""What a cell may predict beyond the range of its targets, as a share of that range."""
+
+
+_PRECISE = 0.01
+"""The share of their range to which a cell that may predict more than any target foretells them."""
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def limits_of(
+    lowest: np.ndarray, highest: np.ndarray, errors: np.ndarray | float = np.inf
+) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the most that each cell may predict, from the ranges of their targets.
+
+    New rows at the edge of a cell may well lie a little beyond its own; beyond all only where its
+    leave-one-out errors (root mean squares; infinite if they do not count) are as small as those of
+    functions without noise.
+    """
+    more = _BEYOND * (highest - lowest)
+    low, high = lowest - more, highest + more
+    within = np.maximum(low, lowest.min(axis=0)), np.minimum(high, highest.max(axis=0))
+    precise = (errors <= _PRECISE * (highest - lowest)) & np.isfinite(more)
+    return np.where(precise, low, within[0]), np.where(precise, high, within[1])
+
+
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
+def errors_of_cells(residuals: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Root mean squares of the residuals of cells, one after the other; not finite of none."""
+    sums = np.zeros((len(sizes), residuals.shape[1]))
+    np.add.at(sums, np.repeat(np.arange(len(sizes)), sizes), np.square(residuals, dtype=np.float64))
+    return np.asarray(np.sqrt(sums / sizes[:, None]))
+
+
+NewArray = Callable[[str, tuple[int, ...], Any], np.ndarray]
+"""Makes the arrays of a model, by name, shape and type: in memory, or in files."""
+
+
+def in_memory(name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    return np.empty(shape, dtype=dtype)
+
+
+def run_cells(
+    training: CellRows,
+    cells: Cells,
+    settings: FitSettings,
+    alpha_factors: np.ndarray,
+    executor: Executor,
+    *,
+    progress: Progress = no_progress,
+    run: Run | None = None,
+    key_of: KeyOf = same_name,
+    new_array: NewArray = in_memory,
+) -> tuple[LocalModels, np.ndarray | None, np.ndarray | None]:
+    """Fit all cells; returns the models, and if they were wanted leave-one-out residuals and the
+    coefficients of one fit.
+
+    Both are aligned with ``cells.rows``. Where there is a run directory, every task keeps
+    its models there, and those that are there already are not fitted again; else they are sent
+    back, and `key_of` names the tasks.
+    """
+    m, t, entries = number_of(cells), training.n_targets, int(cells.offsets[-1])
+    sizes = np.diff(cells.offsets)
+    batches = batches_of(sizes.tolist(), stacked=settings.device is not None)
+    tasks = [
+        _Task(training.batch(cells, some), settings, tuple(alpha_factors[some].tolist()))
+        for some in batches
+    ]
+    dual = new_array("dual_coef", (entries, t), training.dtype)
+    residuals = new_array("residuals", (entries, t), training.dtype) if settings.held_out else None
+    one_fit = new_array("one_fit", (entries, t), training.dtype) if settings.one_fit else None
+    intercept, lowest, highest = (np.empty((m, t), dtype=training.dtype) for _ in range(3))
+    alpha, kernel_of_cell = np.empty(m), np.empty(m, dtype=np.intp)
+    errors = np.full((m, t), np.inf)
+    written = 0
+    for done, fitted in enumerate(_results(tasks, executor, run, key_of)):
+        some = batches[done]
+        rows = slice(int(cells.offsets[some.start]), int(cells.offsets[some.stop]))
+        dual[rows], intercept[some] = fitted.dual_coef, fitted.intercept
+        alpha[some], kernel_of_cell[some] = fitted.alpha, fitted.kernel
+        lowest[some], highest[some] = fitted.lowest, fitted.highest
+        if residuals is not None:
+            assert fitted.residuals is not None
+            residuals[rows] = fitted.residuals
+            if settings.choose:  # else there are residuals only if intervals ask for them
+                errors[some] = errors_of_cells(fitted.residuals, sizes[some])
+        if one_fit is not None:
+            one_fit[rows] = fitted.one_fit
+        written += fitted.dual_coef.nbytes
+        if written > _RELEASED_BYTES:
+            for array in (dual, residuals, one_fit):
+                release(array)
+            written = 0
+        progress((done + 1) / len(tasks))
+    used, kernel_of_cell = np.unique(kernel_of_cell, return_inverse=True)
+    kernels = tuple(settings.grid.kernels[k] for k in used)
+    limits = limits_of(lowest, highest, errors) if settings.clip else (None, None)
+    models = LocalModels(dual, intercept, alpha, kernels, kernel_of_cell, *limits)
+    return models, residuals, one_fit
+
+
+def _results(
+    tasks: list[_Task], executor: Executor, run: Run | None, key_of: KeyOf
+) -> Iterator[FittedBatch]:
+    """The models of every task, in order: computed, or as they were kept."""
+    if run is None or isinstance(run, NoRunDirectory):
+        keys = [key_of(f"cells-{number}") for number in range(len(tasks))]
+        yield from executor.map(_fit_batch, tasks, keys)
+        return
+    names = [f"cells/{number:07d}" for number in range(len(tasks))]
+    missing = [number for number, name in enumerate(names) if not run.is_whole(name)]
+    todo = [
+        _Task(tasks[k].batch, tasks[k].settings, tasks[k].factors, run.piece(names[k]))
+        for k in missing
+    ]
+    made = executor.map(_fit_and_keep, todo, [run.key(names[k]) for k in missing])
+    waiting = set(missing)
+    for number, name in enumerate(names):
+        if number in waiting:
+            run.record(name, next(made))
+        else:
+            run.reused.append(name)
+        yield _read(run, name)
+
+
+def _read(run: RunDirectory, name: str) -> FittedBatch:
+    fitted = run.piece(name).read()
+    assert isinstance(fitted, FittedBatch)
+    return fitted
+
+
+_RESIDUALS_AT_ONCE = 8192
+
+
+def combined_residuals(
+    cells: Cells, residuals: np.ndarray, n_rows: int, new_array: NewArray = in_memory
+) -> np.ndarray:
+    """Leave-one-out residuals of the combined model: Σ_c share_ic · r_ic, since shares sum to 1."""
+    out = new_array("held_out", (n_rows, residuals.shape[1]), residuals.dtype)
+    mapped = mapping_of(out) is not None
+    step = _RESIDUALS_AT_ONCE if mapped else max(1, len(cells.rows))
+    out[:] = 0.0
+    for start in range(0, len(cells.rows), step):
+        some = slice(start, start + step)
+        values = residuals[some]
+        if cells.weights is not None:
+            values = cells.weights[some, None] * values
+        np.add.at(out, cells.rows[some], values)
+        for array in (out, residuals, cells.rows, cells.weights):
+            release(array)
+    return out

@@ -1,0 +1,111 @@
+"""One family on its way through the stages: few rows first, then more."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ridgefold.errors import InvalidInputError
+from ridgefold.kernels import Laplacian
+from ridgefold.kernels.distances import DistanceKernel
+from ridgefold.metric.descent import Descent, Point, descend
+from ridgefold.metric.sample import Sample
+from ridgefold.metric.slope_start import NO_FINITE_ERROR, START_OUTSIDE, START_ROWS, Start
+from ridgefold.records import LearningStep
+
+_TIED_STEPS = 6
+"""Steps in width and ridge alone: from a start that another family found, few are needed."""
+
+_LEAST_LOG_ALPHA = math.log(0.1)
+"""From much smaller ridge values descents of smooth families ended in poor local minima."""
+
+
+class Contestant:
+    """A family on some transform of the columns: its best isotropic kernel, its best learned
+    scales, and the steps that led there.
+    """
+
+    def __init__(self, name: str, family: DistanceKernel, start: Start) -> None:
+        self.name, self.family = name, family
+        self.sample, self.transforms, self.spread = start.sample, start.transforms, start.spread
+        self.history: list[LearningStep] = []
+        part = self.sample.first(START_ROWS, START_OUTSIDE)
+        shift = 0.0
+        if isinstance(family, Laplacian):
+            # A sum of d distances is about √d times their Euclidean length.
+            shift = 0.5 * math.log(len(np.unique(part.scale_of)))
+        isotropic = self._descend(part, _shifted(start.isotropic.point, shift), tied=True)
+        if isotropic is None:
+            raise InvalidInputError(NO_FINITE_ERROR)
+        self.isotropic, self.learned = isotropic, None
+        self._learns = start.slopes is not None
+        if start.slopes is not None:
+            self.learned = self._descend(part, _shifted(start.slopes.point, shift), tied=True)
+
+    def advance(self, rows: int, outside: int, max_steps: int) -> None:
+        """Go on from the best point so far with more rows, every scale by itself."""
+        part = self.sample.first(rows, outside)
+        if not self._learns:
+            self.isotropic = self._descend(part, self.isotropic.point, tied=True) or self.isotropic
+            return
+        before = self.learned or self.isotropic
+        self.learned = self._descend(part, before.point, max_steps=max_steps) or self.learned
+
+    def look_at_isotropic(self, rows: int, outside: int) -> None:
+        """The error of the isotropic kernel on the rows that the learned scales have seen."""
+        part = self.sample.first(rows, outside)
+        seen = self.isotropic.rows, len(self.isotropic.outside_residuals)
+        if self.learned is not None and seen != (len(part), _number_outside(part)):
+            found = self._descend(part, self.isotropic.point, max_steps=0, tied=True)
+            self.isotropic = found or self.isotropic
+
+    @property
+    def best(self) -> Descent:
+        """Learned scales if they are clearly better than isotropic ones on the outside rows."""
+        if self.learned is None or not clearly_better(
+            self.learned.outside_residuals, self.isotropic.outside_residuals
+        ):
+            return self.isotropic
+        return self.learned
+
+    @property
+    def leading(self) -> Descent:
+        """The one with the smaller error over all rows, before the two meet on equal terms."""
+        found = [self.isotropic] if self.learned is None else [self.learned, self.isotropic]
+        return min(found, key=lambda each: each.pooled_error)
+
+    def _descend(
+        self, sample: Sample, start: Point, *, max_steps: int = _TIED_STEPS, tied: bool = False
+    ) -> Descent | None:
+        found = descend(
+            sample,
+            self.family,
+            self.spread,
+            start,
+            name=self.name,
+            tied=tied,
+            max_steps=max_steps,
+        )
+        self.history += [] if found is None else found.steps
+        return found
+
+
+def _number_outside(sample: Sample) -> int:
+    """Different rows outside the criterion."""
+    return int(sample.outside_groups.max()) + 1 if len(sample.outside_groups) else 0
+
+
+def _shifted(point: Point, shift: float) -> Point:
+    """Where another family starts: smoother ones need more ridge than the first fit had."""
+    return Point(point.log_scales + shift, max(point.log_alpha, _LEAST_LOG_ALPHA))
+
+
+def clearly_better(candidate: np.ndarray, reference: np.ndarray) -> bool:
+    """Whether squared residuals are smaller by more than a standard error of their difference.
+
+    The candidate was stopped where these very rows liked it best; one standard error is what
+    that may have been worth.
+    """
+    gain = reference - candidate
+    return bool(gain.mean() > gain.std() / math.sqrt(len(gain)))

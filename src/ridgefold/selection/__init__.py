@@ -1,0 +1,1 @@
+"""Choose kernel and ridge: folds, grids, scores, and the search over them."""

@@ -1,0 +1,63 @@
+"""From checked data to the problem that the planner sees."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ridgefold.crossval import Folds, WeightSpread
+from ridgefold.kernels import KernelGram, PrecomputedGram
+from ridgefold.linalg import Array
+from ridgefold.records import Problem
+from ridgefold.runtime.training_data import TrainingData
+from ridgefold.selection.probe import probe_remainders, probe_spectrum
+
+TrainingGram = KernelGram | PrecomputedGram
+_LOOKED_AT = ("auto", "krylov", "preconditioned")
+"""Methods for which a look at the data is worth its time."""
+
+
+def describe(
+    data: TrainingData,
+    targets: Array,
+    gram: TrainingGram,
+    alphas: np.ndarray,
+    *,
+    bias: bool,
+    folds: Folds | None = None,
+    judged: bool = False,
+    method: str = "auto",
+) -> Problem:
+    """Shapes and settings of a fit, or with folds of a cross-validation.
+
+    The data are looked at where a method is to be chosen, or one that takes as many steps as they
+    make it take is asked for.
+    """
+    semidefinite = isinstance(gram, KernelGram) and gram.kernel.semidefinite
+    every = int(data.X.shape[1])
+    probed = method in _LOOKED_AT and folds is not None and semidefinite
+    spectrum = probe_spectrum(gram) if probed else ()
+    used = gram.kernel.columns_used(every) if isinstance(gram, KernelGram) else every
+    weights = None if data.weights is None else data.namespace.to_numpy(data.weights)
+    spread = WeightSpread.of(weights, int(data.X.shape[0]), folds)
+    return Problem(
+        n_rows=int(data.X.shape[0]),
+        n_columns=used,
+        n_targets=int(targets.shape[1]),
+        n_alphas=len(np.unique(alphas)),
+        smallest_alpha=float(alphas.min()),
+        largest_alpha=float(alphas.max()),
+        itemsize=gram.itemsize,
+        feature_dimension=gram.feature_dimension,
+        bias=bool(bias),
+        weighted=data.weights is not None,
+        kernel=gram.kernel.evaluation if isinstance(gram, KernelGram) else "given",
+        semidefinite=semidefinite,
+        folds=() if folds is None else folds.shapes,
+        spectrum=spectrum,
+        remainders=probe_remainders(gram, spectrum),
+        judged=judged,
+        complement_folds=folds is None or folds.complement,
+        columns_left_out=every - used,
+        weight_range=spread.range,
+        least_training_share=spread.least_training_share,
+    )

@@ -1,0 +1,251 @@
+"""Which kernels and ridge values to try: those the user lists, or a grid from the data."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from scipy.spatial.distance import pdist
+
+from ridgefold.errors import InvalidInputError, NumericalError
+from ridgefold.kernels import (
+    NAMED_KERNELS,
+    PRECOMPUTED,
+    Kernel,
+    KernelGram,
+    KernelSettings,
+    Laplacian,
+    PrecomputedGram,
+    resolve_kernel,
+)
+from ridgefold.kernels.distances import DistanceKernel
+from ridgefold.runtime.training_data import TrainingData
+
+_SAMPLE_ROWS = 500
+WIDTH_STEP = 2.0
+_WIDTH_STEPS = range(-3, 4)
+_ALPHAS_A_DECADE = 3
+DECADES_BELOW = {4: 4, 8: 7}
+"""By the bytes of a number: how far below the largest eigenvalue ridge values still matter."""
+_LEAST_DECADE = -300
+"""No smaller powers of ten keep all their digits."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A kernel to try, with the parameters to report it by."""
+
+    kernel: Kernel | str
+    params: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class KernelGrid:
+    """Kernels in the order in which ties are decided."""
+
+    candidates: tuple[Candidate, ...]
+    widths_from_data: bool
+    """True if the candidates are widths of one kernel, chosen here, that may be extended."""
+
+
+def _rows_that_count(data: TrainingData) -> np.ndarray:
+    """The numbers of the rows that are not of weight zero, which are no rows."""
+    if data.weights is None:
+        return np.arange(int(data.X.shape[0]))
+    return np.flatnonzero(data.namespace.to_numpy(data.weights) > 0)
+
+
+def _spaced_rows(data: TrainingData) -> np.ndarray:
+    """The numbers of evenly spaced rows: the same ones every time."""
+    counted = _rows_that_count(data)
+    n = len(counted)
+    return np.asarray(counted[np.unique(np.linspace(0, n - 1, min(n, _SAMPLE_ROWS)).astype(int))])
+
+
+def _sample(data: TrainingData) -> np.ndarray:
+    """Evenly spaced rows as NumPy."""
+    rows = _spaced_rows(data)
+    if scipy.sparse.issparse(data.X):
+        return np.asarray(data.X[rows].toarray(), dtype=np.float64)
+    return data.namespace.to_numpy(data.namespace.take_rows(data.X, rows)).astype(np.float64)
+
+
+def median_distance(data: TrainingData, *, manhattan: bool) -> float:
+    """Median distance between rows, from a sample; 1 if all rows are the same."""
+    distances = pdist(_sample(data), "cityblock" if manhattan else "euclidean")
+    positive = distances[distances > 0]
+    with np.errstate(over="ignore"):
+        median = float(np.median(positive)) if len(positive) else 1.0
+    if not math.isfinite(median):
+        raise NumericalError(
+            "the distances between rows of X overflow, so no width can be chosen: scale the "
+            "columns of X"
+        )
+    return median
+
+
+def _as_options(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple, np.ndarray)) else [value]
+
+
+def kernel_grid(kernel: Any, settings: Mapping[str, Any], data: TrainingData) -> KernelGrid:
+    """The kernels that `kernel` and its parameters stand for.
+
+    `settings` holds gamma, length_scale, degree, coef0 (each a number, or a list to choose
+    from) and kernel_params. A named kernel of distances without a width gets widths from the
+    data: powers of two around the median distance.
+    """
+    if isinstance(kernel, (list, tuple)):
+        if not kernel:
+            raise InvalidInputError("kernel is an empty list: give at least one kernel")
+        parts = [kernel_grid(each, settings, data).candidates for each in kernel]
+        return KernelGrid(
+            tuple(
+                Candidate(c.kernel, {"kernel": each, **c.params})
+                for each, part in zip(kernel, parts, strict=True)
+                for c in part
+            ),
+            widths_from_data=False,
+        )
+    if isinstance(kernel, str) and kernel == PRECOMPUTED:
+        return KernelGrid((Candidate(PRECOMPUTED, {}),), widths_from_data=False)
+    named = isinstance(kernel, str) and kernel in NAMED_KERNELS
+    parameters = _kernel_params(settings)
+    no_width = (
+        settings["gamma"] is None
+        and settings["length_scale"] is None
+        and "length_scale" not in parameters
+        and "gamma" not in parameters
+    )
+    if named and no_width and issubclass(NAMED_KERNELS[kernel][0], DistanceKernel):
+        family = _named(kernel, settings, {"length_scale": 1.0}, data).kernel
+        assert isinstance(family, DistanceKernel)
+        return widths_from_data(family, data)
+    if not named:
+        resolved = resolve_kernel(kernel, KernelSettings(parameters=parameters), data.X.shape[1])
+        return KernelGrid((Candidate(resolved, {}),), widths_from_data=False)
+    axes = {
+        name: _as_options(settings[name])
+        for name in ("coef0", "degree", "gamma", "length_scale")
+        if isinstance(settings[name], (list, tuple, np.ndarray)) or name == "length_scale"
+    }
+    if settings["length_scale"] is None:
+        del axes["length_scale"]
+    if any(not options for options in axes.values()):
+        raise InvalidInputError(f"a list of kernel parameters is empty: {axes}")
+    candidates = [
+        _named(kernel, settings, dict(zip(axes, values, strict=True)), data)
+        for values in itertools.product(*axes.values())
+    ]
+    return KernelGrid(tuple(candidates), widths_from_data=False)
+
+
+def widths_from_data(family: DistanceKernel, data: TrainingData) -> KernelGrid:
+    """A kernel with widths that are powers of two around the median distance between rows."""
+    middle = median_distance(data, manhattan=isinstance(family, Laplacian))
+    widths = [middle * WIDTH_STEP**step for step in _WIDTH_STEPS]
+    return KernelGrid(
+        tuple(Candidate(replace(family, length_scale=w), {"length_scale": w}) for w in widths),
+        widths_from_data=True,
+    )
+
+
+def _named(
+    kernel: str, settings: Mapping[str, Any], chosen: Mapping[str, Any], data: TrainingData
+) -> Candidate:
+    parameters = _kernel_params(settings)
+    if "length_scale" in chosen:
+        parameters["length_scale"] = chosen["length_scale"]
+    resolved = resolve_kernel(
+        kernel,
+        KernelSettings(
+            gamma=chosen.get("gamma", settings["gamma"]),
+            degree=chosen.get("degree", settings["degree"]),
+            coef0=chosen.get("coef0", settings["coef0"]),
+            parameters=parameters,
+        ),
+        int(data.X.shape[1]),
+    )
+    return Candidate(resolved, chosen)
+
+
+def wider(candidate: Candidate, factor: float) -> Candidate:
+    """The same kernel with its width multiplied."""
+    assert isinstance(candidate.kernel, DistanceKernel)
+    width = candidate.params["length_scale"] * factor
+    return Candidate(replace(candidate.kernel, length_scale=width), {"length_scale": width})
+
+
+def _kernel_params(settings: Mapping[str, Any]) -> dict[str, Any]:
+    given = settings["kernel_params"]
+    if given is not None and not isinstance(given, Mapping):
+        raise InvalidInputError(
+            f'kernel_params must be a dict such as {{"nu": 1.5}}, or None, got {given!r}'
+        )
+    return dict(given or {})
+
+
+def check_alphas(alphas: Any, name: str = "alphas") -> np.ndarray:
+    """Ridge values to choose from: finite and > 0, none twice."""
+    values = np.asarray(_as_options(alphas))
+    if values.dtype.kind not in "iuf" or values.ndim != 1 or values.size == 0:
+        raise InvalidInputError(f"{name} must be a sequence of numbers > 0, got {alphas!r}")
+    values = values.astype(np.float64)
+    wrong = values[~(np.isfinite(values) & (values > 0))]
+    if wrong.size:
+        raise InvalidInputError(
+            f"{name} must be finite and > 0, got {wrong[0]:g}: held-out values need K + alpha·I "
+            "to be regular (use KernelRidge for alpha = 0)"
+        )
+    if len(np.unique(values)) != len(values):
+        raise InvalidInputError(f"{name} must not hold a value twice, got {values.tolist()}")
+    return values
+
+
+def alphas_from_data(kernel: Kernel | str, data: TrainingData) -> np.ndarray:
+    """Whole decades from far below to just above the largest eigenvalue of K.
+
+    Above it a ridge shrinks everything to zero; `DECADES_BELOW` it no longer changes the fit.
+    The eigenvalue is estimated on a sample of rows.
+    """
+    n = len(_rows_that_count(data))
+    if isinstance(kernel, Kernel):
+        matrix = KernelGram(kernel, _sample(data)).full()
+    else:
+        rows = _spaced_rows(data)
+        matrix = data.namespace.to_numpy(PrecomputedGram(data.X).block(rows, rows))
+    matrix = np.asarray(matrix, dtype=np.float64)
+    if not np.all(np.isfinite(matrix)):
+        raise InvalidInputError(
+            "the kernel overflows on these rows, so no alphas can be chosen: scale the columns "
+            "of X, or give alphas"
+        )
+    with np.errstate(over="ignore"):
+        largest = float(np.linalg.eigvalsh(matrix)[-1]) * n / len(matrix)
+    largest = largest if largest > 0 else 1.0
+    if not math.isfinite(largest):
+        raise InvalidInputError(
+            "the eigenvalues of the kernel matrix overflow, so no alphas can be chosen: scale the "
+            "columns of X, or give alphas"
+        )
+    decades = DECADES_BELOW[data.namespace.itemsize(data.like)]
+    high = math.ceil(math.log10(largest))
+    low = max(math.floor(math.log10(largest)) - decades, _LEAST_DECADE)
+    high = max(high, low + 1)
+    return np.logspace(low, high, alphas_over(high - low))
+
+
+def alphas_over(decades: int) -> int:
+    """How many ridge values there are by default from one end of some decades to the other."""
+    return _ALPHAS_A_DECADE * decades + 1
+
+
+def further_alphas(alphas: np.ndarray, *, below: bool) -> np.ndarray:
+    """Two more decades beyond an end of the grid."""
+    steps = np.arange(1, 2 * _ALPHAS_A_DECADE + 1) / _ALPHAS_A_DECADE
+    return np.sort(alphas.min() * 10.0**-steps if below else alphas.max() * 10.0**steps)

@@ -1,0 +1,173 @@
+"""Candidates of the search from a learned metric instead of a grid of widths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse
+from sklearn.utils import check_random_state
+
+from ridgefold.crossval import Folds
+from ridgefold.errors import InvalidInputError, ModelFileError, UnsupportedInputError
+from ridgefold.kernels import NAMED_KERNELS, Columns, Kernel, KernelSettings, Warped, resolve_kernel
+from ridgefold.kernels.distances import DistanceKernel
+from ridgefold.linalg import Array
+from ridgefold.metric import FAMILIES, LearnedMetric, learn_metric
+from ridgefold.planning import available_resources, device_of
+from ridgefold.planning.cell_memory import learning_rows_within
+from ridgefold.runtime.training_data import TrainingData, as_ridgefold_errors
+from ridgefold.selection.grids import Candidate, KernelGrid
+
+AUTO = "auto"
+_MANY_ROWS = 3000
+"""Beyond so many rows the final search keeps to the learned scales and tries fewer ridges: what
+one more kernel costs grows with the third power of the rows, what it gains does not."""
+# Ties go to the first in the grid, so what was learned stands first, and what is near it next.
+_FACTORS = tuple(2.0**step for step in (0.0, -0.5, 0.5))
+_ISOTROPIC_FACTORS = tuple(2.0**step for step in (0.0, -0.5, 0.5, -1.0, 1.0))
+_FEW_ALPHAS = 10.0 ** np.asarray([0.0, -0.5, 0.5, -1.0, 1.0])
+_ALPHAS = 10.0 ** (np.asarray([0, -1, 1, -2, 2, -3, 3, -4, -5, -6]) / 3.0)
+
+
+Relearn: TypeAlias = Callable[..., LearnedMetric]
+"""`learn_metric` with its settings, for rows, targets and weights."""
+
+
+@dataclass(frozen=True)
+class LearnedGrid:
+    """What the final search tries, and the metric that it came from."""
+
+    metric: LearnedMetric
+    grid: KernelGrid
+    alphas: np.ndarray
+    again: Relearn
+    """Learns from other rows in the same way."""
+
+
+def is_automatic(kernel: Any) -> bool:
+    """Whether the family of the kernel is to be chosen."""
+    return isinstance(kernel, str) and kernel == AUTO
+
+
+def check_learning(model: Any) -> bool:
+    """Whether the model has anything to learn beyond a grid; a typed error if it cannot."""
+    if not isinstance(model.learn_scales, (bool, np.bool_)):
+        raise InvalidInputError(f"learn_scales must be True or False, got {model.learn_scales!r}")
+    if not (model.learn_scales or is_automatic(model.kernel) or model.preprocess is not None):
+        if model.scale_groups is not None:
+            raise InvalidInputError(
+                f"scale_groups={model.scale_groups!r} names columns that share a learned scale, "
+                "and needs learn_scales=True"
+            )
+        return False
+    for name in ("gamma", "length_scale"):
+        if getattr(model, name) is not None:
+            raise InvalidInputError(
+                f"{name}={getattr(model, name)!r} cannot be given with learn_scales=True, "
+                f'kernel="auto" or preprocess: the length scales are found, leave {name} out'
+            )
+    rows = model.learning_rows
+    if isinstance(rows, bool) or not isinstance(rows, (int, np.integer)) or rows < 2:
+        raise InvalidInputError(f"learning_rows must be a whole number >= 2, got {rows!r}")
+    return True
+
+
+def learned_grid(model: Any, data: TrainingData, targets: Array, folds: Folds) -> LearnedGrid:
+    """Learn from (a subset of) the rows, then lay a small grid around what was found."""
+    if scipy.sparse.issparse(data.X):
+        raise UnsupportedInputError(
+            'learn_scales, kernel="auto" and preprocess cannot take sparse X: pass X.toarray()'
+        )
+    with as_ridgefold_errors("random_state must be a whole number, a RandomState or None"):
+        seed = int(check_random_state(model.random_state).randint(2**31 - 1))
+    n, d = (int(size) for size in data.X.shape)
+    rows = int(model.learning_rows)
+    if device_of(data.like) is None:
+        budget = available_resources(model.memory_budget).memory_bytes
+        rows = learning_rows_within(budget - data.copied_bytes, rows, n, d)
+    look = None if data.deadline is None else partial(data.deadline.check, "learning scales")
+    learn = partial(
+        learn_metric,
+        family=_families(model.kernel, model.kernel_params),
+        learn_scales=bool(model.learn_scales),
+        preprocess=model.preprocess,
+        bias=bool(model.fit_intercept),
+        max_rows=rows,
+        random_state=seed,
+        scale_groups=model.scale_groups,
+        look_at_clock=look,
+    )
+    metric = learn(data.X, targets, weights=data.weights, folds=_folds_to_learn_from(folds))
+    if data.deadline is not None:
+        data.deadline.begun = True
+    many = int(data.X.shape[0]) > _MANY_ROWS
+    factors = _ISOTROPIC_FACTORS if metric.isotropic else ((1.0,) if many else _FACTORS)
+    candidates = tuple(
+        Candidate(
+            _multiplied(metric.kernel, factor), {"kernel": metric.family, "scale_factor": factor}
+        )
+        for factor in factors
+    )
+    alphas = metric.alpha * (_FEW_ALPHAS if many else _ALPHAS)
+    return LearnedGrid(metric, KernelGrid(candidates, widths_from_data=False), alphas, learn)
+
+
+def _families(kernel: Any, parameters: Mapping[str, Any] | None) -> Any:
+    """What `kernel` stands for, as something that `learn_metric` takes."""
+    if isinstance(kernel, (list, tuple)):
+        return [_families(each, parameters) for each in kernel]
+    named = isinstance(kernel, str) and kernel in NAMED_KERNELS
+    if not named or (kernel in FAMILIES and not parameters):
+        return kernel
+    resolved = resolve_kernel(kernel, KernelSettings(parameters=parameters), 1)
+    if not isinstance(resolved, DistanceKernel):
+        raise InvalidInputError(
+            f"kernel={kernel!r} has no length scales to learn: use one of "
+            f'{", ".join(FAMILIES)}, "matern", a kernel object of these, or "auto"'
+        )
+    return resolved
+
+
+def _folds_to_learn_from(folds: Folds) -> list[np.ndarray] | int | None:
+    """The test sets of the search where the criterion can use them.
+
+    Folds that overlap, or that train on less than all other rows (time series), have no short
+    formula; the metric is then learned by five random folds, and the search that follows keeps
+    to the folds it was given.
+    """
+    if folds.leave_one_out:
+        return None
+    if folds.complement and folds.disjoint:
+        return list(folds.test)
+    return 5
+
+
+def _multiplied(kernel: Kernel, factor: float) -> Kernel:
+    """The kernel with all its length scales multiplied."""
+    if isinstance(kernel, Columns):
+        return Columns(_multiplied(kernel.kernel, factor), kernel.columns)
+    if isinstance(kernel, Warped):
+        return Warped(_multiplied(kernel.kernel, factor), kernel.columns)
+    assert isinstance(kernel, DistanceKernel)
+    scales = np.asarray(kernel.length_scale) * factor
+    return replace(kernel, length_scale=tuple(scales.tolist()))
+
+
+def length_scales_of(kernel: Kernel | str, n_columns: int) -> np.ndarray:
+    """One length scale a column, after its transform; infinite for those left out."""
+    columns, inner = tuple(range(n_columns)), kernel
+    if isinstance(inner, Columns):
+        columns, inner = inner.columns, inner.kernel
+    if isinstance(inner, Warped):
+        inner = inner.kernel
+    if not isinstance(inner, DistanceKernel):
+        raise ModelFileError(f"a metric was learned, but {inner!r} has no length scales")
+    if max(columns) >= n_columns or np.size(inner.length_scale) not in (1, len(columns)):
+        raise ModelFileError(f"a metric was learned, but not for the {n_columns} columns of X")
+    scales = np.full(n_columns, np.inf)
+    scales[list(columns)] = inner.length_scale
+    return scales

@@ -1,0 +1,292 @@
+"""CSV as other readers read it: cells with line breaks, and cells longer than a block, are whole.
+
+pyarrow reads blocks of a file apart from each other, and says nothing of a quote that is never
+closed: the rest of the file becomes one cell. So an end mark is put behind the file, a line with
+too many cells. The reader reports such lines; if it does not report the mark, the mark is in
+quotes, and so is all that stands before it.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import csv
+import io
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+
+from ridgefold.tables.numbers_in_text import MISSING_WORDS, parse_numbers
+from ridgefold.tables.table_file import Share, TableFile, first_line
+
+_BLOCK_BYTES = 4 << 20
+_COLUMNS_OF_A_BLOCK = 4096
+"""Every block costs some work for each column: blocks of wider tables are larger in proportion."""
+_LONGEST_ROW = 1 << 28
+"""Bytes of one row: more of them are an unclosed quote, and reading on would fill the memory."""
+_END = "ridgefold reads to here"
+COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+
+
+class CsvFile(TableFile):
+    """Comma-separated (or tab-separated) text with a header line, perhaps compressed."""
+
+    types_are_declared = False
+
+    def __init__(self, path: Path, delimiter: str = ",") -> None:
+        super().__init__(path)
+        self._delimiter = delimiter
+        self._names: list[str] | None = None
+
+    def names(self) -> list[str]:
+        if self._names is None:
+            with self._readable():
+                self._names = self._read_names()
+        return list(self._names)
+
+    def _read_names(self) -> list[str]:
+        def of_first_block(block_bytes: int) -> list[str]:
+            with (
+                self._opened("\n") as text,
+                self._reader(text, pa_csv.ConvertOptions(), block_bytes) as reader,
+            ):
+                return list(reader.schema.names)
+
+        names = self._in_blocks(of_first_block, _BLOCK_BYTES)
+        if len(names) == 1 and ";" in names[0]:
+            raise self.error(
+                f"its columns seem to be separated by semicolons ({names[0][:60]!r}): write them "
+                "with commas, or with tabs to a file that ends in .tsv"
+            )
+        return self.once(names)
+
+    def read(self, columns: Sequence[str], texts: Collection[str] = ()) -> pa.Table:
+        convert = self._convert(columns, dict.fromkeys(texts, pa.string()))
+
+        def whole(block_bytes: int) -> pa.Table:
+            with self._opened(self._end) as text:
+                table = pa_csv.read_csv(
+                    text,
+                    read_options=pa_csv.ReadOptions(block_size=block_bytes),
+                    parse_options=self._parse(text.note),
+                    convert_options=convert,
+                )
+                self._require_end(text, table.num_rows)
+            return table
+
+        with self._readable():
+            return self._text_of(self._in_blocks(whole, self._block_bytes))
+
+    def batches(
+        self, columns: Sequence[str], types: Mapping[str, pa.DataType], share: Share
+    ) -> Iterator[pa.Table]:
+        done, block_bytes, types = 0, self._block_bytes, dict(types)
+        wanted: dict[str, pa.DataType] = {}
+        with self._readable():
+            while True:
+                try:
+                    # From the beginning again where the last pass could not go on.
+                    for start, table in self._pass(columns, types, share, block_bytes):
+                        new = table.slice(max(0, done - start))
+                        done = max(done, start + table.num_rows)
+                        if new.num_rows:
+                            yield _as_wanted(self._text_of(new), wanted)
+                    return
+                except pa.ArrowInvalid as error:
+                    if _is_too_long(error) and block_bytes < _LONGEST_ROW:
+                        block_bytes *= 8
+                    elif "conversion error" in str(error) and _numbers_among(types):
+                        wanted = _numbers_among(types)
+                        types |= dict.fromkeys(wanted, pa.string())
+                    else:
+                        raise
+
+    def _pass(
+        self, columns: Sequence[str], types: Mapping[str, pa.DataType], share: Share, size: int
+    ) -> Iterator[tuple[int, pa.Table]]:
+        """Blocks of rows, each with the number of its first one."""
+        bytes_in_all, start = max(self.path.stat().st_size, 1), 0
+        with (
+            self._opened(self._end) as text,
+            self._reader(text, self._convert(columns, types), size) as reader,
+        ):
+            for batch in reader:
+                yield start, pa.Table.from_batches([batch])
+                start += batch.num_rows
+                share(min(1.0, text.tell() / bytes_in_all))
+            self._require_end(text, start)
+            share(1.0)
+
+    def places(self, rows: Sequence[int]) -> list[str]:
+        """Lines, as editors number them."""
+        wanted, found, row = set(rows), {}, -1
+        with contextlib.suppress(csv.Error), self._opened("") as text:
+            lines = io.TextIOWrapper(
+                io.BufferedReader(text), encoding="utf-8-sig", errors="replace", newline=""
+            )
+            reader = csv.reader(lines, delimiter=self._delimiter)
+            next(reader, None)
+            end = reader.line_num
+            for cells in reader:
+                begin, end = end + 1, reader.line_num
+                if len(cells) > 1 or (cells and cells[0].strip(" \t")):
+                    row += 1
+                    if row in wanted:
+                        found[row] = begin
+                        if len(found) == len(wanted):
+                            break
+        return [f"line {found[row]}" if row in found else f"row {row + 1}" for row in rows]
+
+    # -- the options of pyarrow's reader -------------------------------------------------
+
+    @property
+    def _block_bytes(self) -> int:
+        return int(_BLOCK_BYTES * max(1.0, len(self.names()) / _COLUMNS_OF_A_BLOCK))
+
+    @property
+    def _end(self) -> str:
+        return f"\n{_END}{self._delimiter * len(self.names())}\n"
+
+    def _convert(
+        self, columns: Sequence[str], types: Mapping[str, pa.DataType]
+    ) -> pa_csv.ConvertOptions:
+        return pa_csv.ConvertOptions(
+            include_columns=list(columns),
+            column_types=dict(types),
+            null_values=list(MISSING_WORDS),
+            strings_can_be_null=True,
+        )
+
+    def _parse(self, note: Callable[[Any], str]) -> pa_csv.ParseOptions:
+        return pa_csv.ParseOptions(
+            delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=note
+        )
+
+    @contextlib.contextmanager
+    def _opened(self, end: str) -> Iterator[_MarkedText]:
+        compression = COMPRESSED.get(self.path.suffix.lower())
+        with self.path.open("rb") as file:
+            text = file if compression is None else pa.CompressedInputStream(file, compression)
+            with contextlib.closing(text):
+                yield _MarkedText(text, file, end)
+
+    @contextlib.contextmanager
+    def _reader(self, text: _MarkedText, convert: Any, block_bytes: int) -> Iterator[Any]:
+        reader = pa_csv.open_csv(
+            text,
+            read_options=pa_csv.ReadOptions(block_size=block_bytes, use_threads=False),
+            parse_options=self._parse(text.note),
+            convert_options=convert,
+        )
+        with contextlib.closing(reader):
+            yield reader
+
+    def _in_blocks(self, read: Callable[[int], Any], block_bytes: int) -> Any:
+        """What `read` gives, with blocks that hold the longest row."""
+        while True:
+            try:
+                return read(block_bytes)
+            except pa.ArrowInvalid as error:
+                if not _is_too_long(error) or block_bytes >= _LONGEST_ROW:
+                    raise
+                block_bytes *= 8
+
+    # -- what cannot be read -------------------------------------------------------------
+
+    def _text_of(self, table: pa.Table) -> pa.Table:
+        for field in table.schema:
+            if pa.types.is_binary(field.type):
+                raise self.error(
+                    f"column {field.name!r} is not in UTF-8: save the file in this encoding"
+                )
+        return table
+
+    def _require_end(self, text: _MarkedText, n_rows: int) -> None:
+        if not text.ended:
+            raise self.error(
+                f'a quote (") in row {n_rows}, the last that could be read, is never closed: close '
+                "it, or double it where it belongs to the text"
+            )
+
+    @contextlib.contextmanager
+    def _readable(self) -> Iterator[None]:
+        try:
+            yield
+        except (pa.ArrowException, UnicodeDecodeError) as error:
+            raise self.error(self._reason(error)) from None
+        except OSError as error:
+            raise self.error(error.strerror or first_line(error)) from None
+
+    def _reason(self, error: Exception) -> str:
+        with self.path.open("rb") as file:
+            if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+                return "it is in UTF-16: save it in UTF-8"
+        if _is_too_long(error) and self.path.stat().st_size > 0:
+            return f'a row is longer than {_LONGEST_ROW >> 20} MB, or a quote (") is never closed'
+        return first_line(error)
+
+
+class _MarkedText(io.RawIOBase):
+    """The bytes of a file, and behind them an end mark of which the reader should tell."""
+
+    def __init__(self, text: Any, file: BinaryIO, end: str) -> None:
+        super().__init__()
+        self._text, self._file, self._end = text, file, end.encode()
+        self._mark = end.strip("\n")
+        self._held = b""
+        self.ended = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """At most as many bytes, and none after a carriage return: pyarrow's next block would lose
+        a line feed that follows it, also in quotes."""
+        piece = self._held + self._text.read(len(buffer) - len(self._held))
+        if len(piece) == len(self._held):
+            piece += self._end[: len(buffer) - len(piece)]
+            self._end = self._end[len(piece) - len(self._held) :]
+        self._held = b"\r" if len(piece) > 1 and piece.endswith(b"\r") else b""
+        count = len(piece) - len(self._held)
+        buffer[:count] = piece[:count]
+        return count
+
+    def tell(self) -> int:
+        """How far it is in the file itself, which may be compressed."""
+        return self._file.tell()
+
+    def note(self, row: Any) -> str:
+        """What to do with a line that has more or fewer cells than there are columns."""
+        if row.text == self._mark:
+            self.ended = True
+            return "skip"
+        # Blank lines are none to other readers, too.
+        return "error" if row.text.strip(" \t") else "skip"
+
+
+def _as_wanted(table: pa.Table, wanted: Mapping[str, pa.DataType]) -> pa.Table:
+    """Columns of text as numbers (or true and false), but for those in which a cell is none."""
+    columns = []
+    for field, column in zip(table.schema, table.itercolumns(), strict=True):
+        if field.name in wanted:
+            kind = wanted[field.name]
+            values, unreadable = parse_numbers(column, boolean=pa.types.is_boolean(kind))
+            if not unreadable.any():
+                column = pa.chunked_array([pa.array(values, from_pandas=True).cast(kind)])  # noqa: PLW2901
+        columns.append(column)
+    return pa.table(columns, names=table.column_names)
+
+
+def _numbers_among(types: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:
+    return {
+        name: kind
+        for name, kind in types.items()
+        if pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+    }
+
+
+def _is_too_long(error: Exception) -> bool:
+    return "straddl" in str(error) or "Empty CSV file or block" in str(error)
