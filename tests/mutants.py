@@ -292,8 +292,8 @@ MUTANTS = (
     Mutant(
         "durable before it is renamed",
         "storage/atomic.py",
-        "            os.fsync(file.fileno())\n        os.replace",
-        "        os.replace",
+        "            os.fsync(file.fileno())\n        if replace:",
+        "        if replace:",
     ),
     Mutant(
         "the sum over a model file",

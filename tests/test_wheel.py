@@ -42,8 +42,8 @@ def test_the_wheel_holds_every_file_of_the_package(names):
         "report/templates/page.html",
         "report/templates/page.css",
         "report/templates/page.js",
-        "storage/bundled_data/ccpp.npz",
-        "storage/bundled_data/german.npz",
+        "tables/bundled_data/ccpp.npz",
+        "tables/bundled_data/german.npz",
     ],
 )
 def test_the_wheel_holds_templates_and_data(name, names):

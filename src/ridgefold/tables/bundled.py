@@ -29,7 +29,7 @@ def load_bundled(name: str) -> Dataset:
     """A data set by name: "ccpp" (regression) or "german" (two classes)."""
     if name not in _NAMES:
         raise InvalidInputError(f"name must be one of {', '.join(_NAMES)}, got {name!r}")
-    resource = files("ridgefold.storage") / "bundled_data" / f"{name}.npz"
+    resource = files("ridgefold.tables") / "bundled_data" / f"{name}.npz"
     with as_file(resource) as path, np.load(path, allow_pickle=False) as arrays:
         X = arrays["X"].astype(np.float64)
         names = (
