@@ -63,7 +63,7 @@ test-blas: $(VENV)/.test
 	done
 
 # The folders whose numbers depend on rounding, with one kernel that is not the machine's own.
-NUMERIC := $(addprefix tests/,contracts crossval engine kernels learning linalg solvers)
+NUMERIC := $(addprefix tests/,cells contracts crossval exact kernels linalg metric solvers)
 test-other-blas: $(VENV)/.test
 	@kernel=$$($(BIN)/python tests/blas_kernels.py another); \
 	if [ -z "$$kernel" ]; then echo "no other kernel of OpenBLAS here"; else \
