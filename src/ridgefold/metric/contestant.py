@@ -52,6 +52,20 @@ class Contestant:
         before = self.learned or self.isotropic
         self.learned = self._descend(part, before.point, max_steps=max_steps) or self.learned
 
+    def descend_from_both(self, max_steps: int) -> None:
+        """Every scale by itself, on the rows of the start: from slopes, and from a common scale.
+
+        Slopes of few rows may call a column flat that counts, and from a long scale there is no
+        gradient that leads back.
+        """
+        if not self._learns:
+            return
+        part = self.sample.first(START_ROWS, START_OUTSIDE)
+        points = [self.isotropic.point]
+        points += [self.learned.point] if self.learned is not None else []
+        tried = [each for p in points if (each := self._descend(part, p, max_steps=max_steps))]
+        self.learned = min(tried, key=lambda each: each.pooled_error, default=self.learned)
+
     def look_at_isotropic(self, rows: int, outside: int) -> None:
         """The error of the isotropic kernel on the rows that the learned scales have seen."""
         part = self.sample.first(rows, outside)

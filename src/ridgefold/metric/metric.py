@@ -52,13 +52,15 @@ class _Stage:
         return min(_MOST_STEPS, round(self.steps * several * min(self.rows, MAX_ROWS) / rows))
 
 
+_FIRST_STEPS = 12
+"""Steps from each start, on the rows of the start."""
 _MOST_STEPS = 40
 """More steps hardly lowered an error outside the criterion any further."""
 _FEW_SCALES = 8
 """So many need no more steps than the stages name; on pol, 26 columns, twelve were too few."""
 _STAGES = (
     _Stage(700, 500, 12, 5, math.inf),
-    _Stage(1200, 1000, 8, 2, 1.3),
+    _Stage(1200, 1000, 8, 3, 1.3),
     _Stage(math.inf, math.inf, 6, 2, 1.05),
 )
 """Most of the way is gone on few rows, where steps are cheap."""
@@ -209,6 +211,10 @@ def _race(
         chosen = _going_on(near, stage.most)
         out = [each for each in running if each not in chosen] + out
         running = chosen
+        if stage is _STAGES[0]:
+            first = _Stage(START_ROWS, START_OUTSIDE, _FIRST_STEPS, stage.most, math.inf)
+            for each in running:
+                each.descend_from_both(first.steps_on(min(START_ROWS, size), scales))
         for each in running:
             each.advance(rows, outside, stage.steps_on(rows, scales))
     running.sort(key=lambda each: each.leading.pooled_error)

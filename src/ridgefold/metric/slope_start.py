@@ -31,8 +31,9 @@ _TURNS = 3
 """More seldom lower the error: the third turn already repeats the second."""
 _STEPS = 6
 """Steps in width and ridge after every turn."""
-_LEAST_SLOPE = 1e-3
-"""A column along which f is flat counts as this share of the steepest one."""
+_LEAST_SLOPE = 0.05
+"""A column along which f is flat counts as this share of the steepest one: a few hundred rows do
+not tell that it says nothing, and descents have to find back."""
 
 
 NO_FINITE_ERROR = (
