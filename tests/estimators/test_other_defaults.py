@@ -43,7 +43,7 @@ def test_the_words_for_it_name_what_differs_from_its_own_defaults(cls, parent, c
 @pytest.mark.parametrize(("cls", "parent", "changed"), PAIRS, ids=IDS)
 def test_clones_and_pickles_keep_the_arguments(cls, parent, changed):
     model = cls(0.5 if parent is KernelRidge else [0.5], fit_intercept=False, kernel="laplacian")
-    for copy in (clone(model), pickle.loads(pickle.dumps(model))):
+    for copy in (clone(model), pickle.loads(pickle.dumps(model))):  # noqa: S301
         assert type(copy) is cls
         assert copy.get_params() == model.get_params()
 

@@ -53,10 +53,11 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
         Add a bias that is not penalised.
     cv : int, "loo", splitter or iterable of (train, test), default=5
         A number means consecutive folds, as for ``GridSearchCV``.
-    scoring : str, callable or None
-        None: mean squared error over all held-out rows together. A scikit-learn name: averaged
-        over folds, as ``GridSearchCV`` does. A callable: ``scoring(y_true, y_predicted)`` on all
-        held-out rows, higher is better. Ties go to the first in grid order.
+    scoring : str, scorer, callable or None
+        None: mean squared error over all held-out rows together. A scikit-learn name, or scorer
+        of ``make_scorer``: averaged over folds, as ``GridSearchCV`` does. Another callable:
+        ``scoring(y_true, y_predicted)`` on all held-out rows, higher is better. Ties go to the
+        first in grid order.
     method : str, default="auto"
         Cross-validation method: the name of one, or the one predicted to be fastest within the
         memory budget.

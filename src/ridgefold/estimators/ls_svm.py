@@ -15,7 +15,6 @@ from ridgefold.errors import InvalidInputError, ModelFileError
 from ridgefold.estimators.base import KernelModel
 from ridgefold.estimators.kernel_ridge import KernelRidge
 from ridgefold.estimators.other_defaults import with_defaults
-from ridgefold.estimators.probabilities import fit_curves, probabilities
 from ridgefold.estimators.stored_values import Classes, HeldOut
 from ridgefold.estimators.validation import (
     check_alpha,
@@ -30,6 +29,7 @@ from ridgefold.runtime.training_data import (
     require_usable_weights,
 )
 from ridgefold.selection.held_out_predictions import held_out_predictions, shuffled_folds
+from ridgefold.selection.probabilities import fit_curves, probabilities
 
 
 @with_defaults(kernel="rbf", fit_intercept=True)
