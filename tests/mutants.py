@@ -249,7 +249,7 @@ MUTANTS = (
     ),
     Mutant(
         "Platt's target",
-        "estimators/probabilities.py",
+        "selection/probabilities.py",
         "(n_in + 1.0) / (n_in + 2.0), 1.0 / (n_out + 2.0)",
         "1.0, 0.0",
     ),

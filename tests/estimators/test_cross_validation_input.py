@@ -119,8 +119,8 @@ def test_some_scores_that_are_not_finite_lose():
 
 
 def test_a_score_that_cannot_take_the_predictions_says_so():
-    with pytest.raises(InvalidInputError, match="scoring='neg_log_loss' cannot score"):
-        LSSVMClassifierCV(ALPHAS, gamma=0.3, scoring="neg_log_loss").fit(X, LABELS)
+    with pytest.raises(InvalidInputError, match="scoring='neg_mean_squared_log_error' cannot"):
+        KernelRidgeCV(ALPHAS, gamma=0.3, scoring="neg_mean_squared_log_error").fit(X, Y)
 
     def wrong(y, predicted):
         raise ValueError("not of use")

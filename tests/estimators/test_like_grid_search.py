@@ -8,14 +8,24 @@ import numpy as np
 import pytest
 import sklearn
 import sklearn.kernel_ridge
-from sklearn.metrics import get_scorer
+from sklearn.metrics import (
+    brier_score_loss,
+    d2_absolute_error_score,
+    fbeta_score,
+    get_scorer,
+    log_loss,
+    make_scorer,
+    mean_pinball_loss,
+    roc_auc_score,
+)
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, KFold, RepeatedKFold, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
 from cases import tolerance
 from ridgefold import KernelRidgeCV, LSSVMClassifier, LSSVMClassifierCV
-from ridgefold.errors import UnweightedScoresWarning
+from ridgefold.errors import InvalidInputError, UnweightedScoresWarning
+from ridgefold.selection.probabilities import probabilities
 from ridgefold.tables import load_bundled
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"
@@ -186,6 +196,123 @@ def test_weighted_classes_are_chosen_by_as_in_grid_search(scoring):
     for k in range(4):
         key = f"split{k}_test_score"
         np.testing.assert_allclose(ours.cv_results_[key], peer.cv_results_[key], rtol=1e-12)
+
+
+REGRESSION_SCORERS = {
+    "a named one": get_scorer("explained_variance"),
+    "a score": make_scorer(d2_absolute_error_score),
+    "a loss with an argument": make_scorer(mean_pinball_loss, alpha=0.9, greater_is_better=False),
+}
+CLASSIFICATION_SCORERS = {
+    "a named one": get_scorer("roc_auc"),
+    "of labels": make_scorer(fbeta_score, beta=2.0),
+    "of decisions": make_scorer(roc_auc_score, response_method="decision_function", max_fpr=0.3),
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["alike", "weighted"])
+@pytest.mark.parametrize("kind", REGRESSION_SCORERS)
+def test_scorer_objects_of_numbers_score_as_in_grid_search(kind, weighted):
+    X, y = regression_data("ccpp", 90)
+    scoring = REGRESSION_SCORERS[kind]
+    weights = weights_for(len(y), "real numbers") if weighted else None
+    peer = GridSearchCV(
+        sklearn.kernel_ridge.KernelRidge(kernel="rbf"),
+        {"alpha": ALPHAS, "gamma": GAMMAS},
+        scoring=scoring,
+        cv=5,
+    ).fit(X, y, sample_weight=weights)
+    settings = {} if WEIGHS_SCORES else {"weighted_scores": False}
+    ours = KernelRidgeCV(ALPHAS, gamma=GAMMAS, scoring=scoring, cv=5, **settings)
+    ours.fit(X, y, sample_weight=weights)
+    assert ours.best_params_ == peer.best_params_
+    for key in [*(f"split{k}_test_score" for k in range(5)), "mean_test_score"]:
+        np.testing.assert_allclose(
+            ours.cv_results_[key], peer.cv_results_[key], rtol=1e-9, atol=1e-9
+        )
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["alike", "weighted"])
+@pytest.mark.parametrize("kind", CLASSIFICATION_SCORERS)
+def test_scorer_objects_of_classes_score_as_in_grid_search(kind, weighted):
+    X, y = german()
+    scoring = CLASSIFICATION_SCORERS[kind]
+    weights = weights_for(len(y), "real numbers") if weighted else None
+    grid = {"alpha": [0.05, 0.5], "gamma": [0.005, 0.02]}
+    peer = GridSearchCV(LSSVMClassifier(), grid, scoring=scoring, cv=StratifiedKFold(4))
+    peer.fit(X, y, sample_weight=weights)
+    settings = {} if WEIGHS_SCORES else {"weighted_scores": False}
+    ours = LSSVMClassifierCV(
+        grid["alpha"], gamma=grid["gamma"], scoring=scoring, cv=4, **settings
+    ).fit(X, y, sample_weight=weights)
+    assert ours.best_params_ == peer.best_params_
+    for key in [*(f"split{k}_test_score" for k in range(4)), "mean_test_score"]:
+        np.testing.assert_allclose(ours.cv_results_[key], peer.cv_results_[key], rtol=1e-12)
+
+
+def test_a_scorer_object_that_knows_no_weights_is_warned_of():
+    X, y = regression_data("ccpp", 60)
+    scoring = make_scorer(lambda y, p: np.max(np.abs(y - p)), greater_is_better=False)
+    settings = {"gamma": 0.1, "scoring": scoring, "cv": 3}
+    with pytest.warns(UnweightedScoresWarning, match="takes no sample_weight"):
+        asked = KernelRidgeCV([0.1, 1.0], **settings).fit(X, y, weights_for(len(y), "counts"))
+    assert asked.best_score_ < 0
+
+
+AFTER_NEWTON = 1e-6
+"""Rows in another order end the iteration that calibrates at another rounding of the curve."""
+SCORES_OF_PROBABILITIES = {
+    "neg_log_loss": lambda y, p, w: -log_loss(y, p, sample_weight=w),
+    "neg_brier_score": lambda y, p, w: -brier_score_loss(y, p[:, 1], sample_weight=w, pos_label=1),
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["alike", "weighted"])
+@pytest.mark.parametrize("of_object", [False, True], ids=["name", "object"])
+@pytest.mark.parametrize("name", SCORES_OF_PROBABILITIES)
+def test_scores_of_probabilities_are_of_curves_on_held_out_decisions(name, of_object, weighted):
+    X, y = german()
+    weights = weights_for(len(y), "real numbers") if weighted else None
+    scoring = get_scorer(name) if of_object else name
+    splits = list(StratifiedKFold(4).split(X, y))
+    model = LSSVMClassifierCV(
+        [0.05, 0.5, 5.0], gamma=[0.005, 0.02], scoring=scoring, cv=splits, probability=True
+    ).fit(X, y, weights)
+    p = probabilities(model.held_out_decisions_[:, None], model.calibration_)
+    expected = [
+        SCORES_OF_PROBABILITIES[name](y[test], p[test], None if weights is None else weights[test])
+        for _, test in splits
+    ]
+    assert model.best_score_ == pytest.approx(np.mean(expected), rel=AFTER_NEWTON)
+    for k, score in enumerate(expected):
+        key = f"split{k}_test_score"
+        assert model.cv_results_[key][model.best_index_] == pytest.approx(score, rel=AFTER_NEWTON)
+
+
+def test_scores_of_probabilities_take_several_classes():
+    X, y = regression_data("ccpp", 120)
+    labels = np.array(["low", "middle", "top"])[np.digitize(y, [-0.5, 0.5])]
+    splits = list(StratifiedKFold(4).split(X, labels))
+    model = LSSVMClassifierCV(
+        [0.01, 1.0], gamma=0.1, scoring="neg_log_loss", cv=splits, probability=True
+    ).fit(X, labels)
+    p = probabilities(model.held_out_decisions_, model.calibration_)
+    expected = [-log_loss(labels[test], p[test]) for _, test in splits]
+    assert model.best_score_ == pytest.approx(np.mean(expected), rel=AFTER_NEWTON)
+    assert model.best_score_ > -np.log(3)
+
+
+def test_one_held_out_row_has_a_log_loss_where_the_scorer_names_the_classes():
+    X, y = german(60)
+    scoring = make_scorer(
+        log_loss, response_method="predict_proba", greater_is_better=False, labels=[-1.0, 1.0]
+    )
+    model = LSSVMClassifierCV([0.5], gamma=0.02, scoring=scoring, cv="loo", probability=True)
+    model.fit(X, y)
+    p = probabilities(model.held_out_decisions_[:, None], model.calibration_)
+    assert model.best_score_ == pytest.approx(-log_loss(y, p), rel=AFTER_NEWTON)
+    with pytest.raises(InvalidInputError, match=r"'neg_log_loss' cannot score.*labels"):
+        model.set_params(scoring="neg_log_loss").fit(X, y)
 
 
 @pytest.mark.parametrize(

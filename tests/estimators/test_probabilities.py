@@ -15,7 +15,7 @@ import ridgefold
 from cases import rows
 from ridgefold import LSSVMClassifier, LSSVMClassifierCV, PartitionedLSSVMClassifier
 from ridgefold.errors import InvalidInputError
-from ridgefold.estimators.probabilities import fit_curve, probabilities
+from ridgefold.selection.probabilities import fit_curve, probabilities
 from ridgefold.tables import load_bundled
 
 X, X_NEW = rows(120, 3), rows(20, 3, seed=5)

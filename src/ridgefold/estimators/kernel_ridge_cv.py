@@ -12,6 +12,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from ridgefold.crossval import Folds
 from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.cross_validated import CrossValidatedModel
+from ridgefold.estimators.other_defaults import with_defaults
 from ridgefold.estimators.regressor import KernelRegressor
 from ridgefold.estimators.validation import check_training_data, unchanged_on_error
 from ridgefold.linalg import Array
@@ -28,124 +29,7 @@ _MOST_FOLDS = 50
 """With more folds, one model a fold takes more room than the rows."""
 
 
-class _CrossValidatedRegressor(
-    MultiOutputMixin, RegressorMixin, CrossValidatedModel, KernelRegressor
-):
-    """`fit` and `predict` of the regressors below."""
-
-    alpha_per_target: bool
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
-        """Choose kernel and alpha by cross-validation, then fit on all rows.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_rows, n_columns)
-            The kernel matrix (n_rows, n_rows) if ``kernel="precomputed"``.
-        y : array of shape (n_rows,) or (n_rows, n_targets)
-        sample_weight : float or array of shape (n_rows,), optional
-            Weights of the fits and, unless ``weighted_scores=False``, of the scores.
-        groups : array of shape (n_rows,), optional
-            Passed to the splitter.
-        """
-        with unchanged_on_error(self):
-            data = check_training_data(self, X, y, sample_weight, numeric_targets=True)
-            one_target = data.y.ndim == 1
-            targets = data.y[:, None] if one_target else data.y
-            numbers = data.namespace.to_numpy(targets).astype(np.float64)
-            folds = folds_of(self.cv, data.X, numbers, classifier=False, groups=groups)
-            truth = Truth(folds, numbers[folds.stacked], self._score_weights(data, folds))
-            self._choose_and_fit(
-                data, targets, folds, truth, alpha_per_target=bool(self.alpha_per_target)
-            )
-            self._set_coefficients(one_target)
-            self._set_held_out(self.held_out_predictions_)
-            self.y_fit_ = data.y
-        return self
-
-    def _fit_choice(
-        self,
-        data: TrainingData,
-        targets: Array,
-        gram: TrainingGram,
-        choice: Choice,
-        folds: Folds,
-    ) -> None:
-        few = folds.each_row_once and len(folds) <= _MOST_FOLDS
-        by_folds = self._interval_method() == "cv+" or (self.intervals == "auto" and few)
-        held_out = by_row(folds, choice.predictions) if by_folds else None
-        self._solve_with_intervals(
-            data,
-            targets,
-            gram,
-            choice.alphas,
-            folds=folds if by_folds else None,
-            held_out=held_out,
-            final=self._final_targets(data, targets, choice, folds),
-        )
-
-    def _reckon_with_learning(
-        self, data: TrainingData, targets: Array, learned: LearnedGrid
-    ) -> None:
-        if self.intervals_ is not None:
-            widening = widening_by_learning(
-                data.X,
-                targets,
-                data.weights,
-                learned.metric,
-                learned.again,
-                bias=bool(self.fit_intercept),
-                scale_groups=self.scale_groups,
-            )
-            self.intervals_ = replace(self.intervals_, widening=widening)
-
-    def _require_usable(self, data: TrainingData, folds: Folds) -> None:
-        super()._require_usable(data, folds)
-        method = self._interval_method()
-        if method == "cv+" and not (folds.each_row_once and len(folds) <= _MOST_FOLDS):
-            raise InvalidInputError(
-                f'intervals="cv+" needs a cv of at most {_MOST_FOLDS} folds that holds every row '
-                f"out once, got cv={self.cv!r}: use "
-                'intervals="jackknife+" (an n × n matrix), or another cv'
-            )
-        if method == "jackknife+":
-            self._require_room(folds.n_rows, data)
-
-    _interval_choices = '"auto", None, "cv+" or "jackknife+"'
-
-    def _interval_method(self) -> str | None:
-        if isinstance(self.intervals, str) and self.intervals == "auto":
-            return None
-        return super()._interval_method()
-
-    def _why_no_intervals(self) -> str:
-        if hasattr(self, "compression_bound_"):
-            return super()._why_no_intervals()
-        n = int(self.X_fit_.shape[0])
-        return (
-            f"nothing was kept to predict intervals with (intervals={self.intervals!r}, "
-            f"cv={self.cv!r}): fit with a cv of at most {_MOST_FOLDS} folds that holds every row "
-            f'out once and intervals="auto", or with intervals="jackknife+" ({n * n:,} numbers)'
-        )
-
-    _further_state: Mapping[str, Any] = {
-        **CrossValidatedModel._further_state,
-        **KernelRegressor._further_state,
-    }
-
-    def _held_out_columns(self) -> Array:
-        held_out = self.held_out_predictions_
-        return held_out[:, None] if held_out.ndim == 1 else held_out
-
-    def _set_held_out(self, columns: Array) -> None:
-        self.held_out_predictions_ = columns[:, 0] if self.dual_coef_.ndim == 1 else columns
-
-    def predict(self, X: Any) -> Array:
-        """Predictions for the rows of X, in blocks of bounded memory."""
-        return self._predict_numbers(X)
-
-
-class KernelRidgeCV(_CrossValidatedRegressor):
+class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, KernelRegressor):
     """Kernel ridge regression that chooses kernel width and ridge by exact cross-validation.
 
     Every fold's error is that of a model that never saw the fold, for every ridge value, at
@@ -169,10 +53,11 @@ class KernelRidgeCV(_CrossValidatedRegressor):
         Add a bias that is not penalised.
     cv : int, "loo", splitter or iterable of (train, test), default=5
         A number means consecutive folds, as for ``GridSearchCV``.
-    scoring : str, callable or None
-        None: mean squared error over all held-out rows together. A scikit-learn name: averaged
-        over folds, as ``GridSearchCV`` does. A callable: ``scoring(y_true, y_predicted)`` on all
-        held-out rows, higher is better. Ties go to the first in grid order.
+    scoring : str, scorer, callable or None
+        None: mean squared error over all held-out rows together. A scikit-learn name, or scorer
+        of ``make_scorer``: averaged over folds, as ``GridSearchCV`` does. Another callable:
+        ``scoring(y_true, y_predicted)`` on all held-out rows, higher is better. Ties go to the
+        first in grid order.
     method : str, default="auto"
         Cross-validation method: the name of one, or the one predicted to be fastest within the
         memory budget.
@@ -334,8 +219,118 @@ class KernelRidgeCV(_CrossValidatedRegressor):
         self.verbose = verbose
         self.intervals = intervals
 
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
+        """Choose kernel and alpha by cross-validation, then fit on all rows.
 
-class LSSVMRegressorCV(_CrossValidatedRegressor):
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_rows, n_columns)
+            The kernel matrix (n_rows, n_rows) if ``kernel="precomputed"``.
+        y : array of shape (n_rows,) or (n_rows, n_targets)
+        sample_weight : float or array of shape (n_rows,), optional
+            Weights of the fits and, unless ``weighted_scores=False``, of the scores.
+        groups : array of shape (n_rows,), optional
+            Passed to the splitter.
+        """
+        with unchanged_on_error(self):
+            data = check_training_data(self, X, y, sample_weight, numeric_targets=True)
+            one_target = data.y.ndim == 1
+            targets = data.y[:, None] if one_target else data.y
+            numbers = data.namespace.to_numpy(targets).astype(np.float64)
+            folds = folds_of(self.cv, data.X, numbers, classifier=False, groups=groups)
+            truth = Truth(folds, numbers[folds.stacked], self._score_weights(data, folds))
+            self._choose_and_fit(
+                data, targets, folds, truth, alpha_per_target=bool(self.alpha_per_target)
+            )
+            self._set_coefficients(one_target)
+            self._set_held_out(self.held_out_predictions_)
+            self.y_fit_ = data.y
+        return self
+
+    def _fit_choice(
+        self,
+        data: TrainingData,
+        targets: Array,
+        gram: TrainingGram,
+        choice: Choice,
+        folds: Folds,
+    ) -> None:
+        few = folds.each_row_once and len(folds) <= _MOST_FOLDS
+        by_folds = self._interval_method() == "cv+" or (self.intervals == "auto" and few)
+        held_out = by_row(folds, choice.predictions) if by_folds else None
+        self._solve_with_intervals(
+            data,
+            targets,
+            gram,
+            choice.alphas,
+            folds=folds if by_folds else None,
+            held_out=held_out,
+            final=self._final_targets(data, targets, choice, folds),
+        )
+
+    def _reckon_with_learning(
+        self, data: TrainingData, targets: Array, learned: LearnedGrid
+    ) -> None:
+        if self.intervals_ is not None:
+            widening = widening_by_learning(
+                data.X,
+                targets,
+                data.weights,
+                learned.metric,
+                learned.again,
+                bias=bool(self.fit_intercept),
+                scale_groups=self.scale_groups,
+            )
+            self.intervals_ = replace(self.intervals_, widening=widening)
+
+    def _require_usable(self, data: TrainingData, folds: Folds) -> None:
+        super()._require_usable(data, folds)
+        method = self._interval_method()
+        if method == "cv+" and not (folds.each_row_once and len(folds) <= _MOST_FOLDS):
+            raise InvalidInputError(
+                f'intervals="cv+" needs a cv of at most {_MOST_FOLDS} folds that holds every row '
+                f"out once, got cv={self.cv!r}: use "
+                'intervals="jackknife+" (an n × n matrix), or another cv'
+            )
+        if method == "jackknife+":
+            self._require_room(folds.n_rows, data)
+
+    _interval_choices = '"auto", None, "cv+" or "jackknife+"'
+
+    def _interval_method(self) -> str | None:
+        if isinstance(self.intervals, str) and self.intervals == "auto":
+            return None
+        return super()._interval_method()
+
+    def _why_no_intervals(self) -> str:
+        if hasattr(self, "compression_bound_"):
+            return super()._why_no_intervals()
+        n = int(self.X_fit_.shape[0])
+        return (
+            f"nothing was kept to predict intervals with (intervals={self.intervals!r}, "
+            f"cv={self.cv!r}): fit with a cv of at most {_MOST_FOLDS} folds that holds every row "
+            f'out once and intervals="auto", or with intervals="jackknife+" ({n * n:,} numbers)'
+        )
+
+    _further_state: Mapping[str, Any] = {
+        **CrossValidatedModel._further_state,
+        **KernelRegressor._further_state,
+    }
+
+    def _held_out_columns(self) -> Array:
+        held_out = self.held_out_predictions_
+        return held_out[:, None] if held_out.ndim == 1 else held_out
+
+    def _set_held_out(self, columns: Array) -> None:
+        self.held_out_predictions_ = columns[:, 0] if self.dual_coef_.ndim == 1 else columns
+
+    def predict(self, X: Any) -> Array:
+        """Predictions for the rows of X, in blocks of bounded memory."""
+        return self._predict_numbers(X)
+
+
+@with_defaults(fit_intercept=True)
+class LSSVMRegressorCV(KernelRidgeCV):
     """LS-SVM regression that chooses kernel width and ridge by exact cross-validation.
 
     :class:`KernelRidgeCV` with an unpenalised bias by default; see there for the arguments.
@@ -360,68 +355,3 @@ n_jobs, executor, run_dir, verbose, intervals
     >>> bool(abs(model.predict([[1.5]])[0] - 100 - np.sin(1.5)) < 0.1)
     True
     """
-
-    def __init__(
-        self,
-        alphas: Any = None,
-        *,
-        kernel: Any = "rbf",
-        gamma: Any = None,
-        length_scale: Any = None,
-        degree: Any = 3,
-        coef0: Any = 1,
-        kernel_params: dict[str, Any] | None = None,
-        fit_intercept: bool = True,
-        cv: Any = 5,
-        scoring: Any = None,
-        method: str = "auto",
-        search: str = "auto",
-        alpha_per_target: bool = False,
-        one_standard_error: bool = False,
-        average_folds: bool = False,
-        weighted_scores: bool = True,
-        learn_scales: bool = False,
-        preprocess: str | None = None,
-        learning_rows: int = 2000,
-        scale_groups: Any = None,
-        random_state: Any = 0,
-        solver: str = "auto",
-        tol: float | None = None,
-        memory_budget: Any = "auto",
-        time_budget: float | None = None,
-        n_jobs: int | None = None,
-        executor: Any = "auto",
-        run_dir: Any = None,
-        verbose: int = 0,
-        intervals: str | None = "auto",
-    ) -> None:
-        self.alphas = alphas
-        self.kernel = kernel
-        self.gamma = gamma
-        self.length_scale = length_scale
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.fit_intercept = fit_intercept
-        self.cv = cv
-        self.scoring = scoring
-        self.method = method
-        self.search = search
-        self.alpha_per_target = alpha_per_target
-        self.one_standard_error = one_standard_error
-        self.average_folds = average_folds
-        self.weighted_scores = weighted_scores
-        self.learn_scales = learn_scales
-        self.preprocess = preprocess
-        self.learning_rows = learning_rows
-        self.scale_groups = scale_groups
-        self.random_state = random_state
-        self.solver = solver
-        self.tol = tol
-        self.memory_budget = memory_budget
-        self.time_budget = time_budget
-        self.n_jobs = n_jobs
-        self.executor = executor
-        self.run_dir = run_dir
-        self.verbose = verbose
-        self.intervals = intervals

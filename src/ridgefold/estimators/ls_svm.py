@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from ridgefold.errors import InvalidInputError, ModelFileError
 from ridgefold.estimators.base import KernelModel
-from ridgefold.estimators.probabilities import fit_curves, probabilities
-from ridgefold.estimators.regressor import KernelRegressor
+from ridgefold.estimators.kernel_ridge import KernelRidge
+from ridgefold.estimators.other_defaults import with_defaults
 from ridgefold.estimators.stored_values import Classes, HeldOut
 from ridgefold.estimators.validation import (
     check_alpha,
@@ -29,9 +29,11 @@ from ridgefold.runtime.training_data import (
     require_usable_weights,
 )
 from ridgefold.selection.held_out_predictions import held_out_predictions, shuffled_folds
+from ridgefold.selection.probabilities import fit_curves, probabilities
 
 
-class LSSVMRegressor(MultiOutputMixin, RegressorMixin, KernelRegressor):
+@with_defaults(kernel="rbf", fit_intercept=True)
+class LSSVMRegressor(KernelRidge):
     """LS-SVM regression: kernel ridge with an unpenalised bias and an RBF kernel by default.
 
     Solves ``[[0, 1ᵀ], [1, K + alpha·I]] [b, a] = [0, y]``; the literature's γ is 1/alpha.
@@ -58,46 +60,6 @@ time_budget, intervals
     >>> bool(abs(model.predict([[1.5]])[0] - 100 - np.sin(1.5)) < 0.01)
     True
     """
-
-    def __init__(
-        self,
-        alpha: Any = 1,
-        *,
-        kernel: Any = "rbf",
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        tol: float | None = None,
-        memory_budget: Any = "auto",
-        time_budget: float | None = None,
-        intervals: str | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.tol = tol
-        self.memory_budget = memory_budget
-        self.time_budget = time_budget
-        self.intervals = intervals
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows X and targets y; see :meth:`KernelRidge.fit`."""
-        with unchanged_on_error(self):
-            data = check_training_data(self, X, y, sample_weight, numeric_targets=True)
-            self._fit_numbers(data)
-        return self
-
-    def predict(self, X: Any) -> Array:
-        """Predictions for the rows of X, in blocks of bounded memory."""
-        return self._predict_numbers(X)
 
 
 _FOLDS = 5

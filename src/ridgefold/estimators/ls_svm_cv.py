@@ -20,7 +20,6 @@ from ridgefold.estimators.ls_svm import (
     require_curves,
     row_counts,
 )
-from ridgefold.estimators.probabilities import fit_curves
 from ridgefold.estimators.stored_values import Classes
 from ridgefold.estimators.validation import (
     check_training_data,
@@ -28,6 +27,7 @@ from ridgefold.estimators.validation import (
     unchanged_on_error,
 )
 from ridgefold.linalg import Array, namespace_of
+from ridgefold.selection.probabilities import fit_curves
 from ridgefold.selection.scoring import Truth
 from ridgefold.selection.splits import folds_of
 
@@ -48,10 +48,15 @@ verbose
         Weights of the classes, multiplied with `sample_weight`.
     cv : int, "loo", splitter or iterable of (train, test), default=5
         A number means stratified folds, as for ``GridSearchCV``.
-    scoring : str, callable or None
+    scoring : str, scorer, callable or None
         None: the share of all held-out rows that are classified rightly. A scikit-learn name
-        ("balanced_accuracy", "roc_auc", …): from held-out decision values, averaged over folds.
-        A callable: ``scoring(labels, predicted_labels)`` on all held-out rows.
+        ("balanced_accuracy", "roc_auc", …), or scorer of ``make_scorer``: from held-out decision
+        values, averaged over folds. One that asks for probabilities ("neg_log_loss",
+        "neg_brier_score") gets those of :meth:`predict_proba`'s curves, calibrated for every
+        candidate on its held-out decision values of all folds: the decision values have not seen
+        the labels they are scored by, but the calibration has, by two numbers a class, so that
+        the score is a little better than on new rows. Another callable:
+        ``scoring(labels, predicted_labels)`` on all held-out rows.
     probability : bool, default=False
         Make :meth:`predict_proba` available, calibrated on the held-out decision values that the
         search has computed. :meth:`predict` goes by the sign of the decision, so that a class may
@@ -227,7 +232,7 @@ length_scales_, feature_relevance_, metric_
     def predict_proba(self, X: Any) -> Array:
         """Probability of every class, calibrated on the held-out decision values of the search.
 
-        Platt's curve, one a class against the others (:mod:`ridgefold.estimators.probabilities`).
+        Platt's curve, one a class against the others (:mod:`ridgefold.selection.probabilities`).
         """
         return probabilities_of(self._decision(X), self.calibration_)
 

@@ -26,7 +26,6 @@ from ridgefold.estimators.ls_svm import (
     row_counts,
 )
 from ridgefold.estimators.partitioned_base import PartitionedModel
-from ridgefold.estimators.probabilities import fit_curves
 from ridgefold.estimators.regressor import check_coverage
 from ridgefold.estimators.stored_values import Classes
 from ridgefold.estimators.validation import out_of_memory_is_a_budget_error, unchanged_on_error
@@ -35,6 +34,7 @@ from ridgefold.planning import available_resources
 from ridgefold.planning.cell_memory import WORK_BYTES
 from ridgefold.planning.words import in_bytes
 from ridgefold.runtime.training_data import TrainingData
+from ridgefold.selection.probabilities import fit_curves
 from ridgefold.tables.sources import ArraySource, RowSource
 
 

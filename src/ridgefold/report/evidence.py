@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ridgefold.errors import InvalidInputError, NumericalError
-from ridgefold.estimators.probabilities import probabilities
 from ridgefold.linalg import namespace_of
+from ridgefold.selection.probabilities import probabilities
 
 _LARGEST = 1e300
 """Axes have ends beyond the numbers on them, and must be finite."""

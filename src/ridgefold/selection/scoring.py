@@ -1,8 +1,11 @@
 """Scores of held-out predictions. Higher is better.
 
 `scoring=None` pools the rows of all folds, as the papers do: mean squared error (negated), or
-for classes the share of rows classified rightly. A scikit-learn name is computed for each fold
-and averaged, as `GridSearchCV` does. A callable gets all held-out rows at once.
+for classes the share of rows classified rightly. A scikit-learn name, or scorer object, is computed
+for each fold and averaged, as `GridSearchCV` does. Another callable gets all held-out rows at once.
+
+A scorer that asks for probabilities gets those of Platt's curves, calibrated on the held-out
+decision values of all folds together: two numbers a class have seen the labels that are scored.
 
 Rows count by their weights, as they do in `GridSearchCV` of scikit-learn 1.9: a row of weight 2 is
 two rows, one of weight 0 none.
@@ -13,16 +16,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.metrics import get_scorer
+from sklearn.metrics import get_scorer, make_scorer, r2_score
 
 from ridgefold.crossval import Folds
 from ridgefold.errors import InvalidInputError
 from ridgefold.notices import without_foreign
+from ridgefold.selection.probabilities import fit_curves, probabilities
 
 
 @dataclass(frozen=True)
@@ -124,6 +129,10 @@ class Rule:
         return np.asarray(totals / totals.sum())
 
 
+_Scorer = type(make_scorer(r2_score))
+"""scikit-learn names this type nowhere in public."""
+
+
 def scoring_of(scoring: Any, *, classifier: bool) -> Rule:
     """The rule that `scoring` stands for."""
     if scoring is None and classifier:
@@ -137,18 +146,23 @@ def scoring_of(scoring: Any, *, classifier: bool) -> Rule:
             spread = _spread_of_square if squared else _spread_of_norm
             return Rule(simple[scoring], 0.0, spread=spread)
         try:
-            scorer = get_scorer(scoring)
+            return _rule_of(get_scorer(scoring), scoring)
         except (ValueError, KeyError):
             raise InvalidInputError(
-                f"scoring must be a scikit-learn scorer's name, a callable or None, got "
+                f"scoring must be a scikit-learn scorer or its name, a callable or None, got "
                 f"{scoring!r}: sklearn.metrics.get_scorer_names() lists the names"
             ) from None
-        return Rule(_by_scorer(scorer, scoring), takes_weights=_takes_weights(scorer._score_func))
+    if isinstance(scoring, _Scorer):
+        return _rule_of(scoring, scoring)
     if callable(scoring):
         return Rule(_by_callable(scoring), takes_weights=_takes_weights(scoring))
     raise InvalidInputError(
-        f"scoring must be a scikit-learn scorer's name, a callable or None, got {scoring!r}"
+        f"scoring must be a scikit-learn scorer or its name, a callable or None, got {scoring!r}"
     )
+
+
+def _rule_of(scorer: Any, scoring: Any) -> Rule:
+    return Rule(_by_scorer(scorer, scoring), takes_weights=_takes_weights(scorer._score_func))
 
 
 def _takes_weights(function: Callable[..., Any]) -> bool:
@@ -303,8 +317,20 @@ class _HeldOutClassifier(ClassifierMixin, BaseEstimator):
         assert self.values is not None
         return self.truth.labels_of(self.values[X[:, 0]])
 
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        assert self.values is not None
+        return probabilities(self.values[X[:, 0]], self._curves)
 
-def _by_scorer(scorer: Any, name: str) -> Score:
+    @cached_property
+    def _curves(self) -> np.ndarray:
+        assert self.truth is not None
+        assert self.truth.classes is not None
+        assert self.values is not None
+        codes = np.searchsorted(self.truth.classes, self.truth.y)
+        return fit_curves(self.values, codes, self.truth.weights)
+
+
+def _by_scorer(scorer: Any, scoring: Any) -> Score:
     def score(truth: Truth, predictions: np.ndarray) -> Scores:
         rows = np.arange(predictions.shape[1])[:, None]
         y = truth.y[:, 0] if truth.y.ndim == 2 and truth.y.shape[1] == 1 else truth.y
@@ -324,7 +350,7 @@ def _by_scorer(scorer: Any, name: str) -> Score:
                         by_fold[j, k] = scorer(model, rows[run], y[run], **extra)
                 except (ValueError, TypeError, AttributeError) as error:
                     raise InvalidInputError(
-                        f"scoring={name!r} cannot score these held-out predictions: {error}"
+                        f"scoring={scoring!r} cannot score these held-out predictions: {error}"
                     ) from None
         return Scores(truth.mean_of_folds(by_fold), by_fold)
 
