@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from sklearn.base import clone
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import KFold, TimeSeriesSplit
 
 import ridgefold
@@ -74,6 +75,7 @@ def test_the_result_does_not_depend_on_the_executor(executor, jobs, search):
         (LSSVMRegressorCV, {"weighted_scores": True, "search": "race"}, WEIGHTS),
         (KernelRidgeCV, {"scoring": "r2"}, None),
         (KernelRidgeCV, {"scoring": lambda y, p: -np.max(np.abs(y - p))}, None),
+        (KernelRidgeCV, {"scoring": get_scorer("r2")}, WEIGHTS),
         (KernelRidgeCV, {"cv": "loo"}, None),
         (KernelRidgeCV, {"cv": TimeSeriesSplit(3)}, None),
         (KernelRidgeCV, {"one_standard_error": True}, None),
