@@ -85,7 +85,8 @@ def _likely_solves(problem: Problem) -> tuple[int, int]:
     floor = max(problem.spectrum[-1], 0.0) if problem.spectrum else 0.0
     roots, at = np.sqrt(alphas + floor)[:, None], np.sqrt(anchors + floor)[None, :]
     slowest = float(np.max(np.prod(np.abs(roots - at) / (roots + at), axis=1)))
-    rounds = _REDUCTION / -math.log(max(slowest, 1e-10))
+    # Where alphas lie so far apart that a solve gains nothing, nobody waits for as many.
+    rounds = _REDUCTION / max(-math.log(max(slowest, 1e-10)), 1e-10)
     if problem.judged:
         rounds *= _JUDGED_SHARE
     more = max(0, math.ceil((rounds - _FIRST_SOLVES) / _MORE_SOLVES))

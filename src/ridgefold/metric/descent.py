@@ -59,6 +59,8 @@ class Descent:
     """Squared residuals of the outside rows, mean over targets, added up over rows that are the
     same, so scaled that their mean is the error; empty without such rows."""
     steps: tuple[LearningStep, ...]
+    distinct: int
+    """Rows inside the criterion that differ from each other."""
 
     @property
     def rows(self) -> int:
@@ -67,8 +69,8 @@ class Descent:
 
     @property
     def pooled_error(self) -> float:
-        """Mean over the rows inside the criterion and those outside it."""
-        inside, outside = self.rows, len(self.outside_residuals)
+        """Mean over the different rows inside the criterion and those outside it."""
+        inside, outside = self.distinct, len(self.outside_residuals)
         return (inside * self.error + outside * self.outside_error) / (inside + outside)
 
 
@@ -196,7 +198,14 @@ def descend(
         without_progress = 0
         point = objective.unpack(values)
         best = Descent(
-            point, kernel, math.exp(point.log_alpha), found.error, outside, residuals, ()
+            point,
+            kernel,
+            math.exp(point.log_alpha),
+            found.error,
+            outside,
+            residuals,
+            (),
+            sample.distinct,
         )
 
     first = objective.pack(start)
@@ -222,7 +231,7 @@ def descend(
         return None
     return Descent(
         best.point, best.kernel, best.alpha, best.error, best.outside_error,
-        best.outside_residuals, tuple(steps),
+        best.outside_residuals, tuple(steps), sample.distinct,
     )  # fmt: skip
 
 

@@ -46,7 +46,7 @@ class _Stage:
     margin: float
     """How many times the least error theirs may be."""
 
-    def steps_on(self, rows: int, scales: int) -> int:
+    def steps_on(self, rows: float, scales: int) -> int:
         """More steps where there are fewer rows, which are cheap, and where more scales move."""
         several = min(2.0, max(1.0, math.sqrt(scales / _FEW_SCALES)))
         return min(_MOST_STEPS, round(self.steps * several * min(self.rows, MAX_ROWS) / rows))
@@ -201,7 +201,10 @@ def _race(
     """
     running = [Contestant(name, f, start) for start in starts for name, f in families.items()]
     out: list[Contestant] = []
-    size, scales = len(running[0].sample), len(np.unique(running[0].sample.scale_of))
+    sample = running[0].sample
+    size, scales = len(sample), len(np.unique(sample.scale_of))
+    # Repeating rows must do what weights do: steps are as many as for the rows that differ.
+    share = sample.distinct / size
     rows, outside = START_ROWS, START_OUTSIDE
     for stage in _STAGES:
         rows, outside = int(min(stage.rows, size)), int(min(stage.outside, MOST_OUTSIDE))
@@ -214,9 +217,9 @@ def _race(
         if stage is _STAGES[0]:
             first = _Stage(START_ROWS, START_OUTSIDE, _FIRST_STEPS, stage.most, math.inf)
             for each in running:
-                each.descend_from_both(first.steps_on(min(START_ROWS, size), scales))
+                each.descend_from_both(first.steps_on(share * min(START_ROWS, size), scales))
         for each in running:
-            each.advance(rows, outside, stage.steps_on(rows, scales))
+            each.advance(rows, outside, stage.steps_on(share * rows, scales))
     running.sort(key=lambda each: each.leading.pooled_error)
     running[0].look_at_isotropic(rows, outside)
     return _as_metric([*running, *out], leave_out=leave_out)
