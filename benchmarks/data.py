@@ -16,13 +16,17 @@ from ridgefold.tables import bundled_names, load_bundled
 ROOT = Path(__file__).resolve().parent.parent
 
 
+def folder() -> Path:
+    """Where data sets lie that are not bundled."""
+    return Path(os.environ.get("RIDGEFOLD_DATA", ROOT.parent / "shared" / "data"))
+
+
 def raw(name: str) -> tuple[np.ndarray, np.ndarray] | None:
     """All rows and targets as they are; None if the data set is not at hand."""
     if name in bundled_names():
         data = load_bundled(name)
         return data.X, data.y
-    folder = Path(os.environ.get("RIDGEFOLD_DATA", ROOT.parent / "shared" / "data"))
-    path = folder / f"{name}.npz"
+    path = folder() / f"{name}.npz"
     if not path.exists():
         return None
     with np.load(path, allow_pickle=False) as arrays:
