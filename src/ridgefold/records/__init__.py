@@ -4,7 +4,7 @@ from ridgefold.records.cell_search import CELL_SEARCH, CellSearch
 from ridgefold.records.columns import CategoryColumn, NumberColumn, TableColumns
 from ridgefold.records.cost import Cost
 from ridgefold.records.intervals import Intervals
-from ridgefold.records.metric import LearnedMetric, LearningStep
+from ridgefold.records.metric import LearnedMetric, LearningStep, MetricCandidate
 from ridgefold.records.model import FittedModel
 from ridgefold.records.partition import (
     Backdrop,
@@ -39,6 +39,7 @@ __all__ = [
     "LearningStep",
     "LocalModels",
     "Membership",
+    "MetricCandidate",
     "NumberColumn",
     "Plan",
     "Problem",
