@@ -5,7 +5,7 @@ from ridgefold.records.columns import CategoryColumn, NumberColumn, TableColumns
 from ridgefold.records.cost import Cost
 from ridgefold.records.intervals import Intervals
 from ridgefold.records.kernel_path import KernelPath
-from ridgefold.records.metric import LearnedMetric, LearningStep
+from ridgefold.records.metric import LearnedMetric, LearningStep, MetricCandidate
 from ridgefold.records.model import FittedModel
 from ridgefold.records.partition import (
     Backdrop,
@@ -41,6 +41,7 @@ __all__ = [
     "LearningStep",
     "LocalModels",
     "Membership",
+    "MetricCandidate",
     "NumberColumn",
     "Plan",
     "Problem",
