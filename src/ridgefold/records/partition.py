@@ -157,5 +157,3 @@ class FittedBatch:
     """Least targets of each cell's rows of positive weight, shape (n_cells, n_targets)."""
     highest: np.ndarray
     """Largest targets of each cell's rows of positive weight, shape (n_cells, n_targets)."""
-    one_fit: np.ndarray | None = None
-    """Coefficients of one fit a cell, if they were asked for beside those of a mean of folds."""
