@@ -58,6 +58,7 @@ _ACCEPTED = 1e-7
 _ROUNDING_ACCEPTED = 1e-5
 """unless K is all there but for rounding errors that are less than this share of α."""
 _PIVOTS_A_ROUND = 40
+"""Between looks at how fast the trace falls."""
 _LARGEST_SHARE = 0.3
 """Above this rank, as a share of the training rows, other methods are faster."""
 _ALWAYS_ALLOWED = 128

@@ -27,13 +27,12 @@ from ridgefold.linalg.householder import (
     unit_lower,
 )
 from ridgefold.linalg.namespace import Array, Namespace
-from ridgefold.linalg.symmetric import expected_digits
+from ridgefold.linalg.symmetric import DIGITS_WORTH_HAVING, POWER_STEPS, expected_digits
 
 BANDWIDTH = 96
+"""Columns of a panel: enough for fast products, and solves with the band stay cheap beside them."""
 NARROW_BANDWIDTH = 48
 """For use with `divide_rows`, whose work for every α grows with the bandwidth."""
-_DIGITS_WORTH_HAVING = 3
-_POWER_STEPS = 12
 # Pivots below this many eps of the largest diagonal entry are rounding error. That entry is
 # close to the largest eigenvalue, so the level is set lower than that of a dense factor.
 _ROUNDING = 10.0
@@ -159,13 +158,13 @@ class BandFactor:
         n, pivots = len(self.lower), self.lower[:, 0]
         eps = float(np.finfo(self.lower.dtype).eps)
         cheap = n**2 * (float(pivots.max()) / float(pivots.min())) ** 2
-        if expected_digits(cheap, eps) >= _DIGITS_WORTH_HAVING:
+        if expected_digits(cheap, eps) >= DIGITS_WORTH_HAVING:
             return math.nan
         multiply = self._routine(blas, "tbmv")
         b = self.lower.shape[1] - 1
         vector = 1.0 + (np.arange(n) * 7 % 11) / 11
         large = small = (vector / np.linalg.norm(vector)).astype(self.lower.dtype)
-        for _ in range(_POWER_STEPS):
+        for _ in range(POWER_STEPS):
             large = large / np.linalg.norm(large)
             large = multiply(
                 b, self.lower.T, multiply(b, self.lower.T, large, lower=1, trans=1), lower=1

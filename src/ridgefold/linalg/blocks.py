@@ -10,6 +10,10 @@ CACHE_BYTES = 1 << 20
 WORKSPACE_BYTES = 16 * CACHE_BYTES
 """What tiles of the kernel, panels and BLAS's packing buffers may take beside the large arrays."""
 
+STRIP_ROWS = 512
+"""Rows of a square matrix that are worked on together: products of such strips are as fast as those
+of the whole, and what is made beside the matrix is a small part of it."""
+
 
 def row_blocks(n_rows: int, bytes_per_row: float, limit: float) -> Iterator[slice]:
     """Slices that cover range(n_rows), each of at most `limit` bytes but at least one row."""

@@ -11,7 +11,9 @@ from ridgefold.linalg.namespace import Array, Namespace
 Operator = Callable[[Array], Array]
 
 MOST_STEPS = 2000
+"""A system that needs more is better factorised."""
 _RESTARTS = 3
+"""Each begins with the true residual, from which that of the recurrence drifts by rounding."""
 _FAR_BEHIND = 2.0
 """A descent that ends with so many times its least residual is looked at in both places."""
 

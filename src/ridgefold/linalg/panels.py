@@ -8,6 +8,7 @@ from ridgefold.linalg.namespace import Array
 from ridgefold.linalg.symmetric import Factor
 
 _PANEL = 256
+"""Columns at once: the temporary is a small part of a block, and products are fast."""
 
 
 def _panels(n: int) -> Iterator[slice]:

@@ -34,6 +34,7 @@ _FOR_SOLUTIONS = {np.float32: 3e6, np.float64: 1e11}
 _SMALLEST_TRACE, _LARGEST_TRACE = 1e-30, 1e30
 """Beyond them single precision underflows or overflows."""
 _FEWEST_ROWS = 16
+"""For fewer, preparing the calls takes longer than the work."""
 _LARGE, _FEW_COLUMNS = 512, 4
 """From so many rows on, and up to so many columns, triangles are multiplied with one vector after
 the other, which takes a fifth to a half of the time of products with all of them."""
@@ -114,6 +115,7 @@ def _nearly_all_on_one_row(direction: np.ndarray) -> bool:
 
 
 _STEP = 512
+"""Masks are kept by sizes so far apart: cells of many sizes share a few."""
 
 
 def _above_the_diagonal(n: int) -> np.ndarray:

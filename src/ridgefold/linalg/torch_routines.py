@@ -16,9 +16,9 @@ from ridgefold.errors import InvalidInputError
 from ridgefold.linalg.namespace import Array, Namespace
 
 _PANEL = 2048
-
-
+"""Rows of a square at once: few calls on a device, which are slow to begin."""
 _GPU_TILE_BYTES = 1 << 28
+"""Of a tile of the kernel: a device is busy only with much at once, and has no cache to keep to."""
 
 
 class TorchNamespace(Namespace):

@@ -24,6 +24,7 @@ FASTER_BY_HALVES = range(128, 1600)
 at 500 to 900 rows. Of larger ones LAPACK's own is as fast; the diagonal alone, for which the
 triangle is enough, is 1.8 times as fast at 4,000 rows too."""
 _ROWS_AT_ONCE = 128
+"""What is copied to leave out the upper triangle stays in the cache."""
 _BELOW = np.tri(_ROWS_AT_ONCE, dtype=bool)
 
 
