@@ -30,16 +30,17 @@ from ridgefold.linalg.namespace import Array, Namespace
 from ridgefold.linalg.symmetric import DIGITS_WORTH_HAVING, POWER_STEPS, expected_digits
 
 BANDWIDTH = 96
-"""Columns of a panel: enough for fast products, and solves with the band stay cheap beside them."""
+"""Wide enough that the reduction runs at the speed of matrix products, and narrow enough that the
+n·b² operations of every α stay small beside it."""
 NARROW_BANDWIDTH = 48
-"""For use with `divide_rows`, whose work for every α grows with the bandwidth."""
-# Pivots below this many eps of the largest diagonal entry are rounding error. That entry is
-# close to the largest eigenvalue, so the level is set lower than that of a dense factor.
+"""The bandwidth for use with `divide_rows`, whose work for every α grows with the bandwidth."""
 _ROUNDING = 10.0
+"""Pivots below this many eps of the largest diagonal entry are rounding error. That entry is close
+to the largest eigenvalue, so the level is lower than that of a dense factor."""
 
 
 def bandwidth_for(n: int, most: int = BANDWIDTH) -> int:
-    """Wide panels make fast products, narrow bands fast solves."""
+    """The bandwidth for a matrix of n rows: at most an eighth of it, so that there is a band."""
     return max(1, min(most, n // 8))
 
 
@@ -118,14 +119,14 @@ def reduce_to_band(namespace: Namespace, lower: Array, bandwidth: int) -> BandRe
 def _band(namespace: Namespace, lower: Array, b: int) -> np.ndarray:
     """Copy the band out of a matrix that holds other things below it."""
     n = lower.shape[0]
-    parts = []
+    column_panels = []
     for start in range(0, n, b):
         stop, end = min(start + b, n), min(start + 2 * b, n)
         values = namespace.to_numpy(lower[start:end, start:stop])
         columns = np.zeros((2 * b, b), dtype=values.dtype)
         columns[: end - start, : stop - start] = values
-        parts.append(_along_columns(columns)[: stop - start, :].copy())
-    return np.concatenate(parts)
+        column_panels.append(_along_columns(columns)[: stop - start, :].copy())
+    return np.concatenate(column_panels)
 
 
 def _along_columns(columns: np.ndarray) -> np.ndarray:

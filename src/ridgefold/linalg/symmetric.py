@@ -13,17 +13,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ridgefold.errors import ConditionWarning, NumericalError, SingularSystemWarning
-from ridgefold.linalg.blocks import STRIP_ROWS
+from ridgefold.linalg.blocks import ROWS_AT_ONCE
 from ridgefold.linalg.namespace import Array, Namespace
 from ridgefold.notices import warn
 
 DIGITS_WORTH_HAVING = 3
-"""Fewer expected digits than this are worth a warning."""
+"""A solution that is expected to have fewer correct digits than this comes with a warning."""
 POWER_STEPS = 12
-"""Of the power method: a condition number is only told to its order of magnitude."""
-# An eigenvalue that grows by less in a step is known well enough to count digits.
+"""Power steps for an extreme eigenvalue: counting digits needs no more than its magnitude."""
 _POWER_GAIN = 1.02
-_WORTH_WIDENING = 512
+"""An eigenvalue that grows by less than this factor in a step is known well enough."""
+_SMALL = 512
 """A float32 matrix of no more rows is decomposed in float64: that costs next to nothing, and the
 rounding errors of an eigendecomposition are several times those of a factorisation."""
 
@@ -98,7 +98,7 @@ def _warn_ill_conditioned(what: str, condition: float, digits: int) -> None:
 def _multiply_by_factor(namespace: Namespace, lower: Array, v: Array) -> Array:
     """L Lᵀ v, a block of rows at a time: the upper triangle of the storage is not zero."""
     n, out = lower.shape[0], namespace.zeros(v.shape, v)
-    blocks = [(start, min(start + STRIP_ROWS, n)) for start in range(0, n, STRIP_ROWS)]
+    blocks = [(start, min(start + ROWS_AT_ONCE, n)) for start in range(0, n, ROWS_AT_ONCE)]
     inner = namespace.zeros(v.shape, v)
     for start, stop in blocks:
         corner = namespace.xp.tril(lower[start:stop, start:stop])
@@ -339,8 +339,8 @@ def factorise_by_cholesky(
 
 def _lower_is_finite(namespace: Namespace, matrix: Array) -> bool:
     """Whether the lower triangle is finite, looked at in strips instead of in a copy."""
-    for start in range(0, matrix.shape[0], STRIP_ROWS):
-        rows = slice(start, min(start + STRIP_ROWS, matrix.shape[0]))
+    for start in range(0, matrix.shape[0], ROWS_AT_ONCE):
+        rows = slice(start, min(start + ROWS_AT_ONCE, matrix.shape[0]))
         if not namespace.all_finite(matrix[rows, :start]):
             return False
         if not namespace.all_finite(namespace.xp.tril(matrix[rows, rows])):
@@ -356,9 +356,9 @@ def factorise_spectrally(namespace: Namespace, matrix: Array, scale: float = 0.0
             "the kernel matrix holds NaN or infinite entries: its values overflow; "
             "scale the columns of X, or lower the degree or gamma of the kernel"
         )
-    if namespace.itemsize(matrix) < 8 and matrix.shape[0] <= _WORTH_WIDENING:
+    if namespace.itemsize(matrix) < 8 and matrix.shape[0] <= _SMALL:
         wide = namespace.eigh_in_place(namespace.astype(matrix, namespace.xp.float64))
-        values, vectors = (namespace.astype(part, matrix.dtype) for part in wide)
+        values, vectors = (namespace.astype(array, matrix.dtype) for array in wide)
     else:
         values, vectors = namespace.eigh_in_place(matrix)
     return SpectralFactor(namespace, values, vectors, scale)
