@@ -24,8 +24,8 @@ from ridgefold import (
     write_report,
 )
 from ridgefold.errors import InvalidInputError
-from ridgefold.report.unseen_rows import unseen_rows
 from ridgefold.report.unseen_intervals import unseen_intervals
+from ridgefold.report.unseen_rows import unseen_rows
 from ridgefold.tables import load_bundled
 
 ALWAYS = {"asked"}
