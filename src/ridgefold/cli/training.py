@@ -319,12 +319,13 @@ def intervals_of(inner: Any) -> str:
 
 def _held_out_accuracy(inner: Any) -> float | None:
     """The score of the search, or of rows left out of their cells."""
-    from ridgefold.report.evidence import HeldOutClasses, held_out_of
+    from ridgefold.report.unseen_rows import UnseenClasses, unseen_rows
 
-    if hasattr(inner, "best_score_"):
-        return float(inner.best_score_)
-    found = held_out_of(inner)
-    return found.accuracy if isinstance(found, HeldOutClasses) else None
+    facts = inner.report_facts()
+    if facts.search is not None:
+        return float(facts.search.best_score)
+    unseen = unseen_rows(facts)
+    return unseen.accuracy if isinstance(unseen, UnseenClasses) else None
 
 
 def held_out_residuals(inner: Any) -> np.ndarray | None:
