@@ -4,6 +4,7 @@ from __future__ import annotations
 
 ORDER = (
     "quickstart",
+    "messy_table",
     "exact_cross_validation",
     "from_scikit_learn",
     "learned_scales",

@@ -226,8 +226,10 @@ def dates_of(series: nw.Series[Any], order: str) -> tuple[np.ndarray, np.ndarray
     though not missing."""
     import pyarrow as pa
 
-    if isinstance(series.dtype, (nw.Date, nw.Datetime)):
-        column = series.to_arrow()
+    column = series.to_arrow() if isinstance(series.dtype, (nw.Date, nw.Datetime)) else None
+    if isinstance(series.dtype, nw.Object) and not is_text(series):  # dates of Python in pandas
+        column = pa.array(series.to_list(), from_pandas=True)
+    if column is not None:
         if isinstance(column, pa.ChunkedArray):
             column = column.combine_chunks()
         stamps = column.cast(pa.timestamp("us")) if pa.types.is_date(column.type) else column

@@ -82,14 +82,16 @@ def _all_said(source: TableInput, column: ReadColumn, rows: np.ndarray, asked_fo
         yield from _of_copies(column)
     if not kind.is_used:
         if not asked_for and kind.kind != "target copy":
-            usual = "category" if column.learned is None and kind.rule is None else "number"
-            choice = "drop" if kind.kind in ("constant", "unsupported") else usual
+            choice = {"index": "number", "constant": "drop", "unsupported": "drop"}.get(
+                kind.kind, "category"
+            )
             yield kind.kind, f"left out, because {kind.reason}", choice
         return
     assert column.learned is not None
     if column.learned.unreadable.any():
         yield "unreadable", _says_unreadable(source, column, rows), "category"
-    marks = _marks(source.frame[column.name])
+    gaps = bool(np.isnan(column.learned.values).any())
+    marks = _marks(source.frame[column.name]) if gaps else ""
     if marks:
         yield "marks for missing", f"{marks}, taken as missing", "category"
     yield from _of_writing(kind)

@@ -79,7 +79,7 @@ _SHAPE = re.compile(
     r"(?P<body>\d[\d.,' ]*|[.,]\d+)(?P<power>[eE][+-]?\d+)?"
     r"\s*(?P<behind>[^\W\d_][^\d,;()]{0,11}[²³]?|[%‰°€$£¥₹₽₩₺₫][^\d,;()]{0,5})?\)?$"
 )
-_MOST_LOOKED_AT = 20_000
+_MOST_LOOKED_AT = 4_000
 """Different cells that decide how a column is written: what they do not show is rare."""
 _LIKE_SPACES = {"\u00a0": " ", "\u202f": " ", "\u2009": " ", "−": "-", "’": "'"}
 
@@ -128,7 +128,8 @@ def rule_of(counts: Mapping[str, int], table_decimal: str | None, separator: str
     `table_decimal` is the decimal mark that other columns of the table leave no doubt of.
     """
     shapes = []
-    for text, count in sorted(counts.items(), key=lambda item: -item[1])[:_MOST_LOOKED_AT]:
+    texts = list(counts.items())
+    for text, count in texts[:: len(texts) // _MOST_LOOKED_AT + 1]:
         if match := _SHAPE.match(text):
             unit = (match["before"] or match["behind"] or "").strip()
             shapes.append((match["body"].strip(), unit, count, text))
@@ -218,6 +219,9 @@ def read_numbers(texts: Any, rule: NumberText) -> tuple[np.ndarray, np.ndarray]:
 
     if isinstance(texts, pa.ChunkedArray):
         texts = texts.combine_chunks()
+    plain_numbers = _plain_numbers(texts) if rule.decimal == "." else None
+    if plain_numbers is not None:
+        return plain_numbers, np.zeros(len(plain_numbers), dtype=bool)
     coded = texts.cast(pa.large_string()).dictionary_encode()
     different = trimmed(coded.dictionary)
     parts = pc.extract_regex(different, _pattern(rule))
@@ -241,6 +245,20 @@ def read_numbers(texts: Any, rule: NumberText) -> tuple[np.ndarray, np.ndarray]:
     values, unreadable = np.append(values, np.nan), np.append(unreadable, False)
     codes = coded.indices.fill_null(len(different)).to_numpy(zero_copy_only=False)
     return values[codes], unreadable[codes]
+
+
+def _plain_numbers(texts: Any) -> np.ndarray | None:
+    """The numbers of texts that need no rule, ten times sooner than by one; None if some do."""
+    import pyarrow as pa
+
+    try:
+        values = texts.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return None
+    known = values.drop_null().to_numpy(zero_copy_only=False)
+    if not np.all(np.isfinite(known)):
+        return None
+    return np.asarray(values.fill_null(np.nan).to_numpy(zero_copy_only=False))
 
 
 def _pattern(rule: NumberText) -> str:
