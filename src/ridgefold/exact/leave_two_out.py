@@ -43,7 +43,7 @@ def leave_two_out(
     folds : Folds
         Each row in one fold, which trains on all others.
     groups : sequence of index arrays
-        Numbers of the folds of each group.
+        Numbers of the folds of each group; without any, a row's own fold alone is left out.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def _residuals(
     residuals = np.full((len(groups), n, t), np.nan)
     for g, group in enumerate(groups):
         own_folds = set(group.tolist())
-        gone = np.concatenate([tested[k] for k in group])
+        gone = np.concatenate([np.empty(0, dtype=int), *(tested[k] for k in group)])
         others = [rows for k, rows in enumerate(tested) if k not in own_folds and len(rows)]
         across = namespace.take_rows(D, gone)
         solved, left = across, own

@@ -20,6 +20,7 @@ from ridgefold.records.plan import Plan, Rejection
 from ridgefold.records.problem import FoldShape, Problem
 from ridgefold.records.resources import Resources
 from ridgefold.records.run import RunRecord, Step
+from ridgefold.records.stack import Stack, StackMember
 from ridgefold.records.warps import Quantile, SignedLog, Standardise, Warp
 
 __all__ = [
@@ -49,6 +50,8 @@ __all__ = [
     "RunRecord",
     "SignedLog",
     "Slopes",
+    "Stack",
+    "StackMember",
     "Standardise",
     "Step",
     "TableColumns",

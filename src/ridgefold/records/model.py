@@ -21,3 +21,5 @@ class FittedModel:
     """w, of shape (n_features, n_targets), when the model was solved in the primal."""
     certificate: Any | None = None
     """‖y − (K + αI)a‖ for each target, when an iterative solver found a."""
+    further: tuple[FittedModel, ...] = ()
+    """In a stack, what its other kernels add to f, in their order."""

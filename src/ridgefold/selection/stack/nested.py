@@ -20,7 +20,7 @@ from ridgefold.crossval import Folds
 from ridgefold.errors import InvalidInputError
 from ridgefold.selection.stack.weights import StackWeights
 
-_MOST_GROUPS = 10
+MOST_GROUPS = 10
 """With more folds, several share their weights: what one more row in twenty changes in a few
 weights is nothing, and the work grows with the number of groups."""
 
@@ -40,9 +40,9 @@ class NestedStack:
     """Predictions (decision values) of every row, of which nothing has seen the row: (n, t)."""
 
 
-def fold_groups(folds: Folds) -> tuple[np.ndarray, ...]:
+def fold_groups(folds: Folds, most: int = MOST_GROUPS) -> tuple[np.ndarray, ...]:
     """Numbers of the folds whose weights are found together."""
-    count = min(len(folds), _MOST_GROUPS)
+    count = min(len(folds), most)
     return tuple(np.arange(start, len(folds), count) for start in range(count))
 
 
