@@ -119,9 +119,6 @@ FITTED: dict[str, Callable[[], Any]] = {
     "centres": lambda: PartitionedKernelRidge("kmeans", 3, learn_scales=True).fit(X, Y),
     "average": lambda: PartitionedKernelRidge("random", 3, "average").fit(X, Y),
     "refined": lambda: PartitionedKernelRidge(n_partitions=3, refine="exact", alpha=0.1).fit(X, Y),
-    "average of folds": lambda: PartitionedKernelRidge(n_partitions=3, average_folds=True).fit(
-        X, Y
-    ),
     "classes in cells": lambda: PartitionedLSSVMClassifier(n_partitions=3, probability=True).fit(
         X, LABELS
     ),

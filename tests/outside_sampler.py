@@ -80,7 +80,6 @@ CELLS = {
     "cells, laplacian": lambda n, b: Cells(kernel="laplacian", **b).fit(*rows(n)),
     "cells, kernel chosen": lambda n, b: Cells(kernel="auto", **b).fit(*rows(n)),
     "cells, learned scales": lambda n, b: Cells(learn_scales=True, **b).fit(*rows(n)),
-    "cells, average of folds": lambda n, b: Cells(average_folds=True, **b).fit(*rows(n)),
     "averaged cells": lambda n, b: Cells("random", combine="average", **b).fit(*rows(n)),
     "refined": lambda n, b: Cells(refine=2, **b).fit(*rows(n)),
     "weights": lambda n, b: Cells(**b).fit(*rows(n), sample_weight=whole_numbers(n)),

@@ -12,7 +12,6 @@ ESTIMATORS = [
     PartitionedKernelRidge("kmeans", 3, "route", kernel="laplacian"),
     PartitionedKernelRidge("random", 3, "average"),
     PartitionedKernelRidge(n_partitions=3, refine="exact", alpha=1.0),
-    PartitionedKernelRidge(n_partitions=2, average_folds=2),
     PartitionedLSSVMClassifier(),
     PartitionedLSSVMClassifier("hyperplanes", 2, weighted_scores=True),
 ]

@@ -92,7 +92,6 @@ def stop_after(monkeypatch, count):
 MODELS = {
     "cells": lambda **k: PartitionedKernelRidge("tree", 8, **k),
     "auto": lambda **k: PartitionedKernelRidge("tree", **k),
-    "folds": lambda **k: PartitionedKernelRidge("tree", 8, average_folds=4, **k),
     "kmeans": lambda **k: PartitionedKernelRidge("kmeans", 6, "route", tuning="shared", **k),
     "average": lambda **k: PartitionedKernelRidge("random", combine="average", **k),
     "scales": lambda **k: PartitionedKernelRidge("tree", 6, learn_scales=True, **k),

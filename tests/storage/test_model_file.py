@@ -107,7 +107,6 @@ ESTIMATORS = [
     (PartitionedKernelRidge("random", "auto", "average"), Y),
     (PartitionedKernelRidge("stratified", 3, "average"), Y),
     (PartitionedKernelRidge(n_partitions=2, refine="exact", alpha=0.1), Y),
-    (PartitionedKernelRidge(n_partitions=2, average_folds=3), Y),
     (PartitionedLSSVMClassifier("hyperplanes", 2, "route"), THREE),
 ]
 

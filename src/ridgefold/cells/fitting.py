@@ -79,8 +79,6 @@ class FittedCells:
     models: LocalModels
     residuals: np.ndarray | None
     """Leave-one-out residuals, aligned with ``cells.rows``."""
-    one_fit: np.ndarray | None
-    """Coefficients of one fit a cell, where models are means of folds and it was asked for."""
     rows: CellRows
     """The rows by cell."""
     grid: Grid
@@ -125,11 +123,9 @@ class CellFitting:
         run: Run,
         *,
         members: Members | None = None,
-        one_fit: bool = False,
     ) -> None:
-        """`members`: the given rows behind the data, if scores are to leave out each of them;
-        `one_fit`: keep its coefficients with the residuals, whatever the models are."""
-        self.model, self.options, self.run, self.one_fit = model, options, run, one_fit
+        """`members`: the given rows behind the data, if scores are to leave out each of them."""
+        self.model, self.options, self.run = model, options, run
         require_comparable(targets, data.weights)
         with as_ridgefold_errors("random_state must be None, a whole number or a RandomState"):
             state = check_random_state(model.random_state)
@@ -174,22 +170,19 @@ class CellFitting:
         options = self.options
         search = self._search_average() if options.combiner.scales_alpha else self._in_space()
         residuals: np.ndarray | None
-        one_fit: np.ndarray | None = None
         if search.fitted is not None:
             models, residuals = search.fitted.models, search.fitted.residuals
         else:
-            models, residuals, one_fit = self._run(search)
+            models, residuals = self._run(search)
         backdrop = None
         if residuals is not None and self._wants_backdrop(search):
-            one = models if one_fit is None else replace(models, dual_coef=one_fit)
-            backdrop = self._backdrop(search, one, residuals)
+            backdrop = self._backdrop(search, models, residuals)
         if not self.model._keeps_held_out(self._choosing(search.grid)):
             residuals = None
         return FittedCells(
             search.cells,
             models,
             residuals,
-            one_fit,
             search.rows,
             search.grid,
             search.trials,
@@ -221,7 +214,6 @@ class CellFitting:
             options.overlap > 0,
             choose=not self.shared,
             held_out=not self.shared or model._needs_held_out(),
-            average_folds=options.average_folds,
             in_files=self.in_files,
             copied=self.data.copied_bytes,
         )
@@ -345,7 +337,7 @@ class CellFitting:
         partition = "principal" if self._wants_slopes() else self.model.partition
         return partition if isinstance(partition, str) else type(partition).__name__
 
-    def _run(self, search: _Search) -> tuple[LocalModels, np.ndarray | None, np.ndarray | None]:
+    def _run(self, search: _Search) -> tuple[LocalModels, np.ndarray | None]:
         sizes = np.diff(search.cells.offsets)
         factors = np.array(
             [cell_alpha(self.options.combiner, 1.0, int(s), self.n_rows) for s in sizes]
@@ -355,7 +347,6 @@ class CellFitting:
             sizes,
             choose=settings.choose,
             held_out=settings.held_out,
-            average_folds=settings.average_folds,
         )
         with progress_bar(self.model.verbose, "fitting cells") as progress:
             return self._noted(
@@ -386,7 +377,7 @@ class CellFitting:
         return grid.is_choice and not self.shared
 
     def _fit_settings(self, grid: Grid) -> FitSettings:
-        choose, average_folds = self._choosing(grid), self.options.average_folds
+        choose = self._choosing(grid)
         held_out = choose or self.model._needs_held_out()
         return FitSettings(
             grid=grid,
@@ -397,8 +388,6 @@ class CellFitting:
             fallback=self._fallback(),
             device=self.options.device,
             memory_bytes=self.options.memory_bytes,
-            average_folds=average_folds,
-            one_fit=self.one_fit and held_out and average_folds is not None,
             limits=self.limits,
         )
 

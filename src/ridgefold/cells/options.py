@@ -18,7 +18,6 @@ from ridgefold.planning.cell_memory import WORK_BYTES
 from ridgefold.runtime.executor_argument import executor_of
 
 EXACT = "exact"
-_FOLDS = 5
 SMALLEST_BLOCK = 2e6
 """Bytes of new rows, or of kernel values, that are worked on at once, however small a budget is;
 one that holds no fit in memory is for rows on disk, and changes nothing here."""
@@ -38,8 +37,6 @@ class Options:
     refine: int | str | None
     shared: bool | None
     """Whether all cells share one pair of kernel and ridge; None if it is to be decided."""
-    average_folds: int | None
-    """Of how many folds each cell's model is the mean; None if it is one fit."""
     bias: bool
     backdrop: bool
     """Whether a coarse model of all rows may be mixed in."""
@@ -63,13 +60,6 @@ def options_of(model: Any) -> Options:
             f'combine="blend" or "route" and refine=None, got combine={model.combine!r} and '
             f"refine={model.refine!r}"
         )
-    average_folds = folds_averaged(model.average_folds)
-    if refine is not None and average_folds is not None:
-        raise InvalidInputError(
-            f"refine={refine!r} improves one fit of all rows, but average_folds="
-            f"{model.average_folds!r} asks for means of several fits: use average_folds=False, or "
-            "refine=None"
-        )
     return Options(
         partitioner=partitioner,
         combiner=combiner,
@@ -85,7 +75,6 @@ def options_of(model: Any) -> Options:
         loss=_between("loss", model.loss, "the share of accuracy that more cells may cost"),
         refine=refine,
         shared=_shared(model.tuning, model.combine, combiner, refine),
-        average_folds=average_folds,
         bias=bool(model.fit_intercept),
         backdrop=_backdrop(model.backdrop),
         device=device,
@@ -174,18 +163,6 @@ def _refine(refine: Any) -> int | str | None:
             f'refine must be None, "exact" or a number of steps >= 1, got {refine!r}'
         )
     return int(refine)
-
-
-def folds_averaged(average_folds: Any) -> int | None:
-    """How many folds the models of cells are means of; None if each is one fit."""
-    if isinstance(average_folds, (bool, np.bool_)):
-        return _FOLDS if average_folds else None
-    if not isinstance(average_folds, (int, np.integer)) or average_folds < 2:
-        raise InvalidInputError(
-            f"average_folds must be False, True (for {_FOLDS} folds) or a whole number of folds "
-            f">= 2, got {average_folds!r}"
-        )
-    return int(average_folds)
 
 
 def _shared(tuning: Any, combine: str, combiner: Combiner, refine: int | str | None) -> bool | None:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ridgefold.cells.cell_rows import Batch, CellRows, batches_of, number_of
-from ridgefold.cells.fold_mean import mean_of_folds
 from ridgefold.cells.local_fit import CellData, CellFit, CellSystem, FitSettings
 from ridgefold.cells.local_search import search_cell
 from ridgefold.cells.stacked_fit import cell_on, fit_together, here
@@ -36,12 +35,10 @@ class _Task:
 
 
 def _fit_batch(task: _Task) -> FittedBatch:
-    settings, fits, ranges, one_fit = task.settings, [], [], []
+    settings, fits, ranges = task.settings, [], []
     for data, fit in _one_by_one(task) if settings.device is None else _together(task):
-        fits.append(mean_of_folds(fit, data, settings))
+        fits.append(fit)
         ranges.append(_range(data, settings))
-        if settings.one_fit:
-            one_fit.append(fit.dual_coef)
     residuals = [fit.residuals for fit in fits if fit.residuals is not None]
     return FittedBatch(
         dual_coef=np.concatenate([fit.dual_coef for fit in fits]),
@@ -51,7 +48,6 @@ def _fit_batch(task: _Task) -> FittedBatch:
         residuals=np.concatenate(residuals) if residuals else None,
         lowest=np.stack([lowest for lowest, _ in ranges]),
         highest=np.stack([highest for _, highest in ranges]),
-        one_fit=np.concatenate(one_fit) if one_fit else None,
     )
 
 
@@ -163,11 +159,10 @@ def run_cells(
     run: Run | None = None,
     key_of: KeyOf = same_name,
     new_array: NewArray = in_memory,
-) -> tuple[LocalModels, np.ndarray | None, np.ndarray | None]:
-    """Fit all cells; returns the models, and if they were wanted leave-one-out residuals and the
-    coefficients of one fit.
+) -> tuple[LocalModels, np.ndarray | None]:
+    """Fit all cells; returns the models, and leave-one-out residuals if they were wanted.
 
-    Both are aligned with ``cells.rows``. Where there is a run directory, every task keeps
+    They are aligned with ``cells.rows``. Where there is a run directory, every task keeps
     its models there, and those that are there already are not fitted again; else they are sent
     back, and `key_of` names the tasks.
     """
@@ -180,7 +175,6 @@ def run_cells(
     ]
     dual = new_array("dual_coef", (entries, t), training.dtype)
     residuals = new_array("residuals", (entries, t), training.dtype) if settings.held_out else None
-    one_fit = new_array("one_fit", (entries, t), training.dtype) if settings.one_fit else None
     intercept, lowest, highest = (np.empty((m, t), dtype=training.dtype) for _ in range(3))
     alpha, kernel_of_cell = np.empty(m), np.empty(m, dtype=np.intp)
     errors = np.full((m, t), np.inf)
@@ -196,11 +190,9 @@ def run_cells(
             residuals[rows] = fitted.residuals
             if settings.choose:  # else there are residuals only if intervals ask for them
                 errors[some] = errors_of_cells(fitted.residuals, sizes[some])
-        if one_fit is not None:
-            one_fit[rows] = fitted.one_fit
         written += fitted.dual_coef.nbytes
         if written > _RELEASED_BYTES:
-            for array in (dual, residuals, one_fit):
+            for array in (dual, residuals):
                 release(array)
             written = 0
         progress((done + 1) / len(tasks))
@@ -208,7 +200,7 @@ def run_cells(
     kernels = tuple(settings.grid.kernels[k] for k in used)
     limits = limits_of(lowest, highest, errors) if settings.clip else (None, None)
     models = LocalModels(dual, intercept, alpha, kernels, kernel_of_cell, *limits)
-    return models, residuals, one_fit
+    return models, residuals
 
 
 def _results(

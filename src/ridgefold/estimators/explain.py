@@ -12,7 +12,7 @@ import numpy as np
 from ridgefold.cells.average_choice import first_number
 from ridgefold.cells.cell_grid import families_asked
 from ridgefold.cells.cut import Guided
-from ridgefold.cells.options import folds_averaged, options_of
+from ridgefold.cells.options import options_of
 from ridgefold.errors import BudgetError, InvalidInputError
 from ridgefold.estimators.cross_validated import CrossValidatedModel
 from ridgefold.estimators.kernel_ridge_cv import KernelRidgeCV
@@ -105,7 +105,6 @@ def explain(
             _count("n_workers", n_workers),
             resources,
             slopes=slopes and model.n_partitions != 1,
-            average_folds=folds_averaged(model.average_folds),
         )
     plans: list[tuple[str, Plan | Exception]] = []
     where = {}
@@ -131,9 +130,7 @@ def _cell_plans(
     apart = options.shared is False or (options.shared is None and n <= CELL_SEARCH.many_rows)
     choose = apart and chooses_pair
     held_out = choose or model._needs_held_out()
-    memory = CellMemory(
-        fit, options.overlap > 0, choose, held_out, average_folds=options.average_folds
-    )
+    memory = CellMemory(fit, options.overlap > 0, choose, held_out)
     limits = CELL_SEARCH
     if options.device is None:
         try:
@@ -170,8 +167,7 @@ def _cell_plans(
             steps.append((f"cutting {m:,} cells", plans.cut(name, m)))
             if chooses_pair:
                 steps.append(("choosing a pair for all cells", plans.pair(float(sizes[0]))))
-    folds = options.average_folds
-    cells = plans.cells(sizes, choose=choose, held_out=held_out, average_folds=folds)
+    cells = plans.cells(sizes, choose=choose, held_out=held_out)
     steps.append((f"fitting {m:,} cells", cells))
     if options.backdrop and choose and options.combiner.overlaps and m > 1:
         steps.append(("fitting a coarse model of all rows", plans.backdrop()))

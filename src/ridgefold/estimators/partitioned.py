@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.cells.cell_intervals import CellIntervals, interval_bytes
 from ridgefold.cells.combine import COMBINERS
-from ridgefold.cells.options import folds_averaged
 from ridgefold.cells.streaming import Stream, as_source
 from ridgefold.errors import BudgetError, InvalidInputError, ModelFileError, NumericalError
 from ridgefold.estimators.ls_svm import (
@@ -94,11 +93,6 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         leave-one-out error: cells of a few hundred rows with noisy targets vary more than they
         need to. "auto" does so where blended cells choose their own width and ridge, there are at
         most 300,000 rows, and it gains enough to tell; None never.
-    average_folds : bool or int, default=False
-        Predict in every cell with the mean of the models without one of so many folds, True for
-        5, instead of one fit of all its rows. Its rows are dealt out in turn; cells of fewer than
-        two rows a fold keep the one fit. What is chosen, and `held_out_residuals_`, are those of
-        one fit a cell; there are no intervals.
     weighted_scores : bool, default=False
         Count rows by their weights in the scores that choose, too.
     loss : float, default=0.02
@@ -139,8 +133,8 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
     effective_dimension_ : float or None
         tr K(K + alpha·I)⁻¹, with combine="average".
     held_out_residuals_ : array of shape (n_rows, n_targets) or None
-        Leave-one-out residuals of the combined model (with `average_folds`, of one fit a cell),
-        where cells chose their own ridge or `intervals` asks for them.
+        Leave-one-out residuals of the combined model, where cells chose their own ridge or
+        `intervals` asks for them.
     y_fit_ : array with the shape of y
         The targets of the training rows.
     length_scales_ : array of shape (n_columns,) or None
@@ -186,7 +180,6 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         clip: bool = True,
         tuning: str = "auto",
         backdrop: str | None = "auto",
-        average_folds: bool | int = False,
         weighted_scores: bool = False,
         loss: float = 0.02,
         n_jobs: int | None = None,
@@ -216,7 +209,6 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         self.clip = clip
         self.tuning = tuning
         self.backdrop = backdrop
-        self.average_folds = average_folds
         self.weighted_scores = weighted_scores
         self.loss = loss
         self.n_jobs = n_jobs
@@ -252,12 +244,6 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
             if self.intervals not in ("auto", "jackknife+", None):
                 raise InvalidInputError(
                     f'intervals must be "auto", "jackknife+" or None, got {self.intervals!r}'
-                )
-            if self._needs_held_out() and folds_averaged(self.average_folds) is not None:
-                raise InvalidInputError(
-                    f'intervals="jackknife+" are those of one fit a cell, but average_folds='
-                    f"{self.average_folds!r} predicts with means of several: use "
-                    'average_folds=False, or intervals="auto"'
                 )
             X, y, sample_weight = self._taken(X, y, sample_weight)
             stream = self._opened(X, y, sample_weight)
@@ -372,7 +358,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
 
     def _kept_for_intervals(self) -> np.ndarray | None:
         """Leave-one-out residuals, if they are those of the model itself."""
-        own = COMBINERS[self._combine].needs_space and self._average_folds is None
+        own = COMBINERS[self._combine].needs_space
         return self.held_out_residuals_ if own and hasattr(self, "y_fit_") else None
 
     def _fitted_targets(self) -> np.ndarray:
@@ -392,11 +378,6 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
                 f'a {how} model has no intervals: fit with combine="blend" or "route" and '
                 "refine=None, or use KernelRidge"
             )
-        if self._average_folds is not None:
-            return (
-                f"a mean of fold models (average_folds={self._average_folds}) has no intervals, "
-                "which are those of one fit a cell: fit with average_folds=False"
-            )
         return (
             f"no leave-one-out residuals were kept to predict intervals with (intervals="
             f'{self.intervals!r}): fit with intervals="jackknife+", one number a row and target'
@@ -410,15 +391,14 @@ class PartitionedLSSVMClassifier(ClassifierMixin, PartitionedModel):
     ----------
     partition, n_partitions, combine, refine, alpha, kernel, gamma, length_scale, degree, coef0, \
 kernel_params, fit_intercept, learn_scales, scale_groups, overlap, clip, tuning, backdrop, \
-average_folds, weighted_scores, loss, n_jobs, executor, random_state, memory_budget, verbose, \
+weighted_scores, loss, n_jobs, executor, random_state, memory_budget, verbose, \
 run_dir, device
         As in :class:`PartitionedKernelRidge`; errors are those of the labels ±1.
     class_weight : dict, "balanced" or None
         Weights of the classes in all rows, multiplied with `sample_weight`. With them rows count by
         their weights in the scores that choose, too.
     probability : bool, default=False
-        Make :meth:`predict_proba` available, calibrated on leave-one-out decision values (with
-        `average_folds`, of one fit a cell).
+        Make :meth:`predict_proba` available, calibrated on leave-one-out decision values.
 
     Attributes
     ----------
@@ -465,7 +445,6 @@ held_out_residuals_, length_scales_, backdrop_share_, certificate_, n_steps_
         clip: bool = True,
         tuning: str = "auto",
         backdrop: str | None = "auto",
-        average_folds: bool | int = False,
         weighted_scores: bool = False,
         loss: float = 0.02,
         n_jobs: int | None = None,
@@ -496,7 +475,6 @@ held_out_residuals_, length_scales_, backdrop_share_, certificate_, n_steps_
         self.clip = clip
         self.tuning = tuning
         self.backdrop = backdrop
-        self.average_folds = average_folds
         self.weighted_scores = weighted_scores
         self.loss = loss
         self.n_jobs = n_jobs

@@ -27,7 +27,6 @@ from ridgefold.cells.options import (
     SMALLEST_BLOCK,
     Options,
     device_bytes,
-    folds_averaged,
     options_of,
     partitioner_of,
 )
@@ -95,7 +94,6 @@ class PartitionedModel(SharesExecutor, Storable):
     clip: bool
     tuning: str
     backdrop: str | None
-    average_folds: bool | int
     weighted_scores: bool
     loss: float
     n_jobs: int | None
@@ -202,11 +200,8 @@ class PartitionedModel(SharesExecutor, Storable):
             options,
             run,
             members=distinct.members if distinct.are_draws else None,
-            one_fit=True,
         ).fit()
-        cells, models, residuals = distinct.expanded(
-            fitted.cells, fitted.models, fitted.residuals, fitted.one_fit
-        )
+        cells, models, residuals = distinct.expanded(fitted.cells, fitted.models, fitted.residuals)
         X: Any = data.X
         if fitted.length_scales is not None:
             X = ScaledRows(X, fitted.length_scales)
@@ -305,7 +300,6 @@ class PartitionedModel(SharesExecutor, Storable):
         )
         self._cells, self._models = cells, fitted.models
         self._partition, self._combine = self.partition, self.combine
-        self._average_folds = folds_averaged(self.average_folds)
         self._backdrop = fitted.backdrop
         if self._backdrop is not None and self.held_out_residuals_ is not None:
             mix_residuals(self._backdrop, fitted.training, self.held_out_residuals_)
@@ -519,7 +513,6 @@ class PartitionedModel(SharesExecutor, Storable):
             "cells": self._cells,
             "model": self._models,
             "combine": self._combine,
-            "average_folds": self._average_folds,
             "backdrop": self._backdrop,
             "partition_sizes": self.partition_sizes_,
             "trials": list(self.trials_),
@@ -543,7 +536,7 @@ class PartitionedModel(SharesExecutor, Storable):
             self.run_record_ = state["run_record"]
         self.X_fit_, self._cells, self._models = state["rows"], state["cells"], state["model"]
         self._partition, self._combine = self.partition, state["combine"]
-        self._average_folds, self._backdrop = state.get("average_folds"), state.get("backdrop")
+        self._backdrop = state.get("backdrop")
         self.partition_sizes_ = state["partition_sizes"]
         self.n_partitions_ = len(self.partition_sizes_)
         self.trials_ = tuple(state["trials"])
