@@ -76,7 +76,7 @@ def check_learning(model: Any) -> bool:
     return True
 
 
-def learning_arguments(model: Any, data: TrainingData) -> dict[str, Any]:
+def learning_arguments(model: Any, data: TrainingData) -> Mapping[str, Any]:
     """What the model asks of `learn_metric` and `candidates`, whatever rows they learn from."""
     if scipy.sparse.issparse(data.X):
         raise UnsupportedInputError(
@@ -103,7 +103,7 @@ def learning_arguments(model: Any, data: TrainingData) -> dict[str, Any]:
 
 def learned_grid(model: Any, data: TrainingData, targets: Array, folds: Folds) -> LearnedGrid:
     """Learn from (a subset of) the rows, then lay a small grid around what was found."""
-    learn = partial(
+    learn: Relearn = partial(
         learn_metric,
         learn_scales=bool(model.learn_scales),
         **learning_arguments(model, data),

@@ -32,11 +32,11 @@ from ridgefold.selection.learned_grid import (
 )
 from ridgefold.selection.learning_optimism import few_rows_a_scale
 from ridgefold.selection.stack.nested import fold_groups, rows_of_groups
-from ridgefold.selection.stack.relearned import MOST_RELEARNED, relearned_predictions
+from ridgefold.selection.stack.relearned import MOST_RELEARNED, LearnAgain, relearned_predictions
 from ridgefold.selection.stack.weights import weights_for_numbers
 
 MOST_CANDIDATES = 8
-"""Each costs a cross-validation and a fit of all rows; stacks seldom have more than five members."""
+"""Each costs a cross-validation and a fit of all rows; stacks seldom have more than five."""
 _SAMPLE_ROWS, _SAMPLE_FOLDS = 800, 5
 _RIDGES = 10.0 ** np.asarray([0.0, -0.5, 0.5])
 """Ridges to try around a learned one: it was found on other rows, or fewer."""
@@ -60,7 +60,8 @@ class StackPlan:
 
     candidates: tuple[StackCandidate, ...]
     relearned: np.ndarray | None
-    """Held-out predictions by metrics that have not seen the rows, (candidates, n, t), if needed."""
+    """Where needed, held-out predictions by metrics that have not seen the rows either, of shape
+    (candidates, n, t)."""
     groups: tuple[np.ndarray, ...]
     """Numbers of the folds that are left out together to find weights."""
 
@@ -68,16 +69,14 @@ class StackPlan:
 def stack_plan(model: Any, data: TrainingData, targets: Array, folds: Folds) -> StackPlan:
     """Candidates of a model that combines kernels: learned metrics, else a grid of every family."""
     if model.learn_scales or model.preprocess is not None:
-        plan = _learned(model, data, targets, folds)
-    else:
-        grids = _grids(model, data)
-        plan = StackPlan(tuple(grids), None, fold_groups(folds))
-    if len(plan.candidates) < 2:
+        return _learned(model, data, targets, folds)
+    grids = _grids(model, data)
+    if len(grids) < 2:
         raise InvalidInputError(
             f"stack=True combines several kernels, and kernel={model.kernel!r} is one: use "
             'kernel="auto", a list of kernels, or learned scales'
         )
-    return plan
+    return StackPlan(tuple(grids), None, fold_groups(folds))
 
 
 def _grids(model: Any, data: TrainingData) -> list[StackCandidate]:
@@ -109,7 +108,7 @@ def _grids(model: Any, data: TrainingData) -> list[StackCandidate]:
 
 
 def _learned(model: Any, data: TrainingData, targets: Array, folds: Folds) -> StackPlan:
-    again = partial(candidates, **learning_arguments(model, data))
+    again: LearnAgain = partial(candidates, **learning_arguments(model, data))
     found = again(data.X, targets, weights=data.weights, folds=folds_to_learn_from(folds))
     if not model.learn_scales:
         found = tuple(each for each in found if each.origin == "isotropic")
@@ -122,8 +121,9 @@ def _learned(model: Any, data: TrainingData, targets: Array, folds: Folds) -> St
         made = tuple(of_metric(each, ridges) for each in chosen)
         return StackPlan(made, None, fold_groups(folds))
     groups = fold_groups(folds, MOST_RELEARNED)
+    training = (data.X, targets, data.weights)
     held_out = relearned_predictions(
-        found, again, data.X, targets, data.weights, rows_of_groups(folds, groups), bias=bias
+        found, again, training, rows_of_groups(folds, groups), bias=bias
     )
     numbers = data.namespace.to_numpy(targets).astype(np.float64)
     counts = np.ones(len(numbers))

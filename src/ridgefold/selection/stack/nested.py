@@ -3,8 +3,9 @@
 What a stack predicts for a fold is honest if its weights were found without that fold, too. To
 find them, held-out predictions are needed of models that have seen neither the fold nor the row
 that they predict: predictions of models without two folds (`exact.leave_two_out`). So the held-out
-prediction of a fold is to the last digit that of candidates and weights fitted to the other folds
-alone, with their kernels and ridges as they are.
+prediction of a fold is to the last digit that of members and weights fitted to the other folds
+alone, with their kernels and ridges as they are. Who is a member, with which kernel and ridge, was
+chosen with all rows, as in any search.
 
 With many folds, as of leave-one-out, weights are found without a group of folds at a time.
 """
@@ -25,7 +26,7 @@ MOST_GROUPS = 10
 weights is nothing, and the work grows with the number of groups."""
 
 FitWeights = Callable[[np.ndarray, np.ndarray], StackWeights]
-"""(predictions (candidates, rows, t), numbers of the rows) -> weights."""
+"""(predictions (members, rows, t), numbers of the rows) -> weights."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,9 @@ def nested_stack(
 
     Parameters
     ----------
-    single : array of shape (candidates, n, t)
+    single : array of shape (members, n, t)
         Held-out predictions.
-    double : array of shape (candidates, groups, n, t)
+    double : array of shape (members, groups, n, t)
         Predictions of models that have seen neither the row nor the group.
     group_rows : tuple of index arrays
         The rows of each group; together all rows.

@@ -17,13 +17,15 @@ import numpy as np
 from ridgefold import notices
 from ridgefold.errors import InvalidInputError, NumericalError
 from ridgefold.exact import predict_dual
-from ridgefold.kernels import Kernel, KernelGram
+from ridgefold.kernels import KernelGram
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.records import MetricCandidate
 from ridgefold.solvers import SOLVERS, RidgeSystem
 
 MOST_RELEARNED = 5
 """Groups of folds that metrics are learned without: each costs a learning."""
+Training: TypeAlias = tuple[Array, Array, Array | None]
+"""Rows, targets (n, t) and weights."""
 LearnAgain: TypeAlias = Callable[..., tuple[MetricCandidate, ...]]
 """`metric.candidates` with its settings, for rows, targets and weights."""
 
@@ -31,9 +33,7 @@ LearnAgain: TypeAlias = Callable[..., tuple[MetricCandidate, ...]]
 def relearned_predictions(
     candidates: Sequence[MetricCandidate],
     again: LearnAgain,
-    X: Array,
-    targets: Array,
-    weights: Array | None,
+    training: Training,
     group_rows: Sequence[np.ndarray],
     *,
     bias: bool,
@@ -43,6 +43,7 @@ def relearned_predictions(
     Shape (candidates, n, t). A candidate that the rows outside a group do not lead to is
     represented there by the one most like it.
     """
+    X, targets, weights = training
     namespace, n = namespace_of(X), int(X.shape[0])
     predictions = np.empty((len(candidates), n, int(targets.shape[1])))
     counted = np.ones(n, dtype=bool) if weights is None else namespace.to_numpy(weights) > 0
@@ -60,7 +61,7 @@ def relearned_predictions(
             alike = [_most_alike(each, learned) for each in candidates]
             X_own = namespace.take_rows(X, own)
             made = {
-                k: predicted(learned[k].kernel, learned[k].alpha, (X_kept, y_kept, w_kept), X_own, bias=bias)
+                k: predicted(learned[k], (X_kept, y_kept, w_kept), X_own, bias=bias)
                 for k in dict.fromkeys(alike)
             }
         predictions[:, own] = np.stack([made[k] for k in alike])
@@ -68,17 +69,12 @@ def relearned_predictions(
 
 
 def predicted(
-    kernel: Kernel,
-    alpha: float,
-    training: tuple[Array, Array, Array | None],
-    X_new: Array,
-    *,
-    bias: bool,
+    metric: MetricCandidate, training: Training, X_new: Array, *, bias: bool
 ) -> np.ndarray:
-    """Predictions for new rows by a model of some rows, their targets and weights."""
+    """Predictions for new rows by a model of some rows, with a learned kernel and its ridge."""
     X, y, weights = training
-    gram = KernelGram(kernel, X)
-    ridges = np.full(int(y.shape[1]), alpha)
+    gram = KernelGram(metric.kernel, X)
+    ridges = np.full(int(y.shape[1]), metric.alpha)
     model = SOLVERS["cholesky"].solve(RidgeSystem(gram, y, ridges, weights=weights, bias=bias))
     values = predict_dual(gram, X_new, model.dual_coef, model.intercept, math.inf)
     return np.asarray(gram.namespace.to_numpy(values), dtype=np.float64)

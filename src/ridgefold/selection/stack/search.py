@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ridgefold.crossval import Progress
 from ridgefold.exact.leave_two_out import leave_two_out
+from ridgefold.linalg import Array, namespace_of
 from ridgefold.records import Stack, StackMember, Step
 from ridgefold.selection.held_out_predictions import by_row
 from ridgefold.selection.kernel_paths import KernelPaths
 from ridgefold.selection.path_tasks import gram_of
-from ridgefold.selection.scoring import Rule, Truth
+from ridgefold.selection.scoring import Truth, scoring_of
 from ridgefold.selection.search import Choice, GridSearch, Settings
 from ridgefold.selection.stack.candidates import StackCandidate, StackPlan
 from ridgefold.selection.stack.nested import (
-    FitWeights,
     NestedStack,
     nested_stack,
     rows_of_groups,
 )
 from ridgefold.selection.stack.weights import (
+    SMALLEST_SHARE,
     StackWeights,
     weights_for_classes,
     weights_for_numbers,
@@ -34,70 +36,65 @@ class StackChoice:
 
     candidates: tuple[StackCandidate, ...]
     choices: tuple[Choice, ...]
+    members: tuple[int, ...]
+    """Numbers of the candidates that are combined, the heaviest first; at least one."""
     nested: NestedStack
+    """Of the members, in their order."""
     groups: tuple[np.ndarray, ...]
     """Numbers of the folds whose weights were found together."""
-    score: float
-    """Of the stack's own held-out predictions."""
+    errors: np.ndarray
+    """Mean squared held-out error of every candidate by itself."""
     steps: tuple[Step, ...]
 
-    @property
-    def members(self) -> list[int]:
-        """Numbers of the candidates with a weight, the heaviest first; at least one."""
-        totals = self.nested.whole.weights.sum(axis=1)
-        order = np.argsort(-totals, kind="stable")
-        heavy = [int(m) for m in order if totals[m] > 0]
-        # Numbers of rounding must not decide: without any weight the best by itself stands alone.
-        return heavy or [max(range(len(totals)), key=lambda m: (self.choices[m].score, -m))]
+    def without(self, fold: int) -> StackWeights:
+        """The weights of the members in the stack without a fold."""
+        group = next(g for g, group in enumerate(self.groups) if fold in group)
+        return self.nested.without[group]
 
-    def weight_without(self, member: int, fold: int) -> np.ndarray:
-        """The weight of a candidate in the stack without a fold, shape (t,)."""
-        return np.asarray(self.nested.without[self._group_of(fold)].weights[member])
+    def record(self) -> Stack:
+        """Who is in the stack, and who is not."""
 
-    def offset_without(self, fold: int) -> np.ndarray:
-        return self.nested.without[self._group_of(fold)].offset
+        whole = self.nested.whole
+        nothing = np.zeros_like(whole.offset)
 
-    def _group_of(self, fold: int) -> int:
-        return next(g for g, group in enumerate(self.groups) if fold in group)
-
-    def record(self, errors: np.ndarray) -> Stack:
-        """Who is in the stack; `errors` are those of every candidate by itself."""
-
-        def member(m: int) -> StackMember:
+        def described(m: int, weight: np.ndarray) -> StackMember:
+            candidate, choice = self.candidates[m], self.choices[m]
             return StackMember(
-                self.choices[m].candidate.kernel,
-                self.candidates[m].family,
-                self.candidates[m].origin,
-                self.choices[m].alphas,
-                self.nested.whole.weights[m],
-                float(errors[m]),
+                choice.candidate.kernel,
+                candidate.family,
+                candidate.origin,
+                choice.alphas,
+                weight,
+                float(self.errors[m]),
             )
 
-        others = [m for m in range(len(self.candidates)) if m not in self.members]
         return Stack(
-            tuple(map(member, self.members)),
-            tuple(map(member, others)),
-            self.nested.whole.offset,
-            self.nested.whole.log_odds,
+            tuple(described(m, w) for m, w in zip(self.members, whole.weights, strict=True)),
+            tuple(
+                described(m, nothing) for m in range(len(self.candidates)) if m not in self.members
+            ),
+            whole.offset,
+            whole.log_odds,
         )
 
 
 def stack_search(
-    paths: KernelPaths, plan: StackPlan, scoring: Rule, settings: Settings, progress: Progress
+    paths: KernelPaths, plan: StackPlan, truth: Truth, settings: Settings, progress: Progress
 ) -> StackChoice:
-    """Choose every candidate's width and ridge, then the weights.
+    """Choose every candidate's width and ridge by its squared error, then the weights.
 
-    Where metrics were learned again without each fold, weights are found from the predictions of
-    those. Else kernels and ridges are taken as given, and weights without a fold are found from
-    models that have not seen that fold.
+    `truth` is what the stack is to predict: numbers, or classes. Where metrics were learned again
+    without each fold, weights are found from the predictions of those. Else kernels and ridges are
+    taken as given, and weights without a fold are found from models that have not seen that fold.
     """
     candidates, groups = plan.candidates, plan.groups
     common = paths.common
     folds, namespace = common.folds, paths.data.namespace
+    squared_error = scoring_of(None, classifier=False)
     choices, steps = [], []
     for k, candidate in enumerate(candidates):
         paths.begin()
-        search = GridSearch(paths, scoring, settings)
+        search = GridSearch(paths, squared_error, settings)
         choice = search.run(
             candidate.grid,
             candidate.alphas,
@@ -107,58 +104,91 @@ def stack_search(
         name = f"choosing alpha for {candidate.family}, {candidate.origin}"
         steps.append(replace(choice.step, name=name))
         choices.append(choice)
+    n = folds.n_rows
+    weights = np.ones(n)
+    if common.weights is not None:
+        weights = namespace.to_numpy(common.weights).astype(np.float64)
     if plan.relearned is not None:
         single = plan.relearned
-        double = np.broadcast_to(
-            single[:, None], (single.shape[0], len(groups), *single.shape[1:])
-        )
     else:
         single = np.stack([by_row(folds, choice.predictions) for choice in choices])
+    single = single.astype(np.float64)
+    y = namespace.to_numpy(common.targets)
+    errors = np.mean(np.square(single - y), axis=2) @ weights / weights.sum()
+    fit_weights = fit_weights_of(truth, weights, bias=common.bias)
+    counted = np.flatnonzero(weights > 0)
+    members = _members(fit_weights(single[:, counted], counted, SMALLEST_SHARE), errors)
+    if plan.relearned is not None:
+        own = single[members]
+        double = np.broadcast_to(own[:, None], (own.shape[0], len(groups), *own.shape[1:]))
+    else:
         double = np.stack(
             [
                 leave_two_out(
-                    gram_of(choice.candidate.kernel, common.X),
+                    gram_of(choices[m].candidate.kernel, common.X),
                     common.targets,
-                    choice.alphas,
+                    choices[m].alphas,
                     folds,
                     groups,
                     weights=common.weights,
                     bias=common.bias,
                 )
-                for choice in choices
+                for m in members
             ]
-        )
-    n = folds.n_rows
-    weights = np.ones(n)
-    if common.weights is not None:
-        weights = namespace.to_numpy(common.weights).astype(np.float64)
+        ).astype(np.float64)
     nested = nested_stack(
-        single.astype(np.float64),
-        double.astype(np.float64),
-        rows_of_groups(folds, groups),
-        fit_weights_of(common.truth, weights, bias=common.bias),
-        weights > 0,
+        single[members], double, rows_of_groups(folds, groups), fit_weights, weights > 0
     )
-    score = scoring(common.truth, nested.held_out[folds.stacked][None]).overall[0]
-    return StackChoice(candidates, tuple(choices), nested, groups, float(score), tuple(steps))
+    return StackChoice(
+        candidates,
+        tuple(choices),
+        tuple(members),
+        nested,
+        groups,
+        errors,
+        tuple(steps),
+    )
 
 
-def fit_weights_of(truth: Truth, row_weights: np.ndarray, *, bias: bool) -> FitWeights:
+def _members(found: StackWeights, errors: np.ndarray) -> list[int]:
+    """Those with a weight, the heaviest first; if none has any, the best by itself."""
+    totals = found.weights.sum(axis=1)
+    heavy = [int(m) for m in np.argsort(-totals, kind="stable") if totals[m] > 0]
+    return heavy or [int(np.argmin(errors))]
+
+
+def as_numbers(truth: Truth, targets: Array) -> Truth:
+    """What candidates are compared with: the targets, which of classes are columns of −1 and 1."""
+    numbers = namespace_of(targets).to_numpy(targets).astype(np.float64)
+    return replace(truth, y=numbers[truth.folds.stacked], classes=None)
+
+
+def fit_weights_of(
+    truth: Truth, row_weights: np.ndarray, *, bias: bool
+) -> Callable[..., StackWeights]:
     """How weights are found from predictions of some rows."""
     order = truth.folds.stacked
     if truth.classes is not None:
         codes = np.empty(truth.folds.n_rows, dtype=int)
         codes[order] = np.searchsorted(truth.classes, truth.y)
 
-        def for_classes(predictions: np.ndarray, rows: np.ndarray) -> StackWeights:
-            return weights_for_classes(predictions, codes[rows], row_weights[rows])
+        def for_classes(
+            predictions: np.ndarray, rows: np.ndarray, smallest_share: float = 0.0
+        ) -> StackWeights:
+            return weights_for_classes(
+                predictions, codes[rows], row_weights[rows], smallest_share=smallest_share
+            )
 
         return for_classes
     y = np.empty(truth.y.shape)
     y[order] = truth.y
 
-    def for_numbers(predictions: np.ndarray, rows: np.ndarray) -> StackWeights:
-        return weights_for_numbers(predictions, y[rows], row_weights[rows], bias=bias)
+    def for_numbers(
+        predictions: np.ndarray, rows: np.ndarray, smallest_share: float = 0.0
+    ) -> StackWeights:
+        return weights_for_numbers(
+            predictions, y[rows], row_weights[rows], bias=bias, smallest_share=smallest_share
+        )
 
     return for_numbers
 
