@@ -11,7 +11,7 @@ import ridgefold
 from cases import rows, targets
 from namespaces import LIBRARIES, to_numpy
 from ridgefold import KernelRidge, KernelRidgeCV, LSSVMClassifierCV, LSSVMRegressorCV
-from ridgefold.errors import InvalidInputError, UnsupportedInputError
+from ridgefold.errors import BudgetError, InvalidInputError, UnsupportedInputError
 from ridgefold.exact.interval_ranks import interval_from_models
 from ridgefold.selection.stack.weights import weights_for_classes, weights_for_numbers
 
@@ -299,3 +299,20 @@ def test_what_is_learned_from_few_rows_does_not_flatter_itself():
         covered.append(np.mean((lower <= y_new) & (y_new <= upper)))
     assert np.mean(gains) < 0.02
     assert 0.87 <= np.mean(covered) <= 0.95
+
+
+def test_its_explanation_has_a_step_for_every_candidate_and_for_every_member():
+    model = stacked(kernel=["rbf", "linear", "laplacian"], alphas=[0.1, 1.0]).fit(X, Y)
+    members = [each.family for each in model.stack_.members]
+    found = [step["step"] for step in model.explain().steps]
+    assert found == [
+        *(f"choosing kernel and alpha: {name}" for name in ("rbf", "linear", "laplacian")),
+        *(f"leaving two folds out: {name}" for name in members),
+        *(f"fitting: {name}" for name in members),
+    ]
+    assert all(step["measured_seconds"] >= 0 for step in model.explain().steps)
+
+
+def test_a_stack_that_does_not_fit_the_memory_is_refused_with_a_way_out():
+    with pytest.raises(BudgetError, match="memory_budget"):
+        stacked(alphas=[0.1, 1.0], memory_budget="40KB").fit(rows(300, 3), targets(rows(300, 3)))

@@ -55,7 +55,7 @@ from ridgefold.records import (
     Problem,
     Resources,
     Slopes,
-    Step,
+    StepRecord,
 )
 from ridgefold.runtime import metered
 from ridgefold.runtime.progress import progress_bar
@@ -92,7 +92,7 @@ class FittedCells:
     """All rows, in the metric of the cells."""
     backdrop: Backdrop | None
     """A coarse model of all rows that is mixed in."""
-    steps: tuple[Step, ...]
+    steps: tuple[StepRecord, ...]
     """What was done, with predicted and measured cost."""
     plans: CellPlans
     """What further steps would cost."""
@@ -141,7 +141,7 @@ class CellFitting:
         self.shared = (
             self.n_rows > CELL_SEARCH.many_rows if options.shared is None else options.shared
         )
-        self.steps: list[Step] = []
+        self.steps: list[StepRecord] = []
         self._require_room_for_cells(options.n_cells)
         self._executor = self._few_enough(self._executor)
         if model.scale_groups is not None and not model.learn_scales:
@@ -326,7 +326,7 @@ class CellFitting:
     def _noted(self, name: str, plan: Plan, work: Callable[[], Result]) -> Result:
         """Do a step, and note what it took."""
         result, reading = metered(work)
-        self.steps.append(Step(name, plan, plan.method, reading.seconds, reading.peak_bytes))
+        self.steps.append(StepRecord(name, plan, plan.method, reading.seconds, reading.peak_bytes))
         return result
 
     def _wants_slopes(self) -> bool:

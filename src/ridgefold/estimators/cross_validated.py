@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from ridgefold.kernels import Kernel
 from ridgefold.linalg import Array
 from ridgefold.notices import warn
 from ridgefold.planning import available_resources, device_of, plan_fit
-from ridgefold.records import FittedModel, LearnedMetric, Plan, RunRecord, Stack, Step
+from ridgefold.records import FittedModel, LearnedMetric, Plan, RunRecord, Stack, StepRecord
 from ridgefold.records.kinds import Amount, Count
 from ridgefold.runtime.executor_argument import SharesExecutor
 from ridgefold.runtime.progress import progress_bar
@@ -197,14 +198,16 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
         t, members = int(targets.shape[1]), chosen.members
         models: list[FittedModel] = []
         kept: list[Any] = []
-        fits: list[tuple[Step, ...]] = []
+        fits: list[tuple[StepRecord, ...]] = []
         for place in reversed(range(len(members))):  # the heaviest last: its plan is shown
             choice = chosen.choices[members[place]]
             self._fit_choice(data, targets, gram_of(choice.candidate.kernel, data.X), choice, folds)
             offset = chosen.nested.whole.offset if place == 0 else np.zeros(t)
             models.insert(0, weighted(self._model, chosen.nested.whole.weights[place], offset))
             kept.insert(0, self._without_folds(chosen, place, folds))
-            fits.insert(0, self.run_record_.steps)
+            words = chosen.candidates[members[place]].words
+            steps = self.run_record_.steps
+            fits.insert(0, tuple(replace(each, name=f"{each.name}: {words}") for each in steps))
         self._model = sum_of(models)
         self.stack_ = chosen.record()
         heaviest = chosen.choices[members[0]]
@@ -216,7 +219,9 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
         self.cv_results_ = results_table(tuple(t for c in chosen.choices for t in c.trials))
         before = chosen.choices[: members[0]]
         self.best_index_ = heaviest.best_index + sum(len(each.trials) for each in before)
-        self.run_record_ = RunRecord((*chosen.steps, *(step for each in fits for step in each)))
+        self.run_record_ = RunRecord(
+            (*chosen.records, *(record for each in fits for record in each))
+        )
         return chosen.nested.held_out
 
     def _without_folds(self, chosen: StackChoice, place: int, folds: Folds) -> Any:
@@ -334,8 +339,8 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
         self.best_score_ = choice.score
         self.best_index_ = choice.best_index
         self.cv_results_ = results_table(choice.trials)
-        self.cv_plan_ = choice.step.plan
-        self.run_record_ = RunRecord((choice.step, *self.run_record_.steps))
+        self.cv_plan_ = choice.record.plan
+        self.run_record_ = RunRecord((choice.record, *self.run_record_.steps))
         self.n_splits_ = len(folds)
 
     # -- model files ---------------------------------------------------------------------

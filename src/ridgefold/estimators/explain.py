@@ -33,10 +33,10 @@ from ridgefold.planning import (
 )
 from ridgefold.records import CELL_SEARCH, FoldShape, Plan, Problem, Resources
 from ridgefold.selection.grids import DECADES_BELOW, alphas_over, check_alphas
+from ridgefold.selection.kernel_paths import place_of
 from ridgefold.selection.learned_grid import is_automatic
+from ridgefold.selection.path_tasks import STEP
 from ridgefold.selection.search_place import search_executor
-
-_SEARCH = "choosing alpha for one kernel"
 
 
 def explain(
@@ -80,7 +80,7 @@ def explain(
     >>> import ridgefold
     >>> print(ridgefold.explain(n_samples=500, n_features=4, memory_budget="1GB"))
     ... # doctest: +ELLIPSIS
-    choosing alpha for one kernel: 500 rows, 4 columns, 5 folds, 25 ridge values, float64
+    choosing kernel and alpha: 500 rows, 4 columns, 5 folds, 25 ridge values, float64
     ...
     """
     model = KernelRidgeCV() if estimator is None else estimator
@@ -98,7 +98,7 @@ def explain(
         if n_workers is None and executor.remote:
             n_workers = executor.workers_now()
         if n_workers is None:
-            return explain_plans(_cell_plans(model, fit, resources), {})
+            return explain_plans(_cell_plans(model, fit, resources))
         slopes = model.partition == "tree" and model.combine != "average"
         return explain_cells(
             fit,
@@ -107,15 +107,16 @@ def explain(
             slopes=slopes and model.n_partitions != 1,
         )
     plans: list[tuple[str, Plan | Exception]] = []
-    where = {}
     if isinstance(model, CrossValidatedModel):
         search, executor = _search_problem(model, fit), search_executor(model)
         limits = replace(resources, threads=executor.threads(resources.threads))
-        where = {_SEARCH: executor.place}
-        plans.append((_SEARCH, _plan(plan_cross_validation, search, limits, model.method)))
+        plan = _plan(plan_cross_validation, search, limits, model.method)
+        if isinstance(plan, Plan):
+            plan = replace(plan, where=place_of(executor))
+        plans.append((STEP, plan))
     solver = getattr(model, "solver", "auto")
     plans.append(("fitting", _plan(plan_fit, fit, resources, solver)))
-    return explain_plans(plans, where)
+    return explain_plans(plans)
 
 
 def _cell_plans(

@@ -59,7 +59,7 @@ from ridgefold.linalg import namespace_of
 from ridgefold.linalg.blocks import row_blocks
 from ridgefold.linalg.namespace import is_foreign_array, is_tensor, on_device
 from ridgefold.planning import CellPlans, Explanation, available_resources, explain_run
-from ridgefold.records import Cells, Grid, LocalModels, RunRecord, Step
+from ridgefold.records import Cells, Grid, LocalModels, RunRecord, StepRecord
 from ridgefold.runtime import metered
 from ridgefold.runtime.executor_argument import SharesExecutor, executor_of
 from ridgefold.runtime.progress import progress_bar
@@ -178,7 +178,7 @@ class PartitionedModel(SharesExecutor, Storable):
                 lambda: self._refine(fitted.training, options, fitted.grid, fitted.plans)
             )
             plan = fitted.plans.refining(sizes, max(1, self.n_steps_))
-            step = Step("refining", plan, plan.method, reading.seconds, reading.peak_bytes)
+            step = StepRecord("refining", plan, plan.method, reading.seconds, reading.peak_bytes)
             self.run_record_ = RunRecord((*self.run_record_.steps, step))
             self._copy_choices()
 

@@ -1,9 +1,10 @@
-"""What the parts hand to each other: frozen dataclasses without behaviour."""
+"""What folders hand to each other: frozen dataclasses without behaviour."""
 
 from ridgefold.records.cell_search import CELL_SEARCH, CellSearch
 from ridgefold.records.columns import CategoryColumn, NumberColumn, TableColumns
 from ridgefold.records.cost import Cost
 from ridgefold.records.intervals import Intervals
+from ridgefold.records.kernel_path import KernelPath
 from ridgefold.records.metric import LearnedMetric, LearningStep, MetricCandidate
 from ridgefold.records.model import FittedModel
 from ridgefold.records.partition import (
@@ -19,7 +20,7 @@ from ridgefold.records.partition import (
 from ridgefold.records.plan import Plan, Rejection
 from ridgefold.records.problem import FoldShape, Problem
 from ridgefold.records.resources import Resources
-from ridgefold.records.run import RunRecord, Step
+from ridgefold.records.run import RunRecord, StepRecord
 from ridgefold.records.stack import Stack, StackMember
 from ridgefold.records.warps import Quantile, SignedLog, Standardise, Warp
 
@@ -36,6 +37,7 @@ __all__ = [
     "FoldShape",
     "Grid",
     "Intervals",
+    "KernelPath",
     "LearnedMetric",
     "LearningStep",
     "LocalModels",
@@ -53,7 +55,7 @@ __all__ = [
     "Stack",
     "StackMember",
     "Standardise",
-    "Step",
+    "StepRecord",
     "TableColumns",
     "Warp",
 ]

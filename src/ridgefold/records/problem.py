@@ -21,7 +21,7 @@ class FoldShape:
 
 @dataclass(frozen=True)
 class Problem:
-    """What is to be solved."""
+    """The shapes and settings of one ridge system, or of one cross-validation."""
 
     n_rows: Count
     n_columns: Count
@@ -29,6 +29,8 @@ class Problem:
     n_targets: Count = 1
     n_alphas: Count = 1
     """Distinct ridge values."""
+    n_kernels: Count = 1
+    """Kernels that are chosen from."""
     smallest_alpha: float = 1.0
     largest_alpha: float = 1.0
     itemsize: Count = 8

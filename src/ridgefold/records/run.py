@@ -1,4 +1,4 @@
-"""What was run, and what it really cost."""
+"""What was run, and what it cost as measured."""
 
 from __future__ import annotations
 
@@ -9,30 +9,26 @@ from ridgefold.records.plan import Plan
 
 
 @dataclass(frozen=True)
-class Step:
+class StepRecord:
     """One planned computation, with its cost as measured."""
 
     name: str
-    """What it was for, in words."""
+    """The purpose of the step, in words."""
     plan: Plan
     method: str
-    """The method that did it: the planned one, or a fallback."""
+    """The method that ran: the planned one, or a fallback."""
     seconds: Amount
     peak_bytes: Amount | None
     """Memory beyond what was held before; None where the system does not say."""
     warnings: tuple[str, ...] = ()
-    """What was warned of on the way."""
-    where: str = ""
-    """Where it ran, in words; empty for this process."""
-    moves: str = ""
-    """What was read and sent for that, in words."""
+    """The texts of the warnings that the step raised."""
 
 
 @dataclass(frozen=True)
 class RunRecord:
     """All steps of a fit, in order."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[StepRecord, ...]
 
     @property
     def seconds(self) -> float:

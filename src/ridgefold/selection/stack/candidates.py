@@ -42,6 +42,10 @@ _RIDGES = 10.0 ** np.asarray([0.0, -0.5, 0.5])
 """Ridges to try around a learned one: it was found on other rows, or fewer."""
 
 
+GRID = "grid"
+"""The origin of kernels whose widths are tried one by one."""
+
+
 @dataclass(frozen=True)
 class StackCandidate:
     """A kernel, or one kernel of several widths, with the ridges to choose from."""
@@ -52,6 +56,11 @@ class StackCandidate:
     alphas: np.ndarray
     extended: bool
     """Whether the ridges were chosen here, so that they are extended if the best is at an end."""
+
+    @property
+    def words(self) -> str:
+        """What it is called in an explanation."""
+        return self.family if self.origin == GRID else f"{self.family}, {self.origin}"
 
 
 @dataclass(frozen=True)
@@ -101,9 +110,7 @@ def _grids(model: Any, data: TrainingData) -> list[StackCandidate]:
         named = tuple(
             replace(each, params={"kernel": name, **each.params}) for each in grid.candidates
         )
-        made.append(
-            StackCandidate(name, "grid", replace(grid, candidates=named), alphas, not given)
-        )
+        made.append(StackCandidate(name, GRID, replace(grid, candidates=named), alphas, not given))
     return made
 
 

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ridgefold.crossval import Progress
-from ridgefold.exact.leave_two_out import leave_two_out
+from ridgefold.exact.leave_two_out import LeaveTwoOut, TwoFoldsWork
 from ridgefold.linalg import Array, namespace_of
-from ridgefold.records import Stack, StackMember, Step
+from ridgefold.records import Stack, StackMember, StepRecord
+from ridgefold.selection.describe import describe
 from ridgefold.selection.held_out_predictions import by_row
 from ridgefold.selection.kernel_paths import KernelPaths
-from ridgefold.selection.path_tasks import gram_of
+from ridgefold.selection.path_tasks import STEP, gram_of
 from ridgefold.selection.scoring import Truth, scoring_of
 from ridgefold.selection.search import Choice, GridSearch, Settings
 from ridgefold.selection.stack.candidates import StackCandidate, StackPlan
@@ -44,7 +45,7 @@ class StackChoice:
     """Numbers of the folds whose weights were found together."""
     errors: np.ndarray
     """Mean squared held-out error of every candidate by itself."""
-    steps: tuple[Step, ...]
+    records: tuple[StepRecord, ...]
 
     def without(self, fold: int) -> StackWeights:
         """The weights of the members in the stack without a fold."""
@@ -91,7 +92,8 @@ def stack_search(
     common = paths.common
     folds, namespace = common.folds, paths.data.namespace
     squared_error = scoring_of(None, classifier=False)
-    choices, steps = [], []
+    choices: list[Choice] = []
+    records: list[StepRecord] = []
     for k, candidate in enumerate(candidates):
         paths.begin()
         search = GridSearch(paths, squared_error, settings)
@@ -101,8 +103,7 @@ def stack_search(
             candidate.extended,
             _part(progress, k, len(candidates)),
         )
-        name = f"choosing alpha for {candidate.family}, {candidate.origin}"
-        steps.append(replace(choice.step, name=name))
+        records.append(replace(choice.record, name=f"{STEP}: {candidate.words}"))
         choices.append(choice)
     n = folds.n_rows
     weights = np.ones(n)
@@ -122,20 +123,9 @@ def stack_search(
         own = single[members]
         double = np.broadcast_to(own[:, None], (own.shape[0], len(groups), *own.shape[1:]))
     else:
-        double = np.stack(
-            [
-                leave_two_out(
-                    gram_of(choices[m].candidate.kernel, common.X),
-                    common.targets,
-                    choices[m].alphas,
-                    folds,
-                    groups,
-                    weights=common.weights,
-                    bias=common.bias,
-                )
-                for m in members
-            ]
-        ).astype(np.float64)
+        pairs = [_without_two_folds(paths, candidates[m], choices[m], groups) for m in members]
+        double = np.stack([predictions for predictions, _ in pairs]).astype(np.float64)
+        records += [record for _, record in pairs]
     nested = nested_stack(
         single[members], double, rows_of_groups(folds, groups), fit_weights, weights > 0
     )
@@ -146,8 +136,39 @@ def stack_search(
         nested,
         groups,
         errors,
-        tuple(steps),
+        tuple(records),
     )
+
+
+def _without_two_folds(
+    paths: KernelPaths, candidate: StackCandidate, choice: Choice, groups: tuple[np.ndarray, ...]
+) -> tuple[np.ndarray, StepRecord]:
+    """Predictions of a member's models without two folds, and what they took."""
+    common, data = paths.common, paths.data
+    gram = gram_of(choice.candidate.kernel, common.X)
+    step = LeaveTwoOut(f"leaving two folds out: {candidate.words}", len(groups))
+    problem = describe(
+        data,
+        common.targets,
+        gram,
+        choice.alphas,
+        bias=common.bias,
+        folds=common.folds,
+        method="inverse_blocks",
+    )
+    work = TwoFoldsWork(
+        gram,
+        common.targets,
+        choice.alphas,
+        common.folds,
+        groups,
+        common.weights,
+        common.bias,
+        paths.resources(),
+    )
+    _, record = step.perform(problem, work)
+    assert work.predictions is not None
+    return work.predictions, record
 
 
 def _members(found: StackWeights, errors: np.ndarray) -> list[int]:
