@@ -157,6 +157,8 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
     True
     """
 
+    _nature = "kernel ridge regression, kernel and ridge by cross-validation"
+
     def __init__(
         self,
         alphas: Any = None,
@@ -384,3 +386,5 @@ n_jobs, executor, run_dir, verbose, intervals
     >>> bool(abs(model.predict([[1.5]])[0] - 100 - np.sin(1.5)) < 0.1)
     True
     """
+
+    _nature = "LS-SVM regression, kernel and ridge by cross-validation"
