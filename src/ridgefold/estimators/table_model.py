@@ -22,7 +22,8 @@ from ridgefold.linalg.namespace import on_device
 from ridgefold.records import TableColumns
 from ridgefold.records.kinds import Count
 from ridgefold.storage.annotations import check_fields
-from ridgefold.tables.frames import as_frame, encode, learn_columns, with_numbers_read
+from ridgefold.tables.encode import encode
+from ridgefold.tables.frames import as_frame, learn_columns, with_numbers_read
 from ridgefold.tables.wide_columns import packed_columns, unpacked_columns
 
 

@@ -1,7 +1,16 @@
 """What folders hand to each other: frozen dataclasses without behaviour."""
 
 from ridgefold.records.cell_search import CELL_SEARCH, CellSearch
-from ridgefold.records.columns import CategoryColumn, NumberColumn, TableColumns
+from ridgefold.records.columns import (
+    CategoryColumn,
+    ColumnRecord,
+    DateColumn,
+    DatePart,
+    NumberColumn,
+    NumberText,
+    OrderedColumn,
+    TableColumns,
+)
 from ridgefold.records.cost import Cost
 from ridgefold.records.intervals import Intervals
 from ridgefold.records.kernel_path import KernelPath
@@ -21,6 +30,7 @@ from ridgefold.records.plan import Plan, Rejection
 from ridgefold.records.problem import FoldShape, Problem
 from ridgefold.records.resources import Resources
 from ridgefold.records.run import RunRecord, StepRecord
+from ridgefold.records.stack import Stack, StackMember
 from ridgefold.records.warps import Quantile, SignedLog, Standardise, Warp
 
 __all__ = [
@@ -30,7 +40,10 @@ __all__ = [
     "CellSearch",
     "CellTrial",
     "Cells",
+    "ColumnRecord",
     "Cost",
+    "DateColumn",
+    "DatePart",
     "FittedBatch",
     "FittedModel",
     "FoldShape",
@@ -43,6 +56,8 @@ __all__ = [
     "Membership",
     "MetricCandidate",
     "NumberColumn",
+    "NumberText",
+    "OrderedColumn",
     "Plan",
     "Problem",
     "Quantile",
@@ -51,6 +66,8 @@ __all__ = [
     "RunRecord",
     "SignedLog",
     "Slopes",
+    "Stack",
+    "StackMember",
     "Standardise",
     "StepRecord",
     "TableColumns",

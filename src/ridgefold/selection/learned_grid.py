@@ -76,8 +76,8 @@ def check_learning(model: Any) -> bool:
     return True
 
 
-def learned_grid(model: Any, data: TrainingData, targets: Array, folds: Folds) -> LearnedGrid:
-    """Learn from (a subset of) the rows, then lay a small grid around what was found."""
+def learning_arguments(model: Any, data: TrainingData) -> Mapping[str, Any]:
+    """What the model asks of `learn_metric` and `candidates`, whatever rows they learn from."""
     if scipy.sparse.issparse(data.X):
         raise UnsupportedInputError(
             'learn_scales, kernel="auto" and preprocess cannot take sparse X: pass X.toarray()'
@@ -90,18 +90,25 @@ def learned_grid(model: Any, data: TrainingData, targets: Array, folds: Folds) -
         budget = available_resources(model.memory_budget).memory_bytes
         rows = learning_rows_within(budget - data.copied_bytes, rows, n, d)
     look = None if data.deadline is None else partial(data.deadline.check, "learning scales")
-    learn = partial(
+    return {
+        "family": _families(model.kernel, model.kernel_params),
+        "preprocess": model.preprocess,
+        "bias": bool(model.fit_intercept),
+        "max_rows": rows,
+        "random_state": seed,
+        "scale_groups": model.scale_groups,
+        "look_at_clock": look,
+    }
+
+
+def learned_grid(model: Any, data: TrainingData, targets: Array, folds: Folds) -> LearnedGrid:
+    """Learn from (a subset of) the rows, then lay a small grid around what was found."""
+    learn: Relearn = partial(
         learn_metric,
-        family=_families(model.kernel, model.kernel_params),
         learn_scales=bool(model.learn_scales),
-        preprocess=model.preprocess,
-        bias=bool(model.fit_intercept),
-        max_rows=rows,
-        random_state=seed,
-        scale_groups=model.scale_groups,
-        look_at_clock=look,
+        **learning_arguments(model, data),
     )
-    metric = learn(data.X, targets, weights=data.weights, folds=_folds_to_learn_from(folds))
+    metric = learn(data.X, targets, weights=data.weights, folds=folds_to_learn_from(folds))
     if data.deadline is not None:
         data.deadline.begun = True
     many = int(data.X.shape[0]) > _MANY_ROWS
@@ -132,7 +139,7 @@ def _families(kernel: Any, parameters: Mapping[str, Any] | None) -> Any:
     return resolved
 
 
-def _folds_to_learn_from(folds: Folds) -> list[np.ndarray] | int | None:
+def folds_to_learn_from(folds: Folds) -> list[np.ndarray] | int | None:
     """The test sets of the search where the criterion can use them.
 
     Folds that overlap, or that train on less than all other rows (time series), have no short
