@@ -35,7 +35,7 @@ X_new, truth_new = draw(4000)
 
 models = {
     "one width": LSSVMRegressorCV(),
-    "learned scales": LSSVMRegressorCV(learn_scales=True),
+    "learned scales": LSSVMRegressorCV(metric="learned"),
     "boosting": HistGradientBoostingRegressor(random_state=0),
 }
 sizes = [100, 200, 400, 800]

@@ -25,14 +25,17 @@ import pandas as pd
 import scipy.sparse
 
 from ridgefold import (
+    CellOptions,
     KernelRidge,
     KernelRidgeCV,
     LSSVMClassifier,
     LSSVMClassifierCV,
     LSSVMRegressor,
     LSSVMRegressorCV,
-    PartitionedKernelRidge,
+    MetricLearning,
     PartitionedLSSVMClassifier,
+    PartitionedLSSVMRegressor,
+    Search,
     TableModel,
 )
 from ridgefold.kernels import (
@@ -106,33 +109,35 @@ FITTED: dict[str, Callable[[], Any]] = {
     "two classes": lambda: LSSVMClassifier(0.1).fit(X, Y > 1.5),
     "search": lambda: KernelRidgeCV(_ALPHAS, cv=4).fit(X, Y),
     "search by target": lambda: LSSVMRegressorCV(
-        _ALPHAS, cv=4, kernel=["rbf", "laplacian"], alpha_per_target=True
+        _ALPHAS, cv=4, kernel=["rbf", "laplacian"], search=Search(alpha_per_target=True)
     ).fit(X, np.column_stack([Y, -Y])),
     "learned": lambda: LSSVMRegressorCV(
-        [0.1, 1.0], cv=4, learn_scales=True, preprocess="auto", learning_rows=30
+        [0.1, 1.0], cv=4, metric=MetricLearning(transforms="auto", rows=30)
     ).fit(X, Y),
     "searched classes": lambda: LSSVMClassifierCV(_ALPHAS, cv=4, probability=True).fit(X, LABELS),
-    "cells": lambda: PartitionedKernelRidge(
+    "cells": lambda: PartitionedLSSVMRegressor(
         n_partitions=4, intervals="jackknife+", random_state=3
     ).fit(X, Y, np.linspace(0.5, 2.0, 40)),
-    "routed cells": lambda: PartitionedKernelRidge("hyperplanes", 3, "route").fit(X, Y),
-    "centres": lambda: PartitionedKernelRidge("kmeans", 3, learn_scales=True).fit(X, Y),
-    "average": lambda: PartitionedKernelRidge("random", 3, "average").fit(X, Y),
-    "refined": lambda: PartitionedKernelRidge(n_partitions=3, refine="exact", alpha=0.1).fit(X, Y),
-    "average of folds": lambda: PartitionedKernelRidge(n_partitions=3, average_folds=True).fit(
-        X, Y
-    ),
+    "routed cells": lambda: PartitionedLSSVMRegressor("hyperplanes", 3, "route").fit(X, Y),
+    "centres": lambda: PartitionedLSSVMRegressor("kmeans", 3, metric="learned").fit(X, Y),
+    "average": lambda: PartitionedLSSVMRegressor("random", 3, "average").fit(X, Y),
+    "refined": lambda: PartitionedLSSVMRegressor(
+        n_partitions=3, alpha=0.1, cells=CellOptions(refine="exact")
+    ).fit(X, Y),
+    "average of folds": lambda: PartitionedLSSVMRegressor(
+        n_partitions=3, cells=CellOptions(average_folds=True)
+    ).fit(X, Y),
     "classes in cells": lambda: PartitionedLSSVMClassifier(n_partitions=3, probability=True).fit(
         X, LABELS
     ),
     "table": lambda: TableModel(
-        LSSVMRegressorCV([0.1, 1.0], cv=4, learn_scales=True, learning_rows=30),
+        LSSVMRegressorCV([0.1, 1.0], cv=4, metric=MetricLearning(rows=30)),
         categories="product",
     ).fit(TABLE, Y),
     "table with holes": lambda: TableModel(
         LSSVMClassifier(0.1, probability=True), missing="fill"
     ).fit(_holes(), LABELS),
-    "table in cells": lambda: TableModel(PartitionedKernelRidge(n_partitions=3)).fit(TABLE, Y),
+    "table in cells": lambda: TableModel(PartitionedLSSVMRegressor(n_partitions=3)).fit(TABLE, Y),
 }
 """One small model of every kind that a file can hold."""
 

@@ -22,7 +22,7 @@ import numpy as np
 
 import ridgefold as rf
 
-Cells = rf.PartitionedKernelRidge
+Cells = rf.PartitionedLSSVMRegressor
 
 
 def rows(n, d=5):
@@ -56,7 +56,9 @@ EXACT = {
         .fit(*rows(n))
         .predict_interval(rows(n)[0])
     ),
-    "search": lambda n, b: rf.KernelRidgeCV(kernel="rbf", alphas=[0.01, 1.0], **b).fit(*rows(n)),
+    "search__race": lambda n, b: rf.KernelRidgeCV(kernel="rbf", alphas=[0.01, 1.0], **b).fit(
+        *rows(n)
+    ),
     "average of folds": lambda n, b: rf.KernelRidgeCV(
         kernel="rbf", alphas=[0.01, 1.0], average_folds=True, **b
     ).fit(*rows(n)),

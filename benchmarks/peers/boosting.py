@@ -71,7 +71,12 @@ class Outcome:
 
 def learned_scales(X: np.ndarray, y: np.ndarray, seed: int, classify: bool) -> Any:
     """Everything left to the library: family, transforms, scales and ridge."""
-    settings = {"kernel": "auto", "learn_scales": True, "preprocess": "auto", "random_state": seed}
+    settings = {
+        "kernel": "auto",
+        "metric": "learned",
+        "metric__transforms": "auto",
+        "random_state": seed,
+    }
     return (LSSVMClassifierCV if classify else LSSVMRegressorCV)(**settings).fit(X, y)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import data
 import measure
 from measure import Figure
-from ridgefold import PartitionedKernelRidge
+from ridgefold import PartitionedLSSVMRegressor
 
 COVERAGE = 0.9
 SPLITS = 10
@@ -33,7 +33,7 @@ def one_split(name: str, n: int, seed: int) -> dict[str, float] | None:
         return None
     X, y, X_new, y_new = rows
     X_new, y_new = X_new[:NEW_ROWS], y_new[:NEW_ROWS]
-    model = PartitionedKernelRidge(n_partitions=max(1, n // ROWS_A_CELL)).fit(X, y)
+    model = PartitionedLSSVMRegressor(n_partitions=max(1, n // ROWS_A_CELL)).fit(X, y)
     started = measure.processor_seconds()
     lower, upper = model.predict_interval(X_new, COVERAGE)
     return {

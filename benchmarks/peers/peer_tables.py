@@ -128,7 +128,7 @@ def fixed_kernel(X: np.ndarray, y: np.ndarray, seed: int, classify: bool) -> Any
 
 def learned_scales(X: np.ndarray, y: np.ndarray, seed: int, classify: bool) -> Any:
     """Family, transforms, scales and ridge left to the library."""
-    settings = {"kernel": "auto", "learn_scales": True, "preprocess": "auto"}
+    settings = {"kernel": "auto", "metric": "learned", "metric__transforms": "auto"}
     model = LSSVMClassifierCV if classify else LSSVMRegressorCV
     return model(**settings, **_seeded(seed, classify)).fit(X, y)
 

@@ -123,7 +123,7 @@ def puma(n: int) -> list[Figure]:
     if rows is None:
         return [Figure("puma32h", None, "data set not at hand")]
     X, y, X_test, y_test = rows
-    model = LSSVMRegressorCV(kernel="auto", learn_scales=True).fit(X, y)
+    model = LSSVMRegressorCV(kernel="auto", metric="learned").fit(X, y)
     share = float(np.mean((model.predict(X_test) - y_test) ** 2) / np.var(y_test))
     first = {3, 4, 16, 17}
     found = float(model.feature_relevance_[sorted(first)].sum())
@@ -176,7 +176,7 @@ def compare(name: str, n: int, split: int, *, classify: bool) -> tuple[float, ..
         y, y_test = np.log1p(y), np.log1p(y_test)
     cls = LSSVMClassifierCV if classify else LSSVMRegressorCV
     found: list[float] = []
-    for settings in ({}, {"kernel": "auto", "learn_scales": True, "preprocess": "auto"}):
+    for settings in ({}, {"kernel": "auto", "metric": "learned", "metric__transforms": "auto"}):
         with measure.one_thread():
             started = time.process_time()
             model = cls(**settings).fit(X, y)

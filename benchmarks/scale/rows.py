@@ -61,7 +61,7 @@ def run_here(folder: str) -> dict[str, Any]:
     """Fit and predict in this process; figures of time, memory and error."""
     import threading
 
-    from ridgefold import PartitionedKernelRidge
+    from ridgefold import Compute, PartitionedLSSVMRegressor
 
     peak, stop = [0.0], threading.Event()
 
@@ -76,7 +76,7 @@ def run_here(folder: str) -> dict[str, Any]:
     )
     watcher.start()
     started = time.perf_counter()
-    model = PartitionedKernelRidge(n_jobs=WORKERS).fit(X, y)
+    model = PartitionedLSSVMRegressor(compute=Compute(n_jobs=WORKERS)).fit(X, y)
     fitted = time.perf_counter()
     predictions = model.predict(new)
     done = time.perf_counter()

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ridgefold import PartitionedKernelRidge, PartitionedLSSVMClassifier
+from ridgefold import CellOptions, PartitionedLSSVMClassifier, PartitionedLSSVMRegressor
 
 ESTIMATORS = [
-    PartitionedKernelRidge(),
-    PartitionedKernelRidge("kmeans", 3, "route", kernel="laplacian"),
-    PartitionedKernelRidge("random", 3, "average"),
-    PartitionedKernelRidge(n_partitions=3, refine="exact", alpha=1.0),
-    PartitionedKernelRidge(n_partitions=2, average_folds=2),
+    PartitionedLSSVMRegressor(),
+    PartitionedLSSVMRegressor("kmeans", 3, "route", kernel="laplacian"),
+    PartitionedLSSVMRegressor("random", 3, "average"),
+    PartitionedLSSVMRegressor(n_partitions=3, alpha=1.0, cells=CellOptions(refine="exact")),
+    PartitionedLSSVMRegressor(n_partitions=2, cells=CellOptions(average_folds=True)),
     PartitionedLSSVMClassifier(),
-    PartitionedLSSVMClassifier("hyperplanes", 2, weighted_scores=True),
+    PartitionedLSSVMClassifier("hyperplanes", 2, cells=CellOptions(weighted_scores=True)),
 ]
 
 

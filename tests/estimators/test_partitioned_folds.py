@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 import ridgefold
 from cases import bordered, condition
-from ridgefold import PartitionedKernelRidge, PartitionedLSSVMClassifier
+from ridgefold import CellOptions, Compute, PartitionedLSSVMClassifier, PartitionedLSSVMRegressor
 from ridgefold.cells import cell_rows
 from ridgefold.cells.backdrop import mix_predictions
 from ridgefold.errors import InvalidInputError, RunDirectoryMismatchError
@@ -67,13 +67,18 @@ def mean_of_refits(model, X, y, *, folds=3, weights=None, by_value=False):
 CASES = {
     "own pairs, blended": {"n_partitions": 4},
     "own pairs, routed": {"n_partitions": 4, "combine": "route", "partition": "kmeans"},
-    "a shared pair": {"n_partitions": 4, "tuning": "shared"},
-    "a given pair": {"n_partitions": 5, "alpha": 0.1, "length_scale": 1.0, "combine": "route"},
+    "a shared pair": {"n_partitions": 4, "cells__tuning": "shared"},
+    "a given pair": {
+        "n_partitions": 5,
+        "alpha": 0.1,
+        "kernel_params": {"length_scale": 1.0},
+        "combine": "route",
+    },
     "a mean of cells": {"n_partitions": 4, "partition": "random", "combine": "average"},
     "no bias": {"n_partitions": 4, "fit_intercept": False},
     "another kernel": {"n_partitions": 4, "kernel": "laplacian", "alpha": [0.01, 0.1]},
     "a number that is chosen": {},
-    "a number that is chosen for one pair": {"tuning": "shared"},
+    "a number that is chosen for one pair": {"cells__tuning": "shared"},
     "one cell": {"n_partitions": 1, "alpha": 0.05},
 }
 
@@ -82,9 +87,11 @@ def distances(dtype=np.float64, weights=None, **settings):
     """How far a model of three folds, and one fit a cell, are from the mean of refits; a bound."""
     rows, y, new = (a.astype(dtype) for a in (X, Y, NEW))
     given = None if weights is None else weights.astype(dtype)
-    alone = {"clip": False, "backdrop": None}
+    alone = {"cells__clip": False, "cells__coarse_model": None}
     models = [
-        PartitionedKernelRidge(average_folds=folds, **alone, **settings).fit(rows, y, given)
+        PartitionedLSSVMRegressor(cells=CellOptions(average_folds=folds))
+        .set_params(**alone, **settings)
+        .fit(rows, y, given)
         for folds in (3, False)
     ]
     predicted = [model.predict(new) for model in models]
@@ -103,18 +110,30 @@ def test_cells_predict_with_the_mean_of_refits(name, weights):
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("combine", ["blend", "route", "average"])
 def test_float32_stays_float32(combine, weights):
-    settings = {"n_partitions": 4, "combine": combine, "length_scale": [0.5, 0.7]}
+    settings = {
+        "n_partitions": 4,
+        "combine": combine,
+        "kernel_params": {"length_scale": [0.5, 0.7]},
+    }
     settings["alpha"] = [20.0] if combine == "average" else [1.0, 5.0]
     off, change, bound = distances(np.float32, WEIGHTS[weights], **settings)
     assert off <= bound < 0.1 * change
 
 
 def test_true_means_five_folds_of_the_rows_in_turn():
-    settings = {"n_partitions": 3, "clip": False}
-    model = PartitionedKernelRidge(average_folds=True, **settings).fit(X, Y)
+    settings = {"n_partitions": 3, "cells__clip": False}
+    model = (
+        PartitionedLSSVMRegressor(cells=CellOptions(average_folds=True))
+        .set_params(**settings)
+        .fit(X, Y)
+    )
     expected, bound = mean_of_refits(model, X, Y, folds=5)
     assert np.abs(model.predict(NEW) - expected).max() <= bound
-    five = PartitionedKernelRidge(average_folds=np.int64(5), **settings).fit(X, Y)
+    five = (
+        PartitionedLSSVMRegressor(cells=CellOptions(average_folds=np.int64(5)))
+        .set_params(**settings)
+        .fit(X, Y)
+    )
     np.testing.assert_array_equal(five.predict(NEW), model.predict(NEW))
 
 
@@ -123,7 +142,9 @@ def test_what_is_chosen_and_held_out_is_that_of_one_fit_a_cell(tuning):
     X_repeated, y = np.concatenate([X, X[:150]]), np.concatenate([Y, Y[:150] + 0.3])
     for rows, targets in ((X, Y), (X_repeated, y)):
         plain, mean = (
-            PartitionedKernelRidge(tuning=tuning, average_folds=folds).fit(rows, targets)
+            PartitionedLSSVMRegressor(cells=CellOptions(tuning=tuning, average_folds=folds)).fit(
+                rows, targets
+            )
             for folds in (False, 4)
         )
         assert mean.trials_ == plain.trials_
@@ -139,10 +160,17 @@ def test_what_is_chosen_and_held_out_is_that_of_one_fit_a_cell(tuning):
 @pytest.mark.parametrize("combine", ["blend", "average"])
 def test_a_weight_of_two_is_the_row_twice(combine):
     counts = np.random.default_rng(1).integers(0, 3, len(X))
-    settings = {"n_partitions": 3, "combine": combine, "average_folds": 3, "clip": False}
-    weighted = PartitionedKernelRidge(**settings).fit(X, Y, counts)
-    repeated = PartitionedKernelRidge(**settings).fit(
-        np.repeat(X, counts, axis=0), np.repeat(Y, counts, axis=0)
+    settings = {
+        "n_partitions": 3,
+        "combine": combine,
+        "cells__average_folds": True,
+        "cells__clip": False,
+    }
+    weighted = PartitionedLSSVMRegressor().set_params(**settings).fit(X, Y, counts)
+    repeated = (
+        PartitionedLSSVMRegressor()
+        .set_params(**settings)
+        .fit(np.repeat(X, counts, axis=0), np.repeat(Y, counts, axis=0))
     )
     expected, bound = mean_of_refits(weighted, X, Y, weights=counts, by_value=True)
     assert np.abs(weighted.predict(NEW) - expected).max() <= bound
@@ -151,19 +179,28 @@ def test_a_weight_of_two_is_the_row_twice(combine):
 
 def test_rows_of_one_x_with_different_targets_are_in_one_fold():
     rows, y = np.concatenate([X, X[:150]]), np.concatenate([Y, Y[:150] + 0.3])
-    model = PartitionedKernelRidge(n_partitions=3, average_folds=4, clip=False).fit(rows, y)
+    model = PartitionedLSSVMRegressor(
+        n_partitions=3, cells=CellOptions(average_folds=True, clip=False)
+    ).fit(rows, y)
     expected, bound = mean_of_refits(model, rows, y, folds=4, by_value=True)
     assert np.abs(model.predict(NEW) - expected).max() <= bound
 
 
 def test_cells_with_fewer_than_two_rows_a_fold_are_one_fit():
-    settings = {"partition": "principal", "alpha": 0.1, "length_scale": 1.0, "combine": "route"}
-    plain = PartitionedKernelRidge(n_partitions=8, **settings).fit(X, Y)
+    settings = {
+        "partition": "principal",
+        "alpha": 0.1,
+        "kernel_params": {"length_scale": 1.0},
+        "combine": "route",
+    }
+    plain = PartitionedLSSVMRegressor(n_partitions=8).set_params(**settings).fit(X, Y)
     smallest, largest = plain.partition_sizes_.min(), plain.partition_sizes_.max()
     assert smallest == 52
     assert largest == 53
     few, some = (
-        PartitionedKernelRidge(n_partitions=8, average_folds=folds, **settings).fit(X, Y)
+        PartitionedLSSVMRegressor(n_partitions=8, cells=CellOptions(average_folds=folds))
+        .set_params(**settings)
+        .fit(X, Y)
         for folds in (27, 26)
     )
     np.testing.assert_array_equal(few.predict(NEW), plain.predict(NEW))
@@ -171,7 +208,9 @@ def test_cells_with_fewer_than_two_rows_a_fold_are_one_fit():
     # Rows of weight zero do not count.
     weights = np.where(np.arange(420) % 2, 0.5, 0.0)
     one, other = (
-        PartitionedKernelRidge(n_partitions=4, average_folds=folds, **settings).fit(X, Y, weights)
+        PartitionedLSSVMRegressor(n_partitions=4, cells=CellOptions(average_folds=folds))
+        .set_params(**settings)
+        .fit(X, Y, weights)
         for folds in (40, False)
     )
     np.testing.assert_array_equal(one.predict(NEW), other.predict(NEW))
@@ -181,10 +220,17 @@ def test_cells_without_rows_of_weight_and_of_one_row_are_fitted(tmp_path):
     np.save(tmp_path / "X.npy", X)
     weights = np.where(X[:, 0] < 0, 0.0, 1.0)
     for budget in ("auto", "10kB"):  # rows on disk are cut as they are
-        model = PartitionedKernelRidge(n_partitions=6, average_folds=2, memory_budget=budget)
+        model = PartitionedLSSVMRegressor(
+            n_partitions=6, memory_budget=budget, cells=CellOptions(average_folds=True)
+        )
         model.fit(tmp_path / "X.npy", Y, weights)
         assert np.all(np.isfinite(model.predict(NEW)))
-    many = PartitionedKernelRidge(n_partitions=300, average_folds=2, alpha=0.1, length_scale=1.0)
+    many = PartitionedLSSVMRegressor(
+        kernel_params={"length_scale": 1.0},
+        n_partitions=300,
+        alpha=0.1,
+        cells=CellOptions(average_folds=True),
+    )
     assert np.all(np.isfinite(many.fit(X, Y).predict(NEW)))
 
 
@@ -193,11 +239,13 @@ def test_cells_without_rows_of_weight_and_of_one_row_are_fitted(tmp_path):
 
 def test_results_do_not_depend_on_executor_or_workers(monkeypatch):
     monkeypatch.setattr(cell_rows, "ROWS_A_BATCH", 64)
-    settings = {"n_partitions": 6, "average_folds": True}
-    reference = PartitionedKernelRidge(**settings).fit(X, Y)
+    settings = {"n_partitions": 6, "cells__average_folds": True}
+    reference = PartitionedLSSVMRegressor().set_params(**settings).fit(X, Y)
     for executor in ("threads", "processes"):
         for workers in (1, 2):
-            model = PartitionedKernelRidge(executor=executor, n_jobs=workers, **settings)
+            model = PartitionedLSSVMRegressor(
+                compute=Compute(executor=executor, n_jobs=workers)
+            ).set_params(**settings)
             model.fit(X, Y)
             np.testing.assert_array_equal(model._models.dual_coef, reference._models.dual_coef)
             np.testing.assert_array_equal(model._models.intercept, reference._models.intercept)
@@ -207,8 +255,15 @@ def test_results_do_not_depend_on_executor_or_workers(monkeypatch):
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_cells_on_a_device_predict_with_the_same_mean(name, weights):
     pytest.importorskip("torch")
-    given, settings = WEIGHTS[weights], {"average_folds": 3, "clip": False, **CASES[name]}
-    model = PartitionedKernelRidge(device="cpu", **settings).fit(X, Y, given)
+    given, settings = (
+        WEIGHTS[weights],
+        {"cells__average_folds": True, "cells__clip": False, **CASES[name]},
+    )
+    model = (
+        PartitionedLSSVMRegressor(compute=Compute(device="cpu"))
+        .set_params(**settings)
+        .fit(X, Y, given)
+    )
     expected, bound = mean_of_refits(model, X, Y, weights=given)
     assert isinstance(model._models.dual_coef, np.ndarray)
     assert np.abs(model.predict(NEW) - expected).max() <= bound
@@ -217,9 +272,13 @@ def test_cells_on_a_device_predict_with_the_same_mean(name, weights):
 @pytest.mark.parametrize("tuning", ["cell", "shared"])
 def test_rows_on_disk_give_the_model_of_rows_in_memory(tmp_path, tuning):
     np.save(tmp_path / "X.npy", X)
-    settings = {"n_partitions": 5, "average_folds": 3, "tuning": tuning}
-    expected = PartitionedKernelRidge(**settings).fit(X, Y)
-    model = PartitionedKernelRidge(memory_budget="10kB", **settings).fit(tmp_path / "X.npy", Y)
+    settings = {"n_partitions": 5, "cells__average_folds": True, "cells__tuning": tuning}
+    expected = PartitionedLSSVMRegressor().set_params(**settings).fit(X, Y)
+    model = (
+        PartitionedLSSVMRegressor(memory_budget="10kB")
+        .set_params(**settings)
+        .fit(tmp_path / "X.npy", Y)
+    )
     assert model._stored is not None
     np.testing.assert_array_equal(model._models.dual_coef, expected._models.dual_coef)
     np.testing.assert_array_equal(model.predict(NEW), expected.predict(NEW))
@@ -228,35 +287,46 @@ def test_rows_on_disk_give_the_model_of_rows_in_memory(tmp_path, tuning):
 
 def test_a_finished_run_gives_the_model_again_and_knows_its_folds(tmp_path):
     rows, y = np.concatenate([X, X[:150]]), np.concatenate([Y, Y[:150] + 0.3])
-    settings = {"n_partitions": 3, "run_dir": tmp_path / "run"}
+    settings = {"n_partitions": 3, "compute__run_dir": tmp_path / "run"}
     first, again = (
-        PartitionedKernelRidge(average_folds=3, **settings).fit(rows, y) for _ in range(2)
+        PartitionedLSSVMRegressor(cells=CellOptions(average_folds=True))
+        .set_params(**settings)
+        .fit(rows, y)
+        for _ in range(2)
     )
     np.testing.assert_array_equal(again.predict(NEW), first.predict(NEW))
     np.testing.assert_array_equal(again.held_out_residuals_, first.held_out_residuals_)
     with pytest.raises(RunDirectoryMismatchError, match="average_folds was 3 and is 4"):
-        PartitionedKernelRidge(average_folds=4, **settings).fit(rows, y)
+        PartitionedLSSVMRegressor(cells=CellOptions(average_folds=True)).set_params(**settings).fit(
+            rows, y
+        )
 
 
 def test_a_model_file_holds_the_mean(tmp_path):
-    model = PartitionedKernelRidge(n_partitions=3, average_folds=4).fit(X, Y)
+    model = PartitionedLSSVMRegressor(n_partitions=3, cells=CellOptions(average_folds=True)).fit(
+        X, Y
+    )
     model.save(tmp_path / "m")
     again = ridgefold.load(tmp_path / "m")
     assert again.average_folds == 4
     np.testing.assert_array_equal(again.predict(NEW), model.predict(NEW))
-    with pytest.raises(InvalidInputError, match=r"\(average_folds=4\) has no intervals"):
+    with pytest.raises(InvalidInputError, match=r"\(average_folds=True\) has no intervals"):
         again.predict_interval(NEW)
 
 
 def test_a_clone_gives_the_same_model():
-    model = PartitionedKernelRidge(n_partitions=3, average_folds=4).fit(X, Y)
+    model = PartitionedLSSVMRegressor(n_partitions=3, cells=CellOptions(average_folds=True)).fit(
+        X, Y
+    )
     again = clone(model).fit(X, Y)
     np.testing.assert_array_equal(again.predict(NEW), model.predict(NEW))
 
 
 def test_the_step_says_what_the_folds_cost():
     steps = [
-        PartitionedKernelRidge(n_partitions=3, average_folds=folds).fit(X, Y).run_record_.steps[-2]
+        PartitionedLSSVMRegressor(n_partitions=3, cells=CellOptions(average_folds=folds))
+        .fit(X, Y)
+        .run_record_.steps[-2]
         for folds in (False, 2, 5)
     ]
     assert {step.name for step in steps} == {"fitting cells"}
@@ -271,14 +341,18 @@ def test_the_step_says_what_the_folds_cost():
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_classifiers_decide_by_the_mean_and_are_calibrated_by_one_fit(n_classes):
     labels = np.digitize(Y[:, 0], [0.0, 1.0][: n_classes - 1])
-    settings = {"n_partitions": 3, "probability": True, "clip": False}
-    model = PartitionedLSSVMClassifier(average_folds=3, **settings).fit(X, labels)
+    settings = {"n_partitions": 3, "probability": True, "cells__clip": False}
+    model = (
+        PartitionedLSSVMClassifier(cells=CellOptions(average_folds=True))
+        .set_params(**settings)
+        .fit(X, labels)
+    )
     signs = np.where(labels[:, None] == np.arange(n_classes), 1.0, -1.0)
     signs = signs[:, 1:] if n_classes == 2 else signs
     expected, bound = mean_of_refits(model, X, signs)
     decisions = model.decision_function(NEW).reshape(len(NEW), -1)
     assert np.abs(decisions - expected).max() <= bound
-    plain = PartitionedLSSVMClassifier(**settings).fit(X, labels)
+    plain = PartitionedLSSVMClassifier().set_params(**settings).fit(X, labels)
     np.testing.assert_array_equal(model.calibration_, plain.calibration_)
     np.testing.assert_allclose(model.predict_proba(NEW).sum(axis=1), 1.0)
 
@@ -287,7 +361,7 @@ def test_classifiers_decide_by_the_mean_and_are_calibrated_by_one_fit(n_classes)
 
 
 @pytest.mark.parametrize("value", [1, 0, -3, 2.0, "auto", None, [5]])
-@pytest.mark.parametrize("estimator", [PartitionedKernelRidge, PartitionedLSSVMClassifier])
+@pytest.mark.parametrize("estimator", [PartitionedLSSVMRegressor, PartitionedLSSVMClassifier])
 def test_what_is_no_number_of_folds_is_named_with_the_way_out(estimator, value):
     with pytest.raises(InvalidInputError, match=r"average_folds must be False, True .* >= 2, got"):
         estimator(average_folds=value).fit(X, Y[:, 0] > 0)
@@ -296,13 +370,18 @@ def test_what_is_no_number_of_folds_is_named_with_the_way_out(estimator, value):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"refine": 3, "alpha": 0.1}, "refine=3 improves one fit .* use average_folds=False"),
-        ({"refine": "exact"}, "refine='exact' improves one fit .* use average_folds=False"),
+        (
+            {"cells__refine": 3, "alpha": 0.1},
+            "refine=3 improves one fit .* use average_folds=False",
+        ),
+        ({"cells__refine": "exact"}, "refine='exact' improves one fit .* use average_folds=False"),
         ({"intervals": "jackknife+"}, r'intervals="jackknife\+" .* use average_folds=False'),
     ],
 )
 def test_what_is_of_one_fit_does_not_go_with_a_mean(settings, message):
-    model = PartitionedKernelRidge(n_partitions=3, average_folds=True, **settings)
+    model = PartitionedLSSVMRegressor(
+        n_partitions=3, cells=CellOptions(average_folds=True)
+    ).set_params(**settings)
     with pytest.raises(InvalidInputError, match=message):
         model.fit(X, Y)
     assert not hasattr(model, "X_fit_")
@@ -310,9 +389,11 @@ def test_what_is_of_one_fit_does_not_go_with_a_mean(settings, message):
 
 @pytest.mark.parametrize("average_folds", [True, 3])
 def test_a_mean_has_no_intervals_whatever_the_argument_says_later(average_folds):
-    model = PartitionedKernelRidge(n_partitions=3, average_folds=average_folds).fit(X, Y)
+    model = PartitionedLSSVMRegressor(
+        n_partitions=3, cells=CellOptions(average_folds=average_folds)
+    ).fit(X, Y)
     assert model.held_out_residuals_ is not None
-    model.set_params(average_folds=False)
+    model.set_params(cells__average_folds=False)
     with pytest.raises(InvalidInputError, match="fit with average_folds=False"):
         model.predict_interval(NEW)
     model.fit(X, Y).predict_interval(NEW[:3])

@@ -9,7 +9,12 @@ import sys
 import numpy as np
 import pytest
 
-from ridgefold import PartitionedKernelRidge, PartitionedLSSVMClassifier
+from ridgefold import (
+    CellOptions,
+    Compute,
+    PartitionedLSSVMClassifier,
+    PartitionedLSSVMRegressor,
+)
 from ridgefold.cells import cell_rows
 from ridgefold.cells import run_cells as partitioned
 from ridgefold.errors import (
@@ -90,13 +95,19 @@ def stop_after(monkeypatch, count):
 
 
 MODELS = {
-    "cells": lambda **k: PartitionedKernelRidge("tree", 8, **k),
-    "auto": lambda **k: PartitionedKernelRidge("tree", **k),
-    "folds": lambda **k: PartitionedKernelRidge("tree", 8, average_folds=4, **k),
-    "kmeans": lambda **k: PartitionedKernelRidge("kmeans", 6, "route", tuning="shared", **k),
-    "average": lambda **k: PartitionedKernelRidge("random", combine="average", **k),
-    "scales": lambda **k: PartitionedKernelRidge("tree", 6, learn_scales=True, **k),
-    "classes": lambda **k: PartitionedLSSVMClassifier("hyperplanes", 5, probability=True, **k),
+    "cells": lambda **k: PartitionedLSSVMRegressor("tree", 8).set_params(**k),
+    "auto": lambda **k: PartitionedLSSVMRegressor("tree").set_params(**k),
+    "folds": lambda **k: PartitionedLSSVMRegressor(
+        "tree", 8, cells=CellOptions(average_folds=True)
+    ).set_params(**k),
+    "kmeans": lambda **k: PartitionedLSSVMRegressor(
+        "kmeans", 6, "route", cells=CellOptions(tuning="shared")
+    ).set_params(**k),
+    "average": lambda **k: PartitionedLSSVMRegressor("random", combine="average").set_params(**k),
+    "scales": lambda **k: PartitionedLSSVMRegressor("tree", 6, metric="learned").set_params(**k),
+    "classes": lambda **k: PartitionedLSSVMClassifier(
+        "hyperplanes", 5, probability=True
+    ).set_params(**k),
 }
 
 
@@ -234,7 +245,9 @@ def test_a_folder_with_other_files_is_refused(tmp_path):
 
 def test_a_kernel_that_cannot_be_compared_is_refused(tmp_path):
     X, y = data()
-    model = PartitionedKernelRidge(kernel=lambda a, b: float(a @ b), run_dir=tmp_path)
+    model = PartitionedLSSVMRegressor(
+        kernel=lambda a, b: float(a @ b), compute=Compute(run_dir=tmp_path)
+    )
     with pytest.raises(UnsupportedInputError, match="run_dir cannot be used with kernel="):
         model.fit(X, y)
 
@@ -265,7 +278,7 @@ def test_the_folder_is_no_part_of_the_model(tmp_path):
 CHILD = """
 import os, signal, sys
 import numpy as np
-from ridgefold import PartitionedKernelRidge
+from ridgefold import PartitionedKernelRidge, PartitionedLSSVMRegressor
 from ridgefold.cells import cell_rows
 from ridgefold.storage.run_directory import RunDirectory
 cell_rows.ROWS_A_BATCH = 64

@@ -25,6 +25,7 @@ from ridgefold import (
     LSSVMClassifierCV,
     LSSVMRegressor,
     LSSVMRegressorCV,
+    MetricLearning,
     PartitionedKernelRidge,
     PartitionedLSSVMClassifier,
     TableModel,
@@ -154,7 +155,7 @@ WAYS: dict[str, Way] = {
     "a table": Way(_tables(LSSVMRegressorCV(memory_budget=MEMORY)), False, frames=True),
     "a table, products": Way(
         _tables(
-            LSSVMRegressorCV(learn_scales=True, learning_rows=LEARNING_ROWS, memory_budget=MEMORY),
+            LSSVMRegressorCV(memory_budget=MEMORY, metric=MetricLearning(rows=LEARNING_ROWS)),
             categories="product",
         ),
         False,
@@ -279,8 +280,8 @@ def _choice_of_cells(model: Any) -> Facts:
     }
     if widths:
         found["log2 width"] = float(np.log2(widths).mean())
-    if getattr(model, "backdrop_share_", None) is not None:
-        found["coarse model"] = float(np.mean(model.backdrop_share_))
+    if getattr(model, "coarse_model_share_", None) is not None:
+        found["coarse model"] = float(np.mean(model.coarse_model_share_))
     if getattr(model, "effective_dimension_", None) is not None:
         found["dimension"] = float(model.effective_dimension_)
     scales = getattr(model, "length_scales_", None)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 import pytest
 
-from ridgefold import KernelRidgeCV, PartitionedKernelRidge
+from ridgefold import KernelRidgeCV, PartitionedLSSVMRegressor
 from ridgefold.errors import ModelFileError, TableError
 from ridgefold.estimators.saving import pack_estimator, unpack_estimator
 from ridgefold.storage import strict_json
@@ -28,12 +28,12 @@ def rows(n=60, d=3, seed=0):
     [("executor", "tcp://127.0.0.1:1"), ("run_dir", "somewhere")],
 )
 def test_a_model_file_cannot_say_where_work_is_done(name, value):
-    contents = pack_estimator(PartitionedKernelRidge(n_partitions=2).fit(*rows()))
+    contents = pack_estimator(PartitionedLSSVMRegressor(n_partitions=2).fit(*rows()))
     assert name not in contents["parameters"]
     contents["parameters"][name] = value
     with pytest.raises(ModelFileError, match=f"sets '{name}'"):
         unpack_estimator(contents)
-    search = pack_estimator(KernelRidgeCV(alphas=[0.1, 1.0]).fit(*rows()))
+    search = pack_estimator(KernelRidgeCV(alpha=[0.1, 1.0]).fit(*rows()))
     search["parameters"]["executor"] = "tcp://127.0.0.1:1"
     with pytest.raises(ModelFileError, match="sets 'executor'"):
         unpack_estimator(search)
@@ -42,7 +42,7 @@ def test_a_model_file_cannot_say_where_work_is_done(name, value):
 @pytest.mark.parametrize("name", ["n_jobs", "memory_budget", "verbose", "device"])
 def test_a_loaded_model_has_the_defaults_of_all_that_says_how_to_work(name):
     values = {"n_jobs": 64, "memory_budget": 1, "verbose": 1, "device": "cuda"}
-    fitted = PartitionedKernelRidge(n_partitions=2).fit(*rows())
+    fitted = PartitionedLSSVMRegressor(n_partitions=2).fit(*rows())
     default = fitted.get_params()[name]
     fitted.set_params(**{name: values[name]})
     contents = pack_estimator(fitted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -25,10 +25,10 @@ from ridgefold.estimators.stored_values import (
 )
 from ridgefold.linalg import Array
 from ridgefold.notices import warn
+from ridgefold.options import compute_of, search_of
 from ridgefold.planning import available_resources, device_of, plan_fit
 from ridgefold.records import LearnedMetric, Plan, RunRecord
 from ridgefold.records.kinds import Amount, Count
-from ridgefold.runtime.executor_argument import SharesExecutor
 from ridgefold.runtime.progress import progress_bar
 from ridgefold.runtime.training_data import TrainingData, require_comparable, seconds_left
 from ridgefold.selection.describe import TrainingGram, describe
@@ -41,9 +41,9 @@ from ridgefold.selection.grids import (
 from ridgefold.selection.held_out_predictions import by_row
 from ridgefold.selection.learned_grid import (
     LearnedGrid,
-    check_learning,
     learned_grid,
     length_scales_of,
+    to_learn,
 )
 from ridgefold.selection.path_tasks import Common, gram_of
 from ridgefold.selection.scoring import Truth, scoring_of
@@ -61,27 +61,18 @@ _SEARCH = {
 }
 
 
-class CrossValidatedModel(SharesExecutor, KernelModel):
+class CrossValidatedModel(KernelModel):
     """Search over kernels and alphas by exact cross-validation, then one fit on all rows."""
 
-    alphas: Any
-    length_scale: Any
     cv: Any
     scoring: Any
-    method: str
-    search: str
-    one_standard_error: bool
-    average_folds: bool
-    weighted_scores: bool
-    learn_scales: bool
-    preprocess: str | None
-    learning_rows: int
-    scale_groups: Any
+    metric: Any
+    search: Any
     random_state: Any
-    n_jobs: int | None
-    executor: Any
-    run_dir: Any
-    verbose: int
+
+    _without_use: ClassVar[Mapping[str, str]] = {
+        "compute.device": KernelModel._without_use["compute.device"]
+    }
 
     def _choose_and_fit(
         self,
@@ -89,36 +80,37 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
         targets: Array,
         folds: Folds,
         truth: Truth,
-        *,
-        alpha_per_target: bool = False,
     ) -> None:
         """Set all fitted attributes but those that depend on the shape of y."""
         self._require_usable(data, folds)
         require_comparable(data.namespace.to_numpy(targets))
-        given = self.alphas is not None
-        learned = learned_grid(self, data, targets, folds) if check_learning(self) else None
+        given, asked = self.alpha is not None, search_of(self)
+        wanted = to_learn(self)
+        learned = None if wanted is None else learned_grid(self, wanted, data, targets, folds)
         if learned is not None:
             grid, alphas = learned.grid, learned.alphas
         else:
-            grid = kernel_grid(self.kernel, self._kernel_settings(), data)
+            grid = kernel_grid(
+                self.kernel, {"gamma": self.gamma, "kernel_params": self.kernel_params}, data
+            )
             middle = grid.candidates[len(grid.candidates) // 2].kernel
             alphas = np.empty(0) if given else alphas_from_data(middle, data)
         if given:
-            alphas = check_alphas(self.alphas)
+            alphas = check_alphas(self.alpha)
 
         common = Common(
             data.X, targets, data.weights, folds, bool(self.fit_intercept), truth, self.scoring
         )
         settings = Settings(
-            alpha_per_target=alpha_per_target,
-            one_standard_error=bool(self.one_standard_error),
-            search=self._search(),
+            alpha_per_target=bool(asked.alpha_per_target),
+            one_standard_error=bool(asked.one_standard_error),
+            race=asked.race,
         )
         scoring = scoring_of(self.scoring, classifier=truth.classes is not None)
         with (
             np.errstate(over="ignore", invalid="ignore", divide="ignore"),
             opened_paths(self, data, common) as paths,
-            progress_bar(self.verbose, "choosing kernel and alpha") as progress,
+            progress_bar(compute_of(self).verbose, "choosing kernel and alpha") as progress,
         ):
             paths.reserved_seconds = self._seconds_to_fit(data, targets, grid, alphas)
             search = GridSearch(paths, scoring, settings)
@@ -127,7 +119,7 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
             data.deadline.begun = True
         gram = gram_of(choice.candidate.kernel, data.X)
         self._fit_choice(data, targets, gram, choice, folds)
-        self._set_choice(choice, folds, alpha_per_target)
+        self._set_choice(choice, folds, bool(asked.alpha_per_target))
         self._set_learned(None if learned is None else learned.metric)
         if learned is not None:
             self._reckon_with_learning(data, targets, learned)
@@ -152,7 +144,7 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
                 data, targets, gram_of(kernel, data.X), alphas[:1], bias=bool(self.fit_intercept)
             )
             try:
-                plans.append(plan_fit(problem, resources, self.solver))
+                plans.append(plan_fit(problem, resources, compute_of(self).solver))
             except BudgetError as error:
                 refusal = error
         if not plans and refusal is not None:
@@ -161,10 +153,10 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
 
     def _require_usable(self, data: TrainingData, folds: Folds) -> None:
         """What is asked for can be had from these folds: to be known before a long search."""
-        if self.average_folds and not folds.each_row_once:
+        if search_of(self).average_folds and not folds.each_row_once:
             raise InvalidInputError(
-                f"average_folds=True needs a cv that holds every row out once, got cv={self.cv!r}: "
-                "use another cv, or average_folds=False"
+                "search.average_folds=True needs a cv that holds every row out once, got "
+                f"cv={self.cv!r}: use another cv, or average_folds=False"
             )
 
     def _fit_choice(
@@ -193,7 +185,7 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
         by its own predictions of them, and a fit is linear in its targets. So the mean of the
         models of l folds is one fit of y − (y − ŷ)/l, ŷ the held-out predictions.
         """
-        if not self.average_folds:
+        if not search_of(self).average_folds:
             return targets
         numbers = data.namespace.to_numpy(targets)
         mean = numbers - (numbers - by_row(folds, choice.predictions)) / len(folds)
@@ -210,23 +202,9 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        if self.learn_scales or self.preprocess is not None:
+        if self.metric is not None:
             tags.input_tags.sparse = False
         return tags
-
-    def _search(self) -> str:
-        if self.search not in ("auto", "full", "race"):
-            raise InvalidInputError(f'search must be "auto", "full" or "race", got {self.search!r}')
-        return self.search
-
-    def _kernel_settings(self) -> Mapping[str, Any]:
-        return {
-            "gamma": self.gamma,
-            "length_scale": self.length_scale,
-            "degree": self.degree,
-            "coef0": self.coef0,
-            "kernel_params": self.kernel_params,
-        }
 
     def _set_choice(self, choice: Choice, folds: Folds, alpha_per_target: bool) -> None:
         self.alpha_ = choice.alphas if alpha_per_target else float(choice.alphas[0])
@@ -295,13 +273,13 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
         raise NotImplementedError
 
     def _score_weights(self, data: TrainingData, folds: Folds) -> np.ndarray | None:
-        if not self.weighted_scores or data.weights is None:
+        if not search_of(self).weighted_scores or data.weights is None:
             return None
         if not scoring_of(self.scoring, classifier=isinstance(self, ClassifierMixin)).takes_weights:
             warn(
                 f"scoring={self.scoring!r} takes no sample_weight, so that every row counts once "
                 "in the scores, though not in the fits: use another score, or say so by "
-                "weighted_scores=False",
+                "search.weighted_scores=False",
                 UnweightedScoresWarning,
             )
             return None
@@ -309,7 +287,7 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
         if not np.any(weights > 0):
             raise InvalidInputError(
                 "sample_weight is zero for every row that cv holds out, so there is nothing to "
-                "score: use another cv, or weighted_scores=False"
+                "score: use another cv, or search.weighted_scores=False"
             )
         return weights
 

@@ -97,7 +97,7 @@ class CellsDisplay(Display):
         if not has_map(inner):
             raise InvalidInputError(
                 f"{type(inner).__name__} has no cells that lie side by side: fit a "
-                'PartitionedKernelRidge with combine="blend" or "route" and refine=None'
+                'PartitionedKernelRidge with combine="blend" or "route" and cells.refine=None'
             )
         cells = inner._cells
         n, m = int(inner.X_fit_.shape[0]), len(cells.offsets) - 1

@@ -55,11 +55,11 @@ class RelevanceDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, most: int = 12, ax: Axes | None = None) -> Self:
-        """Draw the learned metric of a model that was fitted with ``learn_scales=True``."""
+        """Draw the learned metric of a model that was fitted with ``metric="learned"``."""
         shares = column_shares(fitted(estimator))
         if shares is None:
             raise InvalidInputError(
-                f"{type(estimator).__name__} has learned no scales: fit with learn_scales=True"
+                f'{type(estimator).__name__} has learned no scales: fit with metric="learned"'
             )
         scales = named_scales(estimator, column_names(estimator), shares)
         return cls(names=scales.names, relevance=scales.shares, most=most).plot(ax)

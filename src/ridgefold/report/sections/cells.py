@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ridgefold.options import cells_of
 from ridgefold.report.displays.cells import CellsDisplay, has_map
 from ridgefold.report.kernel_words import kernel_in_words
 from ridgefold.report.parts import Canvas, Cell, Picture, Section, Table, rows_of, text
@@ -31,8 +32,10 @@ def cells(subject: Subject, canvas: Canvas) -> Section | None:
     )
     shared = float(np.mean(np.bincount(inner._cells.rows, minlength=subject.n_rows) > 1))
     lead += f"; {percent(shared)} of the rows lie in several." if shared > 0 else "."
-    if inner.backdrop_share_ is not None:
-        shares = ", ".join(percent(float(share)) for share in inner.backdrop_share_[:_MOST_SHARES])
+    if inner.coarse_model_share_ is not None:
+        shares = ", ".join(
+            percent(float(share)) for share in inner.coarse_model_share_[:_MOST_SHARES]
+        )
         lead += f" A coarse model of all rows counts {shares} in predictions."
     pictures: list[Picture] = []
     tables: list[Table] = []
@@ -111,8 +114,8 @@ def _trials(inner: Any) -> Table:
     return Table(
         ("rows a cell", "held-out error", ""),
         rows_of(rows),
-        caption=f"Sizes that were tried: the smallest that loses at most {percent(inner.loss)} was "
-        "taken.",
+        caption="Sizes that were tried: the smallest that loses at most "
+        f"{percent(cells_of(inner).tolerance)} was taken.",
         numbers=frozenset((0, 1)),
         folded="How the number of cells was chosen",
     )
