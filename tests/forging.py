@@ -124,9 +124,6 @@ FITTED: dict[str, Callable[[], Any]] = {
     "refined": lambda: PartitionedLSSVMRegressor(
         n_partitions=3, alpha=0.1, cells=CellOptions(refine="exact")
     ).fit(X, Y),
-    "average of folds": lambda: PartitionedLSSVMRegressor(
-        n_partitions=3, cells=CellOptions(average_folds=True)
-    ).fit(X, Y),
     "classes in cells": lambda: PartitionedLSSVMClassifier(n_partitions=3, probability=True).fit(
         X, LABELS
     ),

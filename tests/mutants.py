@@ -212,12 +212,6 @@ MUTANTS = (
         "shift += 0.0 * (coarse - shift)",
     ),
     Mutant(
-        "a mean of one fold too few",
-        "cells/fold_mean.py",
-        "= y - (y - predicted) / len(folds)",
-        "= y - (y - predicted) / (len(folds) - 1)",
-    ),
-    Mutant(
         "bias in comparisons",
         "linalg/quick.py",
         "diagonal = diagonal - along * along / (self._direction @ along)",

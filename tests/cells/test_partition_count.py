@@ -45,17 +45,6 @@ def test_cells_share_a_pair_while_sizes_are_compared_and_choose_their_own_afterw
     assert len(pairs) > 1
 
 
-@pytest.mark.parametrize("tuning", ["cell", "shared"])
-def test_no_folds_are_averaged_while_sizes_are_compared(tried, tuning):
-    X, y = problem()
-    model = PartitionedLSSVMRegressor(cells=CellOptions(tuning=tuning, average_folds=True)).fit(
-        X, y
-    )
-    assert tried
-    assert all(settings.average_folds is None for settings in tried)
-    assert "fitting cells" in [step.name for step in model.run_record_.steps]
-
-
 def test_models_that_share_a_pair_are_those_that_were_tried():
     X, y = problem()
     model = PartitionedLSSVMRegressor(

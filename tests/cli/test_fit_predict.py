@@ -683,7 +683,7 @@ def test_one_step_that_is_refused_is_a_refusal():
     shape = ("explain", "--rows", "1e4", "--columns", 10, "--memory", "100MB")
     refused = run(*shape, code=5)
     assert "fitting: 10000 rows" in refused.stdout
-    assert "no method for 'choosing alpha for one kernel' fits the budget" in refused.stderr
+    assert "no method for 'choosing kernel and alpha' fits the budget" in refused.stderr
     said = json.loads(run(*shape, "--json", code=5).stdout)
     assert said["error"]["type"] == "BudgetError"
     assert [step["method"] is None for step in said["steps"]] == [True, False]

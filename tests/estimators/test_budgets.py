@@ -83,7 +83,7 @@ def test_a_time_budget_must_be_a_number_of_seconds(value):
 
 
 def test_a_search_that_would_take_too_long_is_refused():
-    with pytest.raises(BudgetError, match=r"time_budget=1e-06 s|time_budget=1 µs"):
+    with pytest.raises(BudgetError, match="time_budget="):
         KernelRidgeCV(time_budget=1e-6).fit(X, Y)
     with pytest.raises(BudgetError, match="time_budget"):
         cross_val_path(X, Y, time_budget=1e-6)

@@ -97,7 +97,7 @@ def test_cross_val_path_says_what_is_wrong(name):
 
 
 def test_cross_val_path_names_an_unknown_method():
-    with pytest.raises(InvalidInputError, match="^method must be one of auto, .*got 'fast'"):
+    with pytest.raises(InvalidInputError, match=r"^method must be one of auto, .*got 'fast'"):
         cross_val_path(X, Y, alpha=ALPHAS, method="fast")
 
 

@@ -28,7 +28,7 @@ def coarse(backdrop, rows):
 
 
 def test_it_is_mixed_into_what_the_cells_predict():
-    model, cells = noisy().fit(X, TWO), noisy(backdrop=None).fit(X, TWO)
+    model, cells = noisy().fit(X, TWO), noisy(cells__coarse_model=None).fit(X, TWO)
     assert cells.coarse_model_share_ is None
     share = model.coarse_model_share_
     assert share.shape == (2,)
@@ -40,14 +40,14 @@ def test_it_is_mixed_into_what_the_cells_predict():
 
 def test_it_lowers_the_error_where_targets_are_noise_for_the_most_part():
     errors = [
-        np.sqrt(np.mean((noisy(backdrop=kept).fit(X, Y).predict(NEW) - TRUTH) ** 2))
+        np.sqrt(np.mean((noisy(cells__coarse_model=kept).fit(X, Y).predict(NEW) - TRUTH) ** 2))
         for kept in ("auto", None)
     ]
     assert errors[0] < 0.9 * errors[1]
 
 
 def test_held_out_residuals_are_those_of_the_mixture():
-    model, cells = noisy().fit(X, Y), noisy(backdrop=None).fit(X, Y)
+    model, cells = noisy().fit(X, Y), noisy(cells__coarse_model=None).fit(X, Y)
     backdrop, i = model._backdrop, 17
     # With ψ and its penalty as they are, the coarse fit without row i by dense algebra.
     psi = backdrop.kernel(X, backdrop.centres) @ backdrop.projection - backdrop.offset
@@ -92,7 +92,7 @@ def test_it_is_left_out_where_it_gains_nothing():
 @pytest.mark.parametrize("given", [True, False, "yes", 3])
 def test_other_values_are_refused(given):
     with pytest.raises(InvalidInputError, match=r'backdrop must be "auto" or None, got'):
-        noisy(backdrop=given).fit(X, Y)
+        noisy(cells__coarse_model=given).fit(X, Y)
 
 
 def test_a_weight_of_two_is_the_row_twice():
@@ -114,7 +114,7 @@ def test_rows_that_share_x_are_left_out_one_by_one():
     psi = backdrop.kernel(places, backdrop.centres) @ backdrop.projection - backdrop.offset
     leverage = 1.0 / len(X) + psi[i] @ psi[i]
     own = (Y[i] - coarse(backdrop, places[i : i + 1])[0, 0]) / (1 - leverage)
-    cells = noisy(backdrop=None).fit(places, Y).held_out_residuals_[i, 0]
+    cells = noisy(cells__coarse_model=None).fit(places, Y).held_out_residuals_[i, 0]
     share = one.coarse_model_share_[0]
     expected = (1 - share) * cells + share * own
     assert one.held_out_residuals_[i, 0] == pytest.approx(expected, rel=1e-7)
@@ -122,7 +122,7 @@ def test_rows_that_share_x_are_left_out_one_by_one():
 
 @pytest.mark.parametrize("executor", ["threads", "processes"])
 def test_it_is_the_same_wherever_cells_are_worked_on(executor):
-    one, other = noisy().fit(X, Y), noisy(executor=executor, n_jobs=2).fit(X, Y)
+    one, other = noisy().fit(X, Y), noisy(compute__executor=executor, compute__n_jobs=2).fit(X, Y)
     np.testing.assert_array_equal(one.predict(NEW), other.predict(NEW))
     np.testing.assert_array_equal(one.held_out_residuals_, other.held_out_residuals_)
 
@@ -135,8 +135,8 @@ def test_it_is_the_same_for_rows_on_disk_and_after_an_interruption(tmp_path):
     np.testing.assert_allclose(disk.predict(NEW), one.predict(NEW), rtol=1e-9)
     np.testing.assert_allclose(disk.held_out_residuals_, one.held_out_residuals_, rtol=1e-8)
     run = tmp_path / "run"
-    first = noisy(run_dir=run).fit(X, Y)
-    again = noisy(run_dir=run).fit(X, Y)
+    first = noisy(compute__run_dir=run).fit(X, Y)
+    again = noisy(compute__run_dir=run).fit(X, Y)
     for model in (first, again):
         np.testing.assert_array_equal(model.predict(NEW), one.predict(NEW))
     assert (run / "steps" / "backdrop.piece").exists()
@@ -183,7 +183,7 @@ def test_float32_and_learned_scales_and_other_kernels():
     for settings in ({"kernel": "laplacian"}, {"kernel": ["rbf", "laplacian"]}):
         model = noisy(**settings).fit(X, Y)
         assert type(model._backdrop.kernel) is type(model.kernels_[0])
-    learned = noisy(learn_scales=True).fit(X, Y)
+    learned = noisy(metric="learned").fit(X, Y)
     assert np.all(np.isfinite(learned.predict(NEW)))
 
 

@@ -12,7 +12,6 @@ ESTIMATORS = [
     PartitionedLSSVMRegressor("kmeans", 3, "route", kernel="laplacian"),
     PartitionedLSSVMRegressor("random", 3, "average"),
     PartitionedLSSVMRegressor(n_partitions=3, alpha=1.0, cells=CellOptions(refine="exact")),
-    PartitionedLSSVMRegressor(n_partitions=2, cells=CellOptions(average_folds=True)),
     PartitionedLSSVMClassifier(),
     PartitionedLSSVMClassifier("hyperplanes", 2, cells=CellOptions(weighted_scores=True)),
 ]

@@ -105,7 +105,7 @@ def test_no_cell_of_an_ordinary_fit_is_fitted_alone(counted):
 
 
 def test_the_number_of_cells_is_chosen_as_without_a_device():
-    alone, stacked = both(n_partitions="auto", tuning="shared")
+    alone, stacked = both(n_partitions="auto", cells__tuning="shared")
     assert stacked.n_partitions_ == alone.n_partitions_
     assert [t.cell_rows for t in stacked.trials_] == [t.cell_rows for t in alone.trials_]
     errors = [t.error for t in alone.trials_]
@@ -326,7 +326,12 @@ def test_numbers_that_overflow_are_named():
 @pytest.mark.parametrize("bias", [False, True])
 def test_refining_on_a_device_ends_at_the_same_model(weights, bias):
     alone, there = both(
-        weights, refine="exact", alpha=0.05, length_scale=0.7, fit_intercept=bias, combine="blend"
+        weights,
+        cells__refine="exact",
+        alpha=0.05,
+        kernel_params={"length_scale": 0.7},
+        fit_intercept=bias,
+        combine="blend",
     )
     whole = ridgefold.KernelRidge(0.05, kernel=RBF(0.7), fit_intercept=bias)
     expected = whole.fit(X, Y, weights).predict(NEW)

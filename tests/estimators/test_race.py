@@ -9,7 +9,8 @@ from sklearn.model_selection import KFold, RepeatedKFold, TimeSeriesSplit
 from ridgefold import KernelRidgeCV, LSSVMClassifierCV, LSSVMRegressorCV, Search, crossval
 from ridgefold.crossval import make_folds
 from ridgefold.errors import InvalidInputError, MethodGaveUpError
-from ridgefold.selection.race import Contest, Ran, promised, settle
+from ridgefold.records import Cost, KernelPath, Plan, Problem, Resources, StepRecord
+from ridgefold.selection.race import Contest, promised, settle
 from ridgefold.selection.scoring import Truth, scoring_of
 from ridgefold.tables import load_bundled
 
@@ -183,7 +184,7 @@ def test_what_is_told_of_a_pair_that_was_dropped_counts_for_nothing():
     assert contest.judge(0, first, exact).tolist() == [True, False]
     second[1] = 0.0
     assert contest.judge(1, second, exact).tolist() == [True, False]
-    assert promised(rule, truth, contest.verdict) == pytest.approx(-0.5)
+    assert promised(rule, truth, contest.lower) == pytest.approx(-0.5)
 
 
 def test_a_method_that_gives_up_in_a_race_changes_no_winner(monkeypatch):
@@ -268,24 +269,38 @@ def test_a_winner_that_a_bound_leaves_open_is_computed_again():
     )
     assert race.best_params_ == full.best_params_
     assert race.best_score_ == pytest.approx(full.best_score_, rel=1e-4)
-    assert race.run_record_.steps[0].name.endswith("3 kernels")  # each once, however often run
+    assert race.cv_plan_.problem.n_kernels == 3  # each once, however often run
+
+
+PLAN = Plan(Problem(8, 1), Resources(1e9), "refit", Cost({}, 1.0), 1.0, ())
 
 
 def test_what_is_open_and_beaten_by_another_kernel_is_not_computed_again():
     folds = make_folds(KFold(2).split(np.zeros((8, 1))), 8)
     rule, truth = scoring_of(None, classifier=False), Truth(folds, np.zeros((8, 1)), None)
     never, yes = np.zeros(1, dtype=bool), np.ones(1, dtype=bool)
-    ran = []
+    settled = []
     for kernel, (kept, left_open) in enumerate([(never, yes), (yes, never)]):
         predictions, contest = np.full((1, 8, 1), 3.0 - kernel), Contest(rule, truth, 1)
         for fold, run in enumerate(folds.runs):
             assert contest.judge(fold, predictions[:, run], np.full((1, 1), 0.01)).all()
-        ran.append(Ran(predictions, kept, left_open, contest.verdict))
+        settled.append(
+            KernelPath(
+                predictions,
+                kept,
+                left_open,
+                contest.upper,
+                contest.lower,
+                contest.dropped,
+                StepRecord("a kernel", PLAN, "refit", 1.0, None),
+                (),
+            )
+        )
 
     def exactly(kernel, alphas):
         raise AssertionError("nothing had to be computed again")
 
-    worse, better = settle(rule, truth, ran, exactly)
+    worse, better = settle(rule, truth, settled, exactly)
     assert not worse.finished.any()
     assert better.finished.all()
 
@@ -297,4 +312,4 @@ def test_a_fold_without_weight_neither_saves_nor_drops_a_pair():
     contest = Contest(rule, truth, 2, beat := -2.0)
     predictions = np.stack([np.ones((4, 1)), np.full((4, 1), 3.0)])
     assert contest.judge(1, predictions, np.zeros((2, 1))).tolist() == [True, False]
-    assert beat < promised(rule, truth, contest.verdict) == -1.0
+    assert beat < promised(rule, truth, contest.lower) == -1.0

@@ -89,7 +89,7 @@ def test_the_result_does_not_depend_on_the_executor(executor, jobs, search):
 )
 def test_every_kind_of_search_runs_in_threads(cls, arguments, weights):
     reference = cls(**SMALL, **arguments).fit(X, Y, sample_weight=weights)
-    model = cls(**SMALL, **arguments, executor="threads", n_jobs=2)
+    model = cls().set_params(**SMALL, **arguments, compute__executor="threads", compute__n_jobs=2)
     assert same(model.fit(X, Y, sample_weight=weights), reference)
 
 
@@ -204,7 +204,7 @@ def test_a_killed_search_goes_on_to_the_same_model(tmp_path):
             if name.startswith("kernels/"):
                 os.kill(os.getpid(), signal.SIGKILL)
         RunDirectory.record = record
-        KernelRidgeCV(**SMALL, run_dir={str(tmp_path)!r}).fit(X, Y)
+        KernelRidgeCV(compute=Compute(run_dir={str(tmp_path)!r})).set_params(**SMALL).fit(X, Y)
         """
     )
     ended = subprocess.run([sys.executable, "-c", program], check=False)  # noqa: S603
@@ -242,34 +242,11 @@ def test_as_many_kernels_run_at_once_as_the_budget_holds(monkeypatch):
 
 
 @pytest.mark.parametrize("executor", ["auto", "threads"])
-def test_kernels_without_memory_are_planned_again_with_less(executor, monkeypatch):
-    reference = KernelRidgeCV(search=Search(method="refit")).set_params(**SMALL).fit(X, Y)
-    method, calls = METHODS["refit"], []
-    original = type(method).prepare
-
-    def prepare(self, *arguments):
-        calls.append(len(calls))
-        if len(calls) == 2:
-            raise MemoryError
-        return original(self, *arguments)
-
-    monkeypatch.setattr(type(method), "prepare", prepare)
-    monkeypatch.setattr("ridgefold.runtime.running.with_less", lambda resources, plan: resources)
-    monkeypatch.setattr(
-        "ridgefold.selection.kernel_paths.with_less", lambda resources, plan: resources
-    )
-    model = (
-        KernelRidgeCV(search=Search(method="refit"), compute=Compute(executor=executor, n_jobs=1))
-        .set_params(**SMALL)
-        .fit(X, Y)
-    )
-    assert len(calls) == 4
-    assert same(model, reference)
-
+def test_a_kernel_without_memory_that_cannot_do_with_less_is_a_budget_error(executor, monkeypatch):
     def fail(self, *arguments):
         raise MemoryError
 
-    monkeypatch.setattr(type(method), "prepare", fail)
+    monkeypatch.setattr(type(METHODS["refit"]), "prepare", fail)
     with pytest.raises(BudgetError, match="the system gave no memory for refit"):
         KernelRidgeCV(
             search=Search(method="refit"), compute=Compute(executor=executor, n_jobs=1)
@@ -305,7 +282,7 @@ def test_warnings_of_ill_conditioned_pairs_stay_unsaid_and_filters_stay_as_they_
         ({"compute__executor": 3}, "executor must be one of auto"),
         ({"compute__n_jobs": 0}, "n_jobs must be a whole number other than 0"),
         ({"compute__n_jobs": 1.5}, "n_jobs must be a whole number"),
-        ({"compute__run_dir": 3}, "run_dir must be a path, got 3"),
+        ({"compute__run_dir": 3}, "compute.run_dir must be a path, got 3"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):
@@ -341,7 +318,7 @@ def test_the_explanation_says_where_and_what_moves():
     before = ridgefold.explain(model, n_samples=500, n_features=3)
     assert "├─ on 2 threads of this process, one kernel a task\n" in str(before)
     after = model.fit(X, Y).explain()
-    assert "├─ on 2 threads of this process, one kernel a task; moves nothing\n" in str(after)
+    assert "├─ on 2 threads of this process, one kernel a task\n├─ moves nothing\n" in str(after)
     assert "2 threads of this process" in after._repr_html_()
     assert "one kernel a task" not in str(KernelRidgeCV().set_params(**SMALL).fit(X, Y).explain())
 
@@ -354,7 +331,7 @@ def test_a_model_file_keeps_no_folder(tmp_path):
     )
     model.save(tmp_path / "m.ridgefold")
     again = ridgefold.load(tmp_path / "m.ridgefold")
-    assert again.run_dir is None
+    assert again.compute is None
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
 
@@ -371,6 +348,6 @@ class OneOfAKind:
 )
 def test_clones_share_the_client_of_a_cluster(model):
     client = OneOfAKind()
-    twin = clone(model(executor=client, kernel=RBF(2.0)))
-    assert twin.executor is client
+    twin = clone(model(kernel=RBF(2.0), compute=Compute(executor=client)))
+    assert twin.compute.executor is client
     assert twin.kernel == RBF(2.0)

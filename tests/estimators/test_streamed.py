@@ -410,14 +410,18 @@ def status(entry):
         return next(int(l.split()[1]) * 1024 for l in file if l.startswith(entry + ":"))
 
 warm = np.random.default_rng(0).standard_normal((600, 5))
-PartitionedKernelRidge(n_partitions=2).fit(warm, warm[:, 0]).predict(warm)
+PartitionedLSSVMRegressor(n_partitions=2).fit(warm, warm[:, 0]).predict(warm)
 X = np.load(folder + "/X.npy", mmap_mode="r")
 y = np.load(folder + "/y.npy", mmap_mode="r")
 with open("/proc/self/clear_refs", "w") as file:
     file.write("5")
 before = status("VmRSS")
-model = PartitionedKernelRidge(
-    combine="route", n_partitions=len(X) // 200, alpha=1.0, length_scale=10.0, memory_budget=budget
+model = PartitionedLSSVMRegressor(
+    combine="route",
+    n_partitions=len(X) // 200,
+    alpha=1.0,
+    kernel_params={"length_scale": 10.0},
+    memory_budget=budget,
 ).fit(X, y)
 fitted = status("VmHWM") - before
 part = slice(0, len(X) // 3)

@@ -322,7 +322,7 @@ def test_every_column_of_categories_is_one_factor_of_a_product(frame, tmp_path):
 
 def test_a_product_needs_scales_to_learn():
     table, _, _, y = with_categories(60)
-    with pytest.raises(InvalidInputError, match="learn_scales=True, such as LSSVMRegressorCV"):
+    with pytest.raises(InvalidInputError, match='metric="learned", such as LSSVMRegressorCV'):
         TableModel(KernelRidge(), categories="product").fit(pa.table(table), y)
     with pytest.raises(InvalidInputError, match="categories must be"):
         TableModel(KernelRidge(), categories="codes").fit(pa.table(table), y)

@@ -144,7 +144,7 @@ def test_workers_choose_how_many_cells_and_their_pair(client, tmp_path, monkeypa
     # Their own names are those of the run, the region, the size and the cell.
     assert len(set(keys)) == len(keys)
     run = RunDirectory(tmp_path / "run", json.loads((tmp_path / "run/run.json").read_text()))
-    assert {run.key(f"region-{r}-size-256-cells-0") for r in (0, 1)} <= set(keys)
+    assert {run.key(f"region-{r}-size-256-cells/0000000") for r in (0, 1)} <= set(keys)
     assert all(key.startswith(f"ridgefold-{run.run[:16]}-") for key in keys)
 
 

@@ -133,7 +133,7 @@ def test_without_workers_work_is_given_up_when_it_was_to_be(work, client, no_wor
 
 def test_it_says_what_it_waits_for_and_until_when(client, no_workers, capsys):
     with pytest.raises(NoWorkersError):
-        fit_cells(Dask(client=client, wait_for_workers=0.5), verbose=1)
+        fit_cells(Dask(client=client, wait_for_workers=0.5), compute__verbose=1)
     said = re.sub(r"\x1b\S*|[\r\n]+", " ", capsys.readouterr().err)
     assert "waiting for workers: none since 0 s, gives up at 0.5 s" in said
 
@@ -212,11 +212,11 @@ def goes_on_with_what_was_finished(fit, client, workers, tmp_path, monkeypatch):
     workers.start()
     dies_after_the_first_result(workers, monkeypatch)
     with pytest.raises(NoWorkersError, match="with a run_dir goes on with what is finished"):
-        fit(Dask(client=client, wait_for_workers=AT_ONCE), run_dir=tmp_path)
+        fit(Dask(client=client, wait_for_workers=AT_ONCE), compute__run_dir=tmp_path)
     kept = kept_in(tmp_path)
     assert any(path.parent.name in ("cells", "kernels") for path in kept)
     workers.start()
-    model = fit(client, run_dir=tmp_path)
+    model = fit(client, compute__run_dir=tmp_path)
     now = kept_in(tmp_path)
     assert {path: now[path] for path in kept} == kept
     assert np.array_equal(model.predict(X), fit("serial").predict(X))
@@ -246,7 +246,7 @@ def goes_on_with_workers_that_come_back(fit, client, workers, tmp_path, monkeypa
         workers.start()
 
     executor.say = say
-    model = fit(executor, run_dir=tmp_path)
+    model = fit(executor, compute__run_dir=tmp_path)
     assert said == ["waiting for workers: none since 0 s, gives up at 60 s", "there are workers: 1"]
     assert np.array_equal(model.predict(X), fit("serial").predict(X))
     return True

@@ -63,7 +63,7 @@ def same(one, other):
 )
 def test_the_choice_is_that_of_one_process(cls, rows, targets, arguments, client):
     settings = {**GRID, **arguments}
-    model = cls(**settings, executor=client).fit(rows, targets)
+    model = cls().set_params(**settings, compute__executor=client).fit(rows, targets)
     assert same(model, cls(**settings).fit(rows, targets))
     assert "on a Dask cluster, one kernel a task; moves " in str(model.explain())
 

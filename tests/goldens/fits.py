@@ -141,7 +141,6 @@ WAYS: dict[str, Way] = {
         only=("irrelevant columns", "additive", "diabetes", "puma32h", "cpusmall"),
     ),
     "cells, one pair": _cells(tuning="shared"),
-    "cells, averaged folds": _cells(n_partitions=4, average_folds=True),
     "cells, refined": _cells(n_partitions=4, refine=2, alpha=[0.01, 0.1]),
     "principal cells": _cells("principal", 5),
     "hyperplanes, routed": _cells("hyperplanes", 5, "route"),

@@ -48,17 +48,6 @@ def test_time_grows_in_proportion_to_rows():
     assert 8 < large / small < 12
 
 
-def test_means_of_folds_are_charged_where_cells_are_fitted():
-    plain, mean = (plan(10**7, 10, average_folds=folds)[0]["parts"] for folds in (False, 5))
-    costlier = [
-        one["step"]
-        for one, other in zip(plain, mean, strict=True)
-        if other["predicted_seconds"] > one["predicted_seconds"]
-    ]
-    assert len(costlier) == 1
-    assert costlier[0].startswith("fitting cells")
-
-
 def test_a_step_that_does_not_fit_is_named():
     step, text = plan(10**9, 100, memory="2GB")
     refused = [part["step"] for part in step["parts"] if part["refused"]]

@@ -185,7 +185,7 @@ TEXTS = {
     "of-a-choice": lambda: explain_plans(
         [
             (
-                "choosing alpha for one kernel",
+                "choosing kernel and alpha",
                 Plan(
                     PROBLEM,
                     LIMITS,
@@ -198,11 +198,11 @@ TEXTS = {
                     ),
                     seconds_at_most=52.0,
                     fallbacks=("krylov", "banded"),
+                    where="4 threads of this process, one kernel a task",
                 ),
             ),
             ("fitting", BudgetError("no solver fits memory_budget=8 GB")),
-        ],
-        {"choosing alpha for one kernel": "4 threads of this process"},
+        ]
     ),
     "on-a-device": lambda: explain_plans(
         [

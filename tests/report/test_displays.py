@@ -165,7 +165,7 @@ def test_names_with_dollars_are_no_mathematics(ax):
         (CVSurfaceDisplay, "plain", "has searched nothing: use KernelRidgeCV"),
         (HeldOutDisplay, "plain", "keeps no held-out predictions of numbers: give a test set"),
         (HeldOutDisplay, "classifier", "or ConfusionDisplay for classes"),
-        (RelevanceDisplay, "regressor", "has learned no scales: fit with learn_scales=True"),
+        (RelevanceDisplay, "regressor", "has learned no scales: fit with metric=.learned"),
         (CellsDisplay, "regressor", "has no cells that lie side by side"),
         (CellsDisplay, "average", "has no cells that lie side by side"),
         (ConfusionDisplay, "regressor", "keeps no held-out classes"),

@@ -17,7 +17,6 @@ import ridgefold
 from page_reading import Page
 from report_models import MAKERS, labels, model, numbers, rows
 from ridgefold import (
-    CellOptions,
     KernelRidge,
     KernelRidgeCV,
     LSSVMClassifierCV,
@@ -268,9 +267,6 @@ UNUSUAL = {
     "cells without residuals": lambda: PartitionedLSSVMRegressor(
         kernel_params={"length_scale": 1.0}, n_partitions=2, alpha=1.0, intervals=None
     ).fit(X, Y),
-    "means of folds": lambda: PartitionedLSSVMRegressor(
-        n_partitions=2, cells=CellOptions(average_folds=True)
-    ).fit(X, Y),
     "huge numbers": lambda: KernelRidgeCV([0.1, 1.0], cv=3).fit(X, 1e60 * Y),
 }
 
@@ -288,12 +284,6 @@ def test_unusual_models_have_pages_too(name, tmp_path):
     page = report(UNUSUAL[name](), tmp_path / "r.html")
     assert "asked" in page.sections
     assert "nan" not in re.findall(r"[a-z]+", page.text)
-
-
-def test_a_mean_of_fold_models_shows_its_errors_and_no_intervals(tmp_path):
-    page = report(UNUSUAL["means of folds"](), tmp_path / "r.html", X, Y)
-    assert "held-out" in page.sections
-    assert "coverage" not in page.sections
 
 
 # -- the page itself -----------------------------------------------------------------------

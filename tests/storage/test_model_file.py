@@ -118,7 +118,6 @@ ESTIMATORS = [
     (PartitionedLSSVMRegressor("random", "auto", "average"), Y),
     (PartitionedLSSVMRegressor("stratified", 3, "average"), Y),
     (PartitionedLSSVMRegressor(n_partitions=2, alpha=0.1, cells=CellOptions(refine="exact")), Y),
-    (PartitionedLSSVMRegressor(n_partitions=2, cells=CellOptions(average_folds=True)), Y),
     (PartitionedLSSVMClassifier("hyperplanes", 2, "route"), THREE),
 ]
 

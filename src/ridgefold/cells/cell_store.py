@@ -25,6 +25,7 @@ from ridgefold.errors import ModelFileError
 from ridgefold.executors import Executor
 from ridgefold.linalg.blocks import row_blocks
 from ridgefold.records import Cells, Membership
+from ridgefold.runtime import finished_pieces
 from ridgefold.storage.container import Opened, open_container
 from ridgefold.storage.run_directory import PIECE_KIND, Piece, RunDirectory
 
@@ -52,7 +53,6 @@ class Placing:
 class _Block:
     placing: Placing
     rows: slice
-    piece: Piece
 
 
 @functools.lru_cache(maxsize=2)
@@ -61,12 +61,8 @@ def _router(piece: Piece) -> tuple[Mapping[str, np.ndarray], int]:
     return router, n_cells
 
 
-def _place(task: _Block) -> str:
-    """Write one block in the order of its cells; returns the SHA-256 of the file."""
-    return task.piece.made(lambda: _placed(task))
-
-
-def _placed(task: _Block) -> dict[str, np.ndarray]:
+def _place(task: _Block) -> dict[str, np.ndarray]:
+    """The rows of one block in the order of their cells."""
     placing, start = task.placing, task.rows.start
     router, m = _router(placing.router)
     X = placing.X[task.rows]
@@ -108,12 +104,9 @@ def place_rows(
     wanted = _ROWS_A_CELL_AND_BLOCK * n_cells * width
     slices = list(row_blocks(n, width, min(block_bytes, max(float(1 << 25), wanted))))
     names = [f"rows/{number:07d}" for number in range(len(slices))]
-    missing = [k for k, name in enumerate(names) if not run.is_whole(name)]
-    tasks = [_Block(placing, slices[k], run.piece(names[k])) for k in missing]
-    made = executor.map(_place, tasks, [run.key(names[k]) for k in missing])
-    for done, (k, digest) in enumerate(zip(missing, made, strict=True)):
-        run.record(names[k], digest)
-        progress((done + 1) / len(missing))
+    blocks = [_Block(placing, rows) for rows in slices]
+    for done, _ in enumerate(finished_pieces(executor, _place, blocks, names, run)):
+        progress((done + 1) / len(blocks))
     return StoredRows(run.path / "rows", len(slices), n_cells)
 
 

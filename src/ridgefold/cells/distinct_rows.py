@@ -59,12 +59,8 @@ class DistinctRows:
         cells: Cells,
         models: LocalModels,
         residuals: np.ndarray | None,
-        one_fit: np.ndarray | None = None,
     ) -> tuple[Cells, LocalModels, np.ndarray | None]:
-        """Cells, models and leave-one-out residuals of the given rows.
-
-        `one_fit`: the coefficients that the residuals belong to, if they are not the models'.
-        """
+        """Cells, models and leave-one-out residuals of the given rows."""
         counts = self.members.sizes[cells.rows]
         offsets = np.concatenate([[0], np.cumsum(counts)])[cells.offsets]
         cell = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
@@ -85,8 +81,7 @@ class DistinctRows:
                 highest = np.maximum(highest, models.highest)
             expanded = replace(expanded, lowest=lowest, highest=highest)
         if residuals is not None:
-            dual = models.dual_coef if one_fit is None else one_fit
-            errors = dual * (alpha / self.weights[cells.rows])[:, None]
+            errors = models.dual_coef * (alpha / self.weights[cells.rows])[:, None]
             residuals = entries.residuals(errors, residuals)[order].astype(residuals.dtype)
         shares = None if cells.weights is None else entries.spread(cells.weights)[order]
         return Cells(rows, offsets, shares, cells.router), expanded, residuals

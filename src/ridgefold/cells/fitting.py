@@ -56,7 +56,7 @@ from ridgefold.records import (
     Problem,
     Resources,
     Slopes,
-    Step,
+    StepRecord,
 )
 from ridgefold.runtime import metered
 from ridgefold.runtime.progress import progress_bar
@@ -80,8 +80,6 @@ class FittedCells:
     models: LocalModels
     residuals: np.ndarray | None
     """Leave-one-out residuals, aligned with ``cells.rows``."""
-    one_fit: np.ndarray | None
-    """Coefficients of one fit a cell, where models are means of folds and it was asked for."""
     rows: CellRows
     """The rows by cell."""
     grid: Grid
@@ -95,7 +93,7 @@ class FittedCells:
     """All rows, in the metric of the cells."""
     backdrop: Backdrop | None
     """A coarse model of all rows that is mixed in."""
-    steps: tuple[Step, ...]
+    steps: tuple[StepRecord, ...]
     """What was done, with predicted and measured cost."""
     plans: CellPlans
     """What further steps would cost."""
@@ -126,11 +124,9 @@ class CellFitting:
         run: Run,
         *,
         members: Members | None = None,
-        one_fit: bool = False,
     ) -> None:
-        """`members`: the given rows behind the data, if scores are to leave out each of them;
-        `one_fit`: keep its coefficients with the residuals, whatever the models are."""
-        self.model, self.options, self.run, self.one_fit = model, options, run, one_fit
+        """`members`: the given rows behind the data, if scores are to leave out each of them."""
+        self.model, self.options, self.run = model, options, run
         require_comparable(targets, data.weights)
         with as_ridgefold_errors("random_state must be None, a whole number or a RandomState"):
             state = check_random_state(model.random_state)
@@ -146,7 +142,7 @@ class CellFitting:
         self.shared = (
             self.n_rows > CELL_SEARCH.many_rows if options.shared is None else options.shared
         )
-        self.steps: list[Step] = []
+        self.steps: list[StepRecord] = []
         self._require_room_for_cells(options.n_cells)
         self._executor = self._few_enough(self._executor)
         metric = metric_of(model)
@@ -171,22 +167,19 @@ class CellFitting:
         options = self.options
         search = self._search_average() if options.combiner.scales_alpha else self._in_space()
         residuals: np.ndarray | None
-        one_fit: np.ndarray | None = None
         if search.fitted is not None:
             models, residuals = search.fitted.models, search.fitted.residuals
         else:
-            models, residuals, one_fit = self._run(search)
+            models, residuals = self._run(search)
         backdrop = None
         if residuals is not None and self._wants_backdrop(search):
-            one = models if one_fit is None else replace(models, dual_coef=one_fit)
-            backdrop = self._backdrop(search, one, residuals)
+            backdrop = self._backdrop(search, models, residuals)
         if not self.model._keeps_held_out(self._choosing(search.grid)):
             residuals = None
         return FittedCells(
             search.cells,
             models,
             residuals,
-            one_fit,
             search.rows,
             search.grid,
             search.trials,
@@ -218,7 +211,6 @@ class CellFitting:
             options.overlap > 0,
             choose=not self.shared,
             held_out=not self.shared or model._needs_held_out(),
-            average_folds=options.average_folds,
             in_files=self.in_files,
             copied=self.data.copied_bytes,
         )
@@ -331,7 +323,7 @@ class CellFitting:
     def _noted(self, name: str, plan: Plan, work: Callable[[], Result]) -> Result:
         """Do a step, and note what it took."""
         result, reading = metered(work)
-        self.steps.append(Step(name, plan, plan.method, reading.seconds, reading.peak_bytes))
+        self.steps.append(StepRecord(name, plan, plan.method, reading.seconds, reading.peak_bytes))
         return result
 
     def _wants_slopes(self) -> bool:
@@ -342,7 +334,7 @@ class CellFitting:
         partition = "principal" if self._wants_slopes() else self.model.partition
         return partition if isinstance(partition, str) else type(partition).__name__
 
-    def _run(self, search: _Search) -> tuple[LocalModels, np.ndarray | None, np.ndarray | None]:
+    def _run(self, search: _Search) -> tuple[LocalModels, np.ndarray | None]:
         sizes = np.diff(search.cells.offsets)
         factors = np.array(
             [cell_alpha(self.options.combiner, 1.0, int(s), self.n_rows) for s in sizes]
@@ -352,7 +344,6 @@ class CellFitting:
             sizes,
             choose=settings.choose,
             held_out=settings.held_out,
-            average_folds=settings.average_folds,
         )
         with progress_bar(compute_of(self.model).verbose, "fitting cells") as progress:
             return self._noted(
@@ -383,7 +374,7 @@ class CellFitting:
         return grid.is_choice and not self.shared
 
     def _fit_settings(self, grid: Grid) -> FitSettings:
-        choose, average_folds = self._choosing(grid), self.options.average_folds
+        choose = self._choosing(grid)
         held_out = choose or self.model._needs_held_out()
         return FitSettings(
             grid=grid,
@@ -394,8 +385,6 @@ class CellFitting:
             fallback=self._fallback(),
             device=self.options.device,
             memory_bytes=self.options.memory_bytes,
-            average_folds=average_folds,
-            one_fit=self.one_fit and held_out and average_folds is not None,
             limits=self.limits,
         )
 

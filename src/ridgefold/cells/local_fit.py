@@ -135,10 +135,6 @@ class FitSettings:
     """What they may take there."""
     trial: bool = False
     """True if cells are fitted for their residuals alone, to compare sizes."""
-    average_folds: int | None = None
-    """Of how many folds each cell's model is the mean; None if it is one fit."""
-    one_fit: bool = False
-    """True if the coefficients of one fit are wanted beside those of that mean."""
     limits: CellSearch = CELL_SEARCH
     """How many rows searches look at, and cells hold at most."""
 

@@ -19,8 +19,6 @@ from ridgefold.planning import available_resources, device_named
 from ridgefold.planning.cell_memory import WORK_BYTES
 from ridgefold.runtime.executor_argument import executor_of
 
-_FOLDS = 5
-"""Of so many folds is the model of a cell the mean, with average_folds=True."""
 SMALLEST_BLOCK = 2e6
 """Bytes of new rows, or of kernel values, that are worked on at once, however small a budget is;
 one that holds no fit in memory is for rows on disk, and changes nothing here."""
@@ -40,8 +38,6 @@ class Options:
     refine: int | str | None
     shared: bool | None
     """Whether all cells share one pair of kernel and ridge; None if it is to be decided."""
-    average_folds: int | None
-    """Of how many folds each cell's model is the mean; None if it is one fit."""
     bias: bool
     coarse_model: bool
     """Whether a coarse model of all rows may be mixed in."""
@@ -65,12 +61,6 @@ def options_of(model: Any) -> Options:
             f'combine="blend" or "route" and cells.refine=None, got combine={model.combine!r} and '
             f"cells.refine={refine!r}"
         )
-    average_folds = folds_averaged(model)
-    if refine is not None and average_folds is not None:
-        raise InvalidInputError(
-            f"cells.refine={refine!r} improves one fit of all rows, but cells.average_folds=True "
-            "asks for means of several fits: use average_folds=False, or refine=None"
-        )
     return Options(
         partitioner=partitioner,
         combiner=combiner,
@@ -80,7 +70,6 @@ def options_of(model: Any) -> Options:
         tolerance=float(asked.tolerance),
         refine=refine,
         shared=_shared(asked.tuning, model.combine, combiner, refine),
-        average_folds=average_folds,
         bias=bool(model.fit_intercept),
         coarse_model=asked.coarse_model is not None,
         device=device,
@@ -146,11 +135,6 @@ def _n_cells(n_partitions: Any) -> int | None:
             f'n_partitions must be "auto" or a whole number >= 1, got {n_partitions!r}'
         )
     return int(n_partitions)
-
-
-def folds_averaged(model: Any) -> int | None:
-    """How many folds the models of cells are means of; None if each is one fit."""
-    return _FOLDS if cells_of(model).average_folds else None
 
 
 def _shared(tuning: str, combine: str, combiner: Combiner, refine: int | str | None) -> bool | None:

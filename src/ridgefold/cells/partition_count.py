@@ -199,7 +199,7 @@ def choose_count(
         tuple(trials),
         starts[1 + min(chosen, len(tried) - 1)][-1],
         None if known is None else known.cells,
-        None if settings.choose or settings.average_folds else known,
+        None if settings.choose else known,
     )
 
 
@@ -268,11 +268,9 @@ def _measure(
         choose=False,
         held_out=True,
         trial=settings.choose,
-        average_folds=None,
-        one_fit=False,
     )
     ones = np.ones(number_of(cells))
-    models, residuals, _ = run_cells(part.handed, cells, alike, ones, executor, key_of=key)
+    models, residuals = run_cells(part.handed, cells, alike, ones, executor, key_of=key)
     assert residuals is not None
     off, counts = held_out_errors(part.training, cells, models, residuals, clip=settings.clip)
     counts = np.broadcast_to(counts[:, None], off.shape)

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from ridgefold.cells.cell_rows import Batch, CellRows, batches_of, number_of
-from ridgefold.cells.fold_mean import mean_of_folds
 from ridgefold.cells.local_fit import CellData, CellFit, CellSystem, FitSettings
 from ridgefold.cells.local_search import search_cell
 from ridgefold.cells.stacked_fit import cell_on, fit_together, here
 from ridgefold.crossval import Progress, no_progress
 from ridgefold.executors import Executor
-from ridgefold.executors.base import KeyOf, same_name
+from ridgefold.executors.base import KeyOf
 from ridgefold.records import Cells, FittedBatch, LocalModels
+from ridgefold.runtime import resumable_map
 from ridgefold.storage.mapped import mapping_of, release
-from ridgefold.storage.run_directory import NoRunDirectory, Piece, Run, RunDirectory
+from ridgefold.storage.run_directory import NoRunDirectory, Run
 
 _RELEASED_BYTES = 1 << 25
 """Pages of files are let go whenever about so many bytes were written."""
@@ -26,22 +26,19 @@ _RELEASED_BYTES = 1 << 25
 
 @dataclass(frozen=True)
 class _Task:
-    """Some cells to fit, and where to keep their models (None: they are sent back)."""
+    """Some cells to fit."""
 
     batch: Batch
     settings: FitSettings
     factors: tuple[float, ...]
     """On the ridge, for every cell."""
-    piece: Piece | None = None
 
 
 def _fit_batch(task: _Task) -> FittedBatch:
-    settings, fits, ranges, one_fit = task.settings, [], [], []
+    settings, fits, ranges = task.settings, [], []
     for data, fit in _one_by_one(task) if settings.device is None else _together(task):
-        fits.append(mean_of_folds(fit, data, settings))
+        fits.append(fit)
         ranges.append(_range(data, settings))
-        if settings.one_fit:
-            one_fit.append(fit.dual_coef)
     residuals = [fit.residuals for fit in fits if fit.residuals is not None]
     return FittedBatch(
         dual_coef=np.concatenate([fit.dual_coef for fit in fits]),
@@ -51,7 +48,6 @@ def _fit_batch(task: _Task) -> FittedBatch:
         residuals=np.concatenate(residuals) if residuals else None,
         lowest=np.stack([lowest for lowest, _ in ranges]),
         highest=np.stack([highest for _, highest in ranges]),
-        one_fit=np.concatenate(one_fit) if one_fit else None,
     )
 
 
@@ -77,12 +73,6 @@ def _alone(settings: FitSettings, data: CellData, factor: float) -> CellFit:
     if counted == 0 or settings.device is None:
         return _fit_cell(settings, data, factor)
     return here(_fit_cell(settings, cell_on(data, settings.device), factor))
-
-
-def _fit_and_keep(task: _Task) -> str:
-    """Fit, and write the models where the run keeps them; returns the SHA-256 of the file."""
-    assert task.piece is not None
-    return task.piece.made(lambda: _fit_batch(task))
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
@@ -161,15 +151,13 @@ def run_cells(
     *,
     progress: Progress = no_progress,
     run: Run | None = None,
-    key_of: KeyOf = same_name,
+    key_of: KeyOf | None = None,
     new_array: NewArray = in_memory,
-) -> tuple[LocalModels, np.ndarray | None, np.ndarray | None]:
-    """Fit all cells; returns the models, and if they were wanted leave-one-out residuals and the
-    coefficients of one fit.
+) -> tuple[LocalModels, np.ndarray | None]:
+    """Fit all cells; returns the models, and leave-one-out residuals if they were wanted.
 
-    Both are aligned with ``cells.rows``. Where there is a run directory, every task keeps
-    its models there, and those that are there already are not fitted again; else they are sent
-    back, and `key_of` names the tasks.
+    They are aligned with ``cells.rows``. With a `run`, what it holds already is not fitted again;
+    `key_of` is for tasks that are part of another one.
     """
     m, t, entries = number_of(cells), training.n_targets, int(cells.offsets[-1])
     sizes = np.diff(cells.offsets)
@@ -180,12 +168,14 @@ def run_cells(
     ]
     dual = new_array("dual_coef", (entries, t), training.dtype)
     residuals = new_array("residuals", (entries, t), training.dtype) if settings.held_out else None
-    one_fit = new_array("one_fit", (entries, t), training.dtype) if settings.one_fit else None
     intercept, lowest, highest = (np.empty((m, t), dtype=training.dtype) for _ in range(3))
     alpha, kernel_of_cell = np.empty(m), np.empty(m, dtype=np.intp)
     errors = np.full((m, t), np.inf)
     written = 0
-    for done, fitted in enumerate(_results(tasks, executor, run, key_of)):
+    names = [f"cells/{number:07d}" for number in range(len(tasks))]
+    run = NoRunDirectory() if run is None else run
+    results = resumable_map(executor, _fit_batch, tasks, names, run, key_of=key_of)
+    for done, fitted in enumerate(results):
         some = batches[done]
         rows = slice(int(cells.offsets[some.start]), int(cells.offsets[some.stop]))
         dual[rows], intercept[some] = fitted.dual_coef, fitted.intercept
@@ -196,11 +186,9 @@ def run_cells(
             residuals[rows] = fitted.residuals
             if settings.choose:  # else there are residuals only if intervals ask for them
                 errors[some] = errors_of_cells(fitted.residuals, sizes[some])
-        if one_fit is not None:
-            one_fit[rows] = fitted.one_fit
         written += fitted.dual_coef.nbytes
         if written > _RELEASED_BYTES:
-            for array in (dual, residuals, one_fit):
+            for array in (dual, residuals):
                 release(array)
             written = 0
         progress((done + 1) / len(tasks))
@@ -208,37 +196,7 @@ def run_cells(
     kernels = tuple(settings.grid.kernels[k] for k in used)
     limits = limits_of(lowest, highest, errors) if settings.clip else (None, None)
     models = LocalModels(dual, intercept, alpha, kernels, kernel_of_cell, *limits)
-    return models, residuals, one_fit
-
-
-def _results(
-    tasks: list[_Task], executor: Executor, run: Run | None, key_of: KeyOf
-) -> Iterator[FittedBatch]:
-    """The models of every task, in order: computed, or as they were kept."""
-    if run is None or isinstance(run, NoRunDirectory):
-        keys = [key_of(f"cells-{number}") for number in range(len(tasks))]
-        yield from executor.map(_fit_batch, tasks, keys)
-        return
-    names = [f"cells/{number:07d}" for number in range(len(tasks))]
-    missing = [number for number, name in enumerate(names) if not run.is_whole(name)]
-    todo = [
-        _Task(tasks[k].batch, tasks[k].settings, tasks[k].factors, run.piece(names[k]))
-        for k in missing
-    ]
-    made = executor.map(_fit_and_keep, todo, [run.key(names[k]) for k in missing])
-    waiting = set(missing)
-    for number, name in enumerate(names):
-        if number in waiting:
-            run.record(name, next(made))
-        else:
-            run.reused.append(name)
-        yield _read(run, name)
-
-
-def _read(run: RunDirectory, name: str) -> FittedBatch:
-    fitted = run.piece(name).read()
-    assert isinstance(fitted, FittedBatch)
-    return fitted
+    return models, residuals
 
 
 _RESIDUALS_AT_ONCE = 8192

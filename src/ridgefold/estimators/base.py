@@ -21,7 +21,7 @@ from ridgefold.estimators.validation import (
     check_new_rows,
     out_of_memory_is_a_budget_error,
 )
-from ridgefold.exact import compress, predict_dual, predict_primal, run_fit
+from ridgefold.exact import Fit, SystemWork, compress, predict_dual, predict_primal
 from ridgefold.kernels import (
     PRECOMPUTED,
     CallableKernel,
@@ -40,11 +40,9 @@ from ridgefold.planning import (
     device_of,
     explain_plans,
     explain_run,
-    plan_fit,
 )
 from ridgefold.records import FittedModel, Plan, RunRecord
 from ridgefold.records.kinds import Limit
-from ridgefold.runtime.running import run_planned
 from ridgefold.runtime.training_data import TrainingData, seconds_left
 from ridgefold.selection.describe import TrainingGram, describe
 from ridgefold.solvers import RidgeSystem
@@ -116,19 +114,15 @@ class KernelModel(TakesOptions, Storable):
             bias=problem.bias,
             tolerance=self._tolerance(data),
         )
-        model, step = run_planned(
-            "fitting",
-            plan_fit,
-            lambda plan: run_fit(plan, system),
-            problem=problem,
-            resources=available_resources(
-                self.memory_budget, seconds_left(self.time_budget, data), device_of(data.like)
-            ),
-            requested=compute_of(self).solver,
-            like=data.like,
+        resources = available_resources(
+            self.memory_budget, seconds_left(self.time_budget, data), device_of(data.like)
         )
-        self.plan_ = step.plan
-        self.run_record_ = RunRecord((step,))
+        work = SystemWork(system, resources)
+        _, record = Fit(compute_of(self).solver).perform(problem, work)
+        model = work.model
+        assert model is not None
+        self.plan_ = record.plan
+        self.run_record_ = RunRecord((record,))
         self.kernel_ = gram.kernel if isinstance(gram, KernelGram) else PRECOMPUTED
         self.X_fit_ = data.X
         self.__dict__.pop("compression_bound_", None)

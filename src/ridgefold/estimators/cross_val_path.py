@@ -17,12 +17,15 @@ from ridgefold.linalg import Array
 from ridgefold.linalg.symmetric import expected_digits
 from ridgefold.notices import warn
 from ridgefold.options import check_method
-from ridgefold.planning import available_resources, device_of, explain_run, plan_cross_validation
-from ridgefold.records import Plan, RunRecord, Step
+from ridgefold.planning import available_resources, device_of, explain_run
+from ridgefold.records import Plan, RunRecord, StepRecord
 from ridgefold.runtime.progress import progress_bar
-from ridgefold.runtime.running import giving_up_is_a_budget_error, run_planned
 from ridgefold.runtime.training_data import require_comparable, seconds_left
-from ridgefold.selection.cross_validate import run_cross_validation
+from ridgefold.selection.cross_validate import (
+    CrossValidation,
+    PathWork,
+    giving_up_is_a_budget_error,
+)
 from ridgefold.selection.describe import describe
 from ridgefold.selection.grids import alphas_from_data, check_alphas
 from ridgefold.selection.held_out_predictions import by_row
@@ -51,7 +54,7 @@ class CrossValidationPath:
     """The targets of those rows."""
     folds: Folds
     plan: Plan
-    step: Step
+    record: StepRecord
     """The plan with its measured time and memory."""
     conditions: np.ndarray
     """Condition number of K + alpha·I for every alpha, where it is known and matters, else NaN."""
@@ -72,7 +75,7 @@ class CrossValidationPath:
         )
         notes = "".join(f"<p>{html.escape(message)}</p>" for message in self.warnings)
         head = "<tr><th>alpha</th><th>root mean square error</th></tr>"
-        plan = explain_run(RunRecord((self.step,)))._repr_html_()
+        plan = explain_run(RunRecord((self.record,)))._repr_html_()
         return f'<div class="ridgefold-path"><table>{head}{rows}</table>{notes}{plan}</div>'
 
     @property
@@ -199,29 +202,21 @@ def cross_val_path(
     limits = available_resources(
         memory_budget, seconds_left(time_budget, data), device_of(data.like)
     )
-    with (
-        progress_bar(verbose, "cross-validating") as progress,
-        giving_up_is_a_budget_error(method, limits),
-    ):
-        result, step = run_planned(
-            "cross-validating",
-            plan_cross_validation,
-            lambda plan: run_cross_validation(
-                plan,
-                gram,
-                folds,
-                targets,
-                values,
-                weights=data.weights,
-                bias=bool(fit_intercept),
-                progress=progress,
-                deadline=data.deadline,
-            ),
-            problem=problem,
-            resources=limits,
-            requested=method,
-            like=data.like,
-        )
+    work = PathWork(
+        gram,
+        folds,
+        targets,
+        values,
+        data.weights,
+        bool(fit_intercept),
+        limits,
+        lambda: progress_bar(verbose, "cross-validating"),
+        data.deadline,
+    )
+    with giving_up_is_a_budget_error(method, limits):
+        _, record = CrossValidation("cross-validating", method).perform(problem, work)
+    result = work.held_out
+    assert result is not None
     messages = _condition_messages(values, result.conditions, data.namespace.eps(data.like))
     for message in messages:
         warn(message, ConditionWarning)
@@ -230,8 +225,8 @@ def cross_val_path(
         predictions=result.predictions,
         targets=numbers[folds.stacked],
         folds=folds,
-        plan=step.plan,
-        step=step,
+        plan=record.plan,
+        record=record,
         conditions=result.conditions,
         warnings=messages,
         method=result.method,

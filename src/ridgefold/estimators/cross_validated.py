@@ -212,8 +212,8 @@ class CrossValidatedModel(KernelModel):
         self.best_score_ = choice.score
         self.best_index_ = choice.best_index
         self.cv_results_ = results_table(choice.trials)
-        self.cv_plan_ = choice.step.plan
-        self.run_record_ = RunRecord((choice.step, *self.run_record_.steps))
+        self.cv_plan_ = choice.record.plan
+        self.run_record_ = RunRecord((choice.record, *self.run_record_.steps))
         self.n_splits_ = len(folds)
 
     # -- model files ---------------------------------------------------------------------

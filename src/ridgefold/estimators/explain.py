@@ -12,7 +12,7 @@ import numpy as np
 from ridgefold.cells.average_choice import first_number
 from ridgefold.cells.cell_grid import families_asked
 from ridgefold.cells.cut import Guided
-from ridgefold.cells.options import folds_averaged, options_of
+from ridgefold.cells.options import options_of
 from ridgefold.errors import BudgetError, InvalidInputError
 from ridgefold.estimators.cross_validated import CrossValidatedModel
 from ridgefold.estimators.kernel_ridge_cv import KernelRidgeCV
@@ -34,10 +34,10 @@ from ridgefold.planning import (
 )
 from ridgefold.records import CELL_SEARCH, FoldShape, Plan, Problem, Resources
 from ridgefold.selection.grids import DECADES_BELOW, alphas_over, check_alphas
+from ridgefold.selection.kernel_paths import place_of
 from ridgefold.selection.learned_grid import is_automatic
+from ridgefold.selection.path_tasks import STEP
 from ridgefold.selection.search_place import search_executor
-
-_SEARCH = "choosing alpha for one kernel"
 
 
 def explain(
@@ -81,7 +81,7 @@ def explain(
     >>> import ridgefold
     >>> print(ridgefold.explain(n_samples=500, n_features=4, memory_budget="1GB"))
     ... # doctest: +ELLIPSIS
-    choosing alpha for one kernel: 500 rows, 4 columns, 5 folds, 25 ridge values, float64
+    choosing kernel and alpha: 500 rows, 4 columns, 5 folds, 25 ridge values, float64
     ...
     """
     model = KernelRidgeCV() if estimator is None else estimator
@@ -99,26 +99,24 @@ def explain(
         if n_workers is None and executor.remote:
             n_workers = executor.workers_now()
         if n_workers is None:
-            return explain_plans(_cell_plans(model, fit, resources), {})
+            return explain_plans(_cell_plans(model, fit, resources))
         slopes = model.partition == "tree" and model.combine != "average"
         return explain_cells(
             fit,
             _count("n_workers", n_workers),
             resources,
             slopes=slopes and model.n_partitions != 1,
-            average_folds=folds_averaged(model),
         )
     plans: list[tuple[str, Plan | Exception]] = []
-    where = {}
     if isinstance(model, CrossValidatedModel):
         search, executor = _search_problem(model, fit), search_executor(model)
         limits = replace(resources, threads=executor.threads(resources.threads))
-        where = {_SEARCH: executor.place}
-        plans.append(
-            (_SEARCH, _plan(plan_cross_validation, search, limits, search_of(model).method))
-        )
+        plan = _plan(plan_cross_validation, search, limits, search_of(model).method)
+        if isinstance(plan, Plan):
+            plan = replace(plan, where=place_of(executor))
+        plans.append((STEP, plan))
     plans.append(("fitting", _plan(plan_fit, fit, resources, compute_of(model).solver)))
-    return explain_plans(plans, where)
+    return explain_plans(plans)
 
 
 def _cell_plans(
@@ -133,9 +131,7 @@ def _cell_plans(
     apart = options.shared is False or (options.shared is None and n <= CELL_SEARCH.many_rows)
     choose = apart and chooses_pair
     held_out = choose or model._needs_held_out()
-    memory = CellMemory(
-        fit, options.overlap > 0, choose, held_out, average_folds=options.average_folds
-    )
+    memory = CellMemory(fit, options.overlap > 0, choose, held_out)
     limits = CELL_SEARCH
     if options.device is None:
         try:
@@ -174,8 +170,7 @@ def _cell_plans(
             steps.append((f"cutting {m:,} cells", plans.cut(name, m)))
             if chooses_pair:
                 steps.append(("choosing a pair for all cells", plans.pair(float(sizes[0]))))
-    folds = options.average_folds
-    cells = plans.cells(sizes, choose=choose, held_out=held_out, average_folds=folds)
+    cells = plans.cells(sizes, choose=choose, held_out=held_out)
     steps.append((f"fitting {m:,} cells", cells))
     if options.coarse_model and options.bias and choose and options.combiner.overlaps and m > 1:
         steps.append(("fitting a coarse model of all rows", plans.backdrop()))

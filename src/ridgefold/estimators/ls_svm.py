@@ -25,6 +25,7 @@ from ridgefold.estimators.validation import (
 from ridgefold.kernels import KernelSettings
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.options import Compute
+from ridgefold.records import RunRecord
 from ridgefold.runtime.training_data import (
     TrainingData,
     as_ridgefold_errors,
@@ -165,7 +166,7 @@ class LSSVMClassifier(ClassifierMixin, KernelModel):
         if not self.probability:
             return
         codes = self.y_fit_
-        decisions = held_out_predictions(
+        decisions, record = held_out_predictions(
             data,
             targets,
             self._gram(data.X),
@@ -174,6 +175,7 @@ class LSSVMClassifier(ClassifierMixin, KernelModel):
             bias=bool(self.fit_intercept),
             memory_budget=self.memory_budget,
         )
+        self.run_record_ = RunRecord((*self.run_record_.steps, record))
         self.calibration_ = fit_curves(decisions, codes, row_counts(sample_weight, len(codes)))
         self.held_out_decisions_ = decisions[:, 0] if decisions.shape[1] == 1 else decisions
 

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.cells.cell_intervals import CellIntervals, interval_bytes
 from ridgefold.cells.combine import COMBINERS
-from ridgefold.cells.options import folds_averaged
 from ridgefold.cells.streaming import Stream, as_source
 from ridgefold.errors import BudgetError, InvalidInputError, ModelFileError, NumericalError
 from ridgefold.estimators.ls_svm import (
@@ -100,8 +99,8 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
     effective_dimension_ : float or None
         tr K(K + alpha·I)⁻¹, with combine="average".
     held_out_residuals_ : array of shape (n_rows, n_targets) or None
-        Leave-one-out residuals of the combined model (with averaged folds, of one fit a cell),
-        where cells chose their own ridge or `intervals` asks for them.
+        Leave-one-out residuals of the combined model, where cells chose their own ridge or
+        `intervals` asks for them.
     y_fit_ : array with the shape of y
         The targets of the training rows.
     length_scales_ : array of shape (n_columns,) or None
@@ -185,12 +184,6 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
             if self.intervals not in ("auto", "jackknife+", None):
                 raise InvalidInputError(
                     f'intervals must be "auto", "jackknife+" or None, got {self.intervals!r}'
-                )
-            if self._needs_held_out() and folds_averaged(self) is not None:
-                raise InvalidInputError(
-                    'intervals="jackknife+" are those of one fit a cell, but '
-                    "cells.average_folds=True predicts with means of several: use "
-                    'average_folds=False, or intervals="auto"'
                 )
             X, y, sample_weight = self._taken(X, y, sample_weight)
             stream = self._opened(X, y, sample_weight)
@@ -305,7 +298,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
 
     def _kept_for_intervals(self) -> np.ndarray | None:
         """Leave-one-out residuals, if they are those of the model itself."""
-        own = COMBINERS[self._combine].needs_space and self._average_folds is None
+        own = COMBINERS[self._combine].needs_space
         return self.held_out_residuals_ if own and hasattr(self, "y_fit_") else None
 
     def _fitted_targets(self) -> np.ndarray:
@@ -324,11 +317,6 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
             return (
                 f'a {how} model has no intervals: fit with combine="blend" or "route" and '
                 "cells.refine=None, or use KernelRidge"
-            )
-        if self._average_folds is not None:
-            return (
-                f"a mean of {self._average_folds} fold models has no intervals, which are those of "
-                "one fit a cell: fit with cells.average_folds=False"
             )
         return (
             f"no leave-one-out residuals were kept to predict intervals with (intervals="
@@ -375,8 +363,7 @@ memory_budget, compute, random_state
         Weights of the classes in all rows, multiplied with `sample_weight`. With them rows count by
         their weights in the scores that choose, too.
     probability : bool, default=False
-        Make :meth:`predict_proba` available, calibrated on leave-one-out decision values (with
-        averaged folds, of one fit a cell).
+        Make :meth:`predict_proba` available, calibrated on leave-one-out decision values.
 
     Attributes
     ----------

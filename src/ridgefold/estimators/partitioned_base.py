@@ -26,7 +26,6 @@ from ridgefold.cells.options import (
     SMALLEST_BLOCK,
     Options,
     device_bytes,
-    folds_averaged,
     options_of,
     partitioner_of,
 )
@@ -61,7 +60,7 @@ from ridgefold.linalg.namespace import is_foreign_array, is_tensor, on_device
 from ridgefold.options import TakesOptions, cells_of, compute_of
 from ridgefold.options.cell_options import EXACT
 from ridgefold.planning import CellPlans, Explanation, available_resources, explain_run
-from ridgefold.records import Cells, Grid, LocalModels, RunRecord, Step
+from ridgefold.records import Cells, Grid, LocalModels, RunRecord, StepRecord
 from ridgefold.runtime import metered
 from ridgefold.runtime.executor_argument import executor_of
 from ridgefold.runtime.progress import progress_bar
@@ -168,7 +167,7 @@ class PartitionedModel(TakesOptions, Storable):
                 lambda: self._refine(fitted.training, options, fitted.grid, fitted.plans)
             )
             plan = fitted.plans.refining(sizes, max(1, self.n_steps_))
-            step = Step("refining", plan, plan.method, reading.seconds, reading.peak_bytes)
+            step = StepRecord("refining", plan, plan.method, reading.seconds, reading.peak_bytes)
             self.run_record_ = RunRecord((*self.run_record_.steps, step))
             self._copy_choices()
 
@@ -190,11 +189,8 @@ class PartitionedModel(TakesOptions, Storable):
             options,
             run,
             members=distinct.members if distinct.are_draws else None,
-            one_fit=True,
         ).fit()
-        cells, models, residuals = distinct.expanded(
-            fitted.cells, fitted.models, fitted.residuals, fitted.one_fit
-        )
+        cells, models, residuals = distinct.expanded(fitted.cells, fitted.models, fitted.residuals)
         X: Any = data.X
         if fitted.length_scales is not None:
             X = ScaledRows(X, fitted.length_scales)
@@ -293,7 +289,6 @@ class PartitionedModel(TakesOptions, Storable):
         )
         self._cells, self._models = cells, fitted.models
         self._partition, self._combine = self.partition, self.combine
-        self._average_folds = folds_averaged(self)
         self._backdrop = fitted.backdrop
         if self._backdrop is not None and self.held_out_residuals_ is not None:
             mix_residuals(self._backdrop, fitted.training, self.held_out_residuals_)
@@ -508,7 +503,6 @@ class PartitionedModel(TakesOptions, Storable):
             "cells": self._cells,
             "model": self._models,
             "combine": self._combine,
-            "average_folds": self._average_folds,
             "backdrop": self._backdrop,
             "partition_sizes": self.partition_sizes_,
             "trials": list(self.trials_),
@@ -532,7 +526,7 @@ class PartitionedModel(TakesOptions, Storable):
             self.run_record_ = state["run_record"]
         self.X_fit_, self._cells, self._models = state["rows"], state["cells"], state["model"]
         self._partition, self._combine = self.partition, state["combine"]
-        self._average_folds, self._backdrop = state.get("average_folds"), state.get("backdrop")
+        self._backdrop = state.get("backdrop")
         self.partition_sizes_ = state["partition_sizes"]
         self.n_partitions_ = len(self.partition_sizes_)
         self.trials_ = tuple(state["trials"])

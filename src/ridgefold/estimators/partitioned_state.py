@@ -48,7 +48,6 @@ STATE: Mapping[str, Any] = {
 OPTIONAL: Mapping[str, Any] = {
     "targets": np.ndarray,
     "run_record": RunRecord,
-    "average_folds": Count | None,
     "backdrop": Backdrop | None,
     "widening": np.ndarray | None,
 }

@@ -21,7 +21,7 @@ from ridgefold.exact.leave_one_out import leave_one_out_models
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.linalg.blocks import row_blocks
 from ridgefold.planning import available_resources, device_of
-from ridgefold.records import Intervals
+from ridgefold.records import Intervals, RunRecord, StepRecord
 from ridgefold.runtime.training_data import TrainingData
 from ridgefold.selection.describe import TrainingGram
 from ridgefold.selection.held_out_predictions import held_out_predictions, shuffled_folds
@@ -43,9 +43,10 @@ class KernelRegressor(KernelModel):
         alphas = check_alpha(self.alpha, int(targets.shape[1]))
         gram = self._gram(data.X)
         folds, held_out = None, None
+        earlier: tuple[StepRecord, ...] = ()
         if self._interval_method() == "cv+":
             folds = shuffled_folds(int(targets.shape[0]), _FOLDS)
-            held_out = held_out_predictions(
+            held_out, record = held_out_predictions(
                 data,
                 targets,
                 gram,
@@ -54,7 +55,9 @@ class KernelRegressor(KernelModel):
                 bias=bool(self.fit_intercept),
                 memory_budget=self.memory_budget,
             )
+            earlier = (record,)
         self._solve_with_intervals(data, targets, gram, alphas, folds=folds, held_out=held_out)
+        self.run_record_ = RunRecord((*earlier, *self.run_record_.steps))
         self._set_coefficients(one_target)
         self.y_fit_ = data.y
 

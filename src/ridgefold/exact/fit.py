@@ -1,16 +1,49 @@
-"""Walk a plan: solve the system it was made for."""
+"""Solve the system of all rows by the planned method."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ridgefold.crossval import Progress
 from ridgefold.errors import NumericalError
 from ridgefold.linalg import Array
 from ridgefold.linalg.threads import threads
-from ridgefold.records import FittedModel, Plan
+from ridgefold.planning import plan_fit
+from ridgefold.records import FittedModel, Plan, Problem, Resources
+from ridgefold.runtime.step import Step, Work
 from ridgefold.solvers import SOLVERS, RidgeSystem
+
+
+@dataclass
+class SystemWork(Work):
+    """The system of all rows, and the model that solves it."""
+
+    system: RidgeSystem
+    limits: Resources
+    model: FittedModel | None = None
+
+    def __post_init__(self) -> None:
+        self.like = self.system.gram.like
+
+    def resources(self) -> Resources:
+        return self.limits
+
+
+@dataclass(frozen=True)
+class Fit(Step[Problem, SystemWork]):
+    """One model of all rows."""
+
+    name = "fitting"
+    solver: str = "auto"
+
+    def cost(self, known: Problem, resources: Resources) -> Plan:
+        return plan_fit(known, resources, self.solver)
+
+    def run(self, known: Problem, plan: Plan, work: SystemWork, progress: Progress) -> Problem:
+        work.model = run_fit(plan, work.system)
+        return known
 
 
 def run_fit(plan: Plan, system: RidgeSystem) -> FittedModel:

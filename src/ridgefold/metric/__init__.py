@@ -3,8 +3,9 @@
 from ridgefold.metric.criterion import Evaluation, HeldOutError
 from ridgefold.metric.families import FAMILIES
 from ridgefold.metric.metric import MAX_ROWS, learn_metric
+from ridgefold.metric.metric_candidates import candidates
 from ridgefold.metric.transforms import TRANSFORMS
-from ridgefold.records import LearnedMetric
+from ridgefold.records import LearnedMetric, MetricCandidate
 
 __all__ = [
     "FAMILIES",
@@ -13,5 +14,7 @@ __all__ = [
     "Evaluation",
     "HeldOutError",
     "LearnedMetric",
+    "MetricCandidate",
+    "candidates",
     "learn_metric",
 ]

@@ -38,10 +38,12 @@ class Contestant:
         isotropic = self._descend(part, _shifted(start.isotropic.point, shift), tied=True)
         if isotropic is None:
             raise InvalidInputError(NO_FINITE_ERROR)
-        self.isotropic, self.learned = isotropic, None
+        self.isotropic: Descent = isotropic
+        self.slopes: Descent | None = None
         self._learns = start.slopes is not None
         if start.slopes is not None:
-            self.learned = self._descend(part, _shifted(start.slopes.point, shift), tied=True)
+            self.slopes = self._descend(part, _shifted(start.slopes.point, shift), tied=True)
+        self.learned = self.slopes
 
     def advance(self, rows: int, outside: int, max_steps: int) -> None:
         """Go on from the best point so far with more rows, every scale by itself."""

@@ -123,6 +123,39 @@ def learn_metric(
     -------
     LearnedMetric
     """
+    contestants = contest(
+        X,
+        y,
+        family,
+        learn_scales=learn_scales,
+        preprocess=preprocess,
+        weights=weights,
+        bias=bias,
+        folds=folds,
+        max_rows=max_rows,
+        random_state=random_state,
+        scale_groups=scale_groups,
+        look_at_clock=look_at_clock,
+    )
+    return _as_metric(contestants, leave_out=leave_out)
+
+
+def contest(
+    X: Array,
+    y: Array,
+    family: Any,
+    *,
+    learn_scales: bool,
+    preprocess: str | None,
+    weights: Array | None,
+    bias: bool,
+    folds: Sequence[np.ndarray] | int | None,
+    max_rows: int,
+    random_state: int,
+    scale_groups: Any,
+    look_at_clock: Callable[[], None] | None,
+) -> list[Contestant]:
+    """Every family on every transform that took part, the best first."""
     namespace = namespace_of(X)
     if X.ndim != 2 or y.shape[0] != X.shape[0]:
         raise InvalidInputError(
@@ -153,7 +186,7 @@ def learn_metric(
     if look_at_clock is not None:
         sample = replace(sample, look_at_clock=look_at_clock)
     starts = _starts(sample, preprocess, learn=learn_scales)
-    return _race(starts, contenders, leave_out=leave_out)
+    return _race(starts, contenders)
 
 
 def _starts(sample: Sample, preprocess: str | None, *, learn: bool) -> list[Start]:
@@ -192,9 +225,7 @@ def families_of(family: Any) -> dict[str, DistanceKernel]:
     return {family if isinstance(family, str) else repr(family): family_of(family)}
 
 
-def _race(
-    starts: list[Start], families: Mapping[str, DistanceKernel], *, leave_out: bool
-) -> LearnedMetric:
+def _race(starts: list[Start], families: Mapping[str, DistanceKernel]) -> list[Contestant]:
     """The best family on the best transform; those that fall back are not followed further.
 
     In every stage all see the same rows and folds, and may take as many steps.
@@ -222,7 +253,7 @@ def _race(
             each.advance(rows, outside, stage.steps_on(share * rows, scales))
     running.sort(key=lambda each: each.leading.pooled_error)
     running[0].look_at_isotropic(rows, outside)
-    return _as_metric([*running, *out], leave_out=leave_out)
+    return [*running, *out]
 
 
 def _going_on(ranked: list[Contestant], most: int) -> list[Contestant]:
@@ -242,10 +273,9 @@ def _as_metric(contestants: list[Contestant], *, leave_out: bool) -> LearnedMetr
     families: dict[str, float] = {}
     for each in contestants:
         families.setdefault(each.name, each.leading.pooled_error)
-    # Three digits: no more mean anything, and runs that differ by rounding give the same.
-    scales = np.asarray([float(f"{scale:.2e}") for scale in np.asarray(best.kernel.length_scale)])
+    scales = three_digits(best.kernel.length_scale)
     kernel = with_scales(best.kernel, scales)
-    alpha = float(f"{best.alpha:.2e}")
+    (alpha,) = three_digits([best.alpha])
     relevance = _relevance(winner, sample, scales)
     kept = np.ones(len(scales), dtype=bool)
     if leave_out and best is not winner.isotropic:
@@ -256,7 +286,7 @@ def _as_metric(contestants: list[Contestant], *, leave_out: bool) -> LearnedMetr
         return error * sample.unit * sample.unit
 
     return LearnedMetric(
-        kernel=_on_columns(kernel, scales, kept, transforms),
+        kernel=on_columns(kernel, scales, kept, transforms),
         alpha=alpha,
         family=winner.name,
         length_scales=np.where(kept, scales, np.inf),
@@ -280,7 +310,12 @@ def _as_metric(contestants: list[Contestant], *, leave_out: bool) -> LearnedMetr
     )
 
 
-def _on_columns(
+def three_digits(values: Any) -> np.ndarray:
+    """No more digits mean anything, and runs that differ by rounding then give the same."""
+    return np.asarray([float(f"{value:.2e}") for value in np.asarray(values)])
+
+
+def on_columns(
     kernel: DistanceKernel, scales: np.ndarray, kept: np.ndarray, transforms: Transforms | None
 ) -> Kernel:
     """The kernel on rows as they were given: of the columns that are kept, transformed."""

@@ -34,11 +34,6 @@ class CellOptions(OptionObject):
         leave-one-out error: cells of a few hundred rows with noisy targets vary more than they
         need to. "auto" does so where blended cells with a bias choose their own width and ridge,
         there are at most 300,000 rows, and it gains enough to tell; None never.
-    average_folds : bool, default=False
-        Predict in every cell with the mean of the models without one of five folds, instead of
-        one fit of all its rows. Its rows are dealt out in turn; cells of fewer than two rows a
-        fold keep the one fit. What is chosen, and `held_out_residuals_`, are those of one fit a
-        cell; there are no intervals.
     tolerance : float, default=0.02
         Share of accuracy (root mean squared error) that ``n_partitions="auto"`` may lose.
     refine : None, int or "exact", default=None
@@ -65,7 +60,6 @@ class CellOptions(OptionObject):
         clip: bool = True,
         tuning: str = "auto",
         coarse_model: str | None = "auto",
-        average_folds: bool = False,
         tolerance: float = 0.02,
         refine: Any = None,
         weighted_scores: bool = True,
@@ -74,7 +68,6 @@ class CellOptions(OptionObject):
         self.clip = clip
         self.tuning = tuning
         self.coarse_model = coarse_model
-        self.average_folds = average_folds
         self.tolerance = tolerance
         self.refine = refine
         self.weighted_scores = weighted_scores
@@ -86,7 +79,7 @@ class CellOptions(OptionObject):
         self._require_share("tolerance", "the share of accuracy that more cells may cost")
         self._require_one_of("tuning", TUNING)
         self._require_one_of("coarse_model", ("auto", None))
-        for name in ("clip", "average_folds", "weighted_scores"):
+        for name in ("clip", "weighted_scores"):
             self._require_bool(name)
         if self.refine is None or (isinstance(self.refine, str) and self.refine == EXACT):
             return

@@ -13,11 +13,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ridgefold.crossval import METHODS
 from ridgefold.errors import BudgetError
-from ridgefold.linalg.blocks import WORKSPACE_BYTES
 from ridgefold.planning.words import in_bytes
-from ridgefold.records import CELL_SEARCH, CellSearch, FoldShape, Problem
+from ridgefold.records import CELL_SEARCH, CellSearch, Problem
 
 WORK_BYTES = 8e6
 """Blocks of the kernel and of rows, buffers of BLAS, and what Python itself needs on the way."""
@@ -86,7 +84,6 @@ class CellMemory:
     """Whether every cell looks for a pair of its own."""
     held_out: bool = True
     """Whether leave-one-out residuals are kept."""
-    average_folds: int | None = None
     in_files: bool = False
     """Whether rows and models are in files, not in memory."""
     copied: float = 0.0
@@ -120,8 +117,6 @@ class CellMemory:
         work = self._square(rows, size)
         if self.choose and rows <= CELL_SEARCH.largest_searched:
             work = max(work, self.pilot(CELL_SEARCH.core_rows(rows, overlap=self.overlap)))
-        if self.average_folds is not None:
-            work = max(work, self._mean_of_folds(rows))
         return table + work + self._rows_of_a_batch(rows)
 
     def _rows_of_a_batch(self, rows: int) -> float:
@@ -133,13 +128,6 @@ class CellMemory:
         """A cell on which pairs are compared: distances, the same and a system in single
         precision, one in that of the rows, and which entries are above a diagonal."""
         return (2.0 * self.problem.itemsize + 9.0) * float(rows) ** 2
-
-    def _mean_of_folds(self, rows: int) -> float:
-        assert self.average_folds is not None
-        test = math.ceil(rows / self.average_folds)
-        folds = (FoldShape(test, max(1, rows - test), self.average_folds),)
-        cell = replace(self.problem, n_rows=rows, n_alphas=1, folds=folds)
-        return METHODS["inverse_blocks"].cost(cell).peak_bytes - WORKSPACE_BYTES
 
     def averaged_cell(self, rows: int) -> float:
         """Looking for a pair for the mean of all cells: a spectrum, and a sample's predictions."""

@@ -12,11 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ridgefold.crossval import METHODS
 from ridgefold.planning.calibration import known_rates
 from ridgefold.planning.cell_memory import CellMemory, learning_bytes
 from ridgefold.planning.rates import seconds
-from ridgefold.records import CELL_SEARCH, CellSearch, Cost, FoldShape, Plan, Problem, Resources
+from ridgefold.records import CELL_SEARCH, CellSearch, Cost, Plan, Problem, Resources
 
 CELL_WORK: Mapping[str, str] = {
     "gradient": "of the exact held-out error, on a sample of the rows",
@@ -163,17 +162,14 @@ class CellPlans:
         *,
         choose: bool,
         held_out: bool,
-        average_folds: int | None = None,
     ) -> Plan:
         """All cells; workers share them."""
         typical = float(np.mean(np.asarray(sizes, dtype=np.float64) ** 3)) ** (1.0 / 3.0)
         each = self._cell(typical, choose=choose, held_out=held_out)
-        if average_folds is not None:
-            each += self.mean_of_folds(typical, average_folds)
         total = len(sizes) * each
         method = "search" if choose else "inverses" if held_out else "factors"
         workers = min(self.workers, len(sizes))
-        memory = replace(self.memory, choose=choose, held_out=held_out, average_folds=average_folds)
+        memory = replace(self.memory, choose=choose, held_out=held_out)
         peak = workers * memory.cell(int(np.max(sizes)))
         model = self.problem.itemsize * self.problem.n_targets * 2.0 * float(np.sum(sizes))
         return self._plan(method, total / workers, peak + model)
@@ -204,14 +200,6 @@ class CellPlans:
         if not choose or rows > CELL_SEARCH.largest_searched:
             return fit
         return fit + self._scores(self._core(rows), CELL_SEARCH.pairs)
-
-    def mean_of_folds(self, rows: float, n_folds: int) -> float:
-        """Seconds for the held-out predictions of a cell's folds, and for the fit of their mean."""
-        n, test = math.ceil(rows), math.ceil(rows / n_folds)
-        folds = (FoldShape(test, n - test, n_folds),)
-        cell = replace(self.problem, n_rows=n, n_alphas=1, folds=folds)
-        held_out = METHODS["inverse_blocks"].cost(cell)
-        return seconds(held_out, cell, known_rates()) + self._matrices(rows, factors=1.0)
 
     def _trial(self, rows: float, *, choose: bool) -> float:
         """A cell of a size that is tried."""

@@ -49,13 +49,11 @@ def explain_cells(
     resources: Resources,
     *,
     slopes: bool = True,
-    average_folds: int | None = None,
 ) -> Explanation:
     """The steps of a partitioned fit on `workers` processes of one BLAS thread each.
 
     `resources` are those of one worker, and of the process that drives them; `slopes` says whether
-    cells are cut across directions in which targets change, `average_folds` of how many folds the
-    models of cells are means.
+    cells are cut across directions in which targets change.
     """
     n, d, size = problem.n_rows, problem.n_columns, problem.itemsize
     memory = resources.memory_bytes
@@ -73,8 +71,6 @@ def explain_cells(
     busy_placing, busy_fitting = min(workers, blocks), min(workers, tasks)
     plans = CellPlans(problem, resources, 1, overlap=True)
     cell = _cell_seconds(problem, entries / m)
-    if average_folds is not None:
-        cell += plans.mean_of_folds(entries / m, average_folds)
 
     steps = [
         _step(

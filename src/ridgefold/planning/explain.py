@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,20 +38,9 @@ class Explanation:
         return "".join(_html(step) for step in self.steps)
 
 
-def explain_plans(
-    plans: Sequence[tuple[str, Plan | Exception]], where: Mapping[str, str] | None = None
-) -> Explanation:
-    """From plans that have not run; a refusal takes the place of a plan.
-
-    `where` says of steps that run elsewhere where that is; empty words are the caller.
-    """
-    places = where or {}
-    return Explanation(
-        tuple(
-            {**_planned(name, plan), **({"where": places[name]} if places.get(name) else {})}
-            for name, plan in plans
-        )
-    )
+def explain_plans(plans: Sequence[tuple[str, Plan | Exception]]) -> Explanation:
+    """From plans that have not run; a refusal takes the place of a plan."""
+    return Explanation(tuple(_planned(name, plan) for name, plan in plans))
 
 
 def explain_run(record: RunRecord) -> Explanation:
@@ -62,8 +51,6 @@ def explain_run(record: RunRecord) -> Explanation:
         described["measured_seconds"] = step.seconds
         described["measured_bytes"] = step.peak_bytes
         described["ran"] = step.method
-        if step.where:
-            described["where"], described["moves"] = step.where, step.moves
         steps.append(described)
     return Explanation(tuple(steps))
 
@@ -83,6 +70,8 @@ def _planned(name: str, plan: Plan | Exception) -> dict[str, Any]:
         "time_budget": plan.resources.seconds,
         "threads": plan.resources.threads,
         "device": plan.resources.device,
+        "where": plan.where,
+        "moves": plan.moves,
         "if_it_gives_up": list(plan.fallbacks),
         "not_chosen": {each.method: each.reason for each in plan.rejected},
     }
@@ -103,6 +92,7 @@ def _problem(problem: Problem) -> str:
         parts.append(f"{problem.n_alphas} ridge values")
     parts += ["bias"] if problem.bias else []
     parts += ["weights"] if problem.weighted else []
+    parts += [f"{problem.n_kernels} kernels"] if problem.n_kernels > 1 else []
     parts.append("float32" if problem.itemsize == 4 else "float64")
     return ", ".join(parts)
 
@@ -147,7 +137,7 @@ def _text(step: dict[str, Any]) -> list[str]:
         return [f"{step['step']}: refused", f"└─ {step['refused']}"]
     lines = [f"{step['step']}: {step['problem']}"]
     branches = [f"{step['method']} ({step['accuracy']})", _predicted(step)]
-    branches += [f"on {where}" for where in _places(step)]
+    branches += _places(step)
     if "measured_seconds" in step:
         branches.append(_measured(step))
     if step["if_it_gives_up"]:
@@ -160,10 +150,8 @@ def _text(step: dict[str, Any]) -> list[str]:
 
 def _places(step: dict[str, Any]) -> list[str]:
     """Where a step runs that does not run here, and what moves."""
-    if "where" not in step:
-        return []
-    moves = f"; moves {step['moves']}" if step.get("moves") else ""
-    return [f"{step['where']}, one kernel a task{moves}"]
+    where = [f"on {step['where']}"] if step["where"] else []
+    return [*where, *([f"moves {step['moves']}"] if step["moves"] else [])]
 
 
 def _predicted(step: dict[str, Any]) -> str:
@@ -198,7 +186,7 @@ def _html(step: dict[str, Any]) -> str:
     else:
         rows = [("data", step["problem"]), ("method", f"{step['method']} ({step['accuracy']})")]
         rows.append(("predicted", _predicted(step).removeprefix("predicted ")))
-        rows += [("on", where) for where in _places(step)]
+        rows += [(words.split()[0], words.partition(" ")[2]) for words in _places(step)]
         if "measured_seconds" in step:
             rows.append(("measured", _measured(step).removeprefix("measured").strip()))
         if step["if_it_gives_up"]:

@@ -4,7 +4,8 @@ from ridgefold.records.cell_search import CELL_SEARCH, CellSearch
 from ridgefold.records.columns import CategoryColumn, NumberColumn, TableColumns
 from ridgefold.records.cost import Cost
 from ridgefold.records.intervals import Intervals
-from ridgefold.records.metric import LearnedMetric, LearningStep
+from ridgefold.records.kernel_path import KernelPath
+from ridgefold.records.metric import LearnedMetric, LearningStep, MetricCandidate
 from ridgefold.records.model import FittedModel
 from ridgefold.records.partition import (
     Backdrop,
@@ -19,7 +20,7 @@ from ridgefold.records.partition import (
 from ridgefold.records.plan import Plan, Rejection
 from ridgefold.records.problem import FoldShape, Problem
 from ridgefold.records.resources import Resources
-from ridgefold.records.run import RunRecord, Step
+from ridgefold.records.run import RunRecord, StepRecord
 from ridgefold.records.warps import Quantile, SignedLog, Standardise, Warp
 
 __all__ = [
@@ -35,10 +36,12 @@ __all__ = [
     "FoldShape",
     "Grid",
     "Intervals",
+    "KernelPath",
     "LearnedMetric",
     "LearningStep",
     "LocalModels",
     "Membership",
+    "MetricCandidate",
     "NumberColumn",
     "Plan",
     "Problem",
@@ -49,7 +52,7 @@ __all__ = [
     "SignedLog",
     "Slopes",
     "Standardise",
-    "Step",
+    "StepRecord",
     "TableColumns",
     "Warp",
 ]

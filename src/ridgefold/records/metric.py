@@ -54,3 +54,24 @@ class LearnedMetric:
     rows: Count
     """Number of rows inside the criterion."""
     history: tuple[LearningStep, ...]
+
+
+@dataclass(frozen=True)
+class MetricCandidate:
+    """One of several kernels that a metric was looked for in, with the ridge that belongs to it."""
+
+    kernel: Any
+    """On rows as they were given, as in `LearnedMetric`."""
+    alpha: Positive
+    family: str
+    transforms: tuple[str, ...] | None
+    """The name of every column's transform; None if there are none."""
+    origin: str
+    """Where its scales come from: "isotropic" (one width in units of the columns' spreads),
+    "slopes" (of a first fit along every column) or "descended" (by the gradient)."""
+    error: Limit
+    """Mean squared held-out error over the rows inside the criterion and those outside it."""
+    rows: Count
+    """Number of rows inside the criterion that this error is of."""
+    seconds: float
+    """Processor time that the candidate took."""

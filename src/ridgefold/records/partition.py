@@ -154,5 +154,3 @@ class FittedBatch:
     lowest: np.ndarray
     """Least targets of the cells' rows of positive weight."""
     highest: np.ndarray
-    one_fit: np.ndarray | None = None
-    """Coefficients of one fit a cell, if they were wanted beside those of a mean of folds."""

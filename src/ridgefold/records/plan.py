@@ -38,3 +38,7 @@ class Plan:
     """What it takes if the method gives up, and so do all but the last of the fallbacks."""
     fallbacks: tuple[str, ...] = ()
     """What runs instead, in this order, if the method finds that the data do not suit it."""
+    where: str = ""
+    """Where it runs, in words that follow "on"; empty for this process."""
+    moves: str = ""
+    """What is read, sent and written for that, in words."""

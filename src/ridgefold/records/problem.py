@@ -29,6 +29,8 @@ class Problem:
     n_targets: Count = 1
     n_alphas: Count = 1
     """Distinct ridge values."""
+    n_kernels: Count = 1
+    """Kernels that are chosen from."""
     smallest_alpha: float = 1.0
     largest_alpha: float = 1.0
     itemsize: Count = 8

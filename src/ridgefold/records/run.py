@@ -9,7 +9,7 @@ from ridgefold.records.plan import Plan
 
 
 @dataclass(frozen=True)
-class Step:
+class StepRecord:
     """One planned computation, with its cost as measured."""
 
     name: str
@@ -22,17 +22,13 @@ class Step:
     """Memory beyond what was held before; None where the system does not say."""
     warnings: tuple[str, ...] = ()
     """What was warned of on the way."""
-    where: str = ""
-    """Where it ran, in words; empty for this process."""
-    moves: str = ""
-    """What was read and sent for that, in words."""
 
 
 @dataclass(frozen=True)
 class RunRecord:
     """All steps of a fit, in order."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[StepRecord, ...]
 
     @property
     def seconds(self) -> float:

@@ -1,8 +1,10 @@
-"""Walk a plan: held-out predictions by the method it names."""
+"""Cross-validate one kernel over its ridge values, by the planned method or its fallbacks."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,24 +13,84 @@ from ridgefold.errors import BudgetError, MethodGaveUpError, NumericalError
 from ridgefold.kernels import Gram
 from ridgefold.linalg import Array
 from ridgefold.linalg.threads import threads
-from ridgefold.records import Plan
+from ridgefold.planning import plan_cross_validation
+from ridgefold.planning.words import in_bytes, in_seconds
+from ridgefold.records import Plan, Problem, Resources
+from ridgefold.runtime.step import Step, Work
 
 
-def _in_order(plan: Plan) -> list[tuple[str, bool]]:
-    names = [plan.method, *plan.fallbacks]
-    return [(name, name == names[-1]) for name in names]
+@dataclass
+class PathWork(Work):
+    """One kernel and its ridge values, and the folds that are held out."""
+
+    gram: Gram
+    folds: Folds
+    targets: Array
+    alphas: np.ndarray
+    weights: Array | None
+    bias: bool
+    limits: Resources
+    report: Callable[[], AbstractContextManager[Progress]] = lambda: nullcontext(no_progress)
+    deadline: Deadline | None = None
+    new_judge: Callable[[], Judge | None] = lambda: None
+    """Makes who says which ridge values still matter, for every attempt anew."""
+    held_out: HeldOut | None = None
+    """What comes of it."""
+
+    def __post_init__(self) -> None:
+        self.like = self.gram.like
+
+    def resources(self) -> Resources:
+        return self.limits
+
+    def progress(self, name: str) -> AbstractContextManager[Progress]:
+        return self.report()
 
 
-def _require_time(plan: Plan, name: str, gave_up: str, deadline: Deadline) -> None:
-    """What can be stopped on the way is tried; what cannot is begun only if it will be done."""
-    needed = 0.0 if METHODS[name].may_give_up else plan.seconds_at_most
-    if gave_up and not deadline.has_time_for(needed):
-        raise BudgetError(
-            f"{gave_up.split(': use', maxsplit=1)[0]}; what then would do, {name}, is predicted to "
-            f"take {needed:.3g} s, and of time_budget={deadline.budget:g} s there are "
-            f"{deadline.left:.3g} s left: raise time_budget, fit on fewer rows, or use "
-            "PartitionedKernelRidge"
+@dataclass(frozen=True)
+class CrossValidation(Step[Problem, PathWork]):
+    """Held-out predictions of one kernel for all its ridge values."""
+
+    name: str
+    requested: str = "auto"
+
+    def cost(self, known: Problem, resources: Resources) -> Plan:
+        return plan_cross_validation(known, resources, self.requested)
+
+    def run(self, known: Problem, plan: Plan, work: PathWork, progress: Progress) -> Problem:
+        work.held_out = run_cross_validation(
+            plan,
+            work.gram,
+            work.folds,
+            work.targets,
+            work.alphas,
+            weights=work.weights,
+            bias=work.bias,
+            progress=progress,
+            judge=work.new_judge(),
+            deadline=work.deadline,
         )
+        return known
+
+    def method_of(self, work: PathWork, plan: Plan) -> str:
+        return plan.method if work.held_out is None else work.held_out.method
+
+
+@contextmanager
+def giving_up_is_a_budget_error(method: str, resources: Resources) -> Iterator[None]:
+    """Where the method is chosen here, others would do if the budgets held them."""
+    try:
+        yield
+    except MethodGaveUpError as error:
+        if method != "auto":
+            raise
+        limits = f"memory_budget={in_bytes(resources.memory_bytes)}"
+        if resources.seconds is not None:
+            limits += f" and what is left of time_budget, {in_seconds(resources.seconds)}"
+        raise BudgetError(
+            f"{str(error).split(': use')[0]}; every other method that fits {limits} gave up too: "
+            "raise these, fit on fewer rows, or use PartitionedKernelRidge"
+        ) from None
 
 
 def run_cross_validation(
@@ -76,3 +138,20 @@ def run_cross_validation(
             "columns of X and the targets, or use larger alphas"
         )
     return result
+
+
+def _in_order(plan: Plan) -> list[tuple[str, bool]]:
+    names = [plan.method, *plan.fallbacks]
+    return [(name, name == names[-1]) for name in names]
+
+
+def _require_time(plan: Plan, name: str, gave_up: str, deadline: Deadline) -> None:
+    """What can be stopped on the way is tried; what cannot is begun only if it will be done."""
+    needed = 0.0 if METHODS[name].may_give_up else plan.seconds_at_most
+    if gave_up and not deadline.has_time_for(needed):
+        raise BudgetError(
+            f"{gave_up.split(': use', maxsplit=1)[0]}; what then would do, {name}, is predicted to "
+            f"take {needed:.3g} s, and of time_budget={deadline.budget:g} s there are "
+            f"{deadline.left:.3g} s left: raise time_budget, fit on fewer rows, or use "
+            "PartitionedKernelRidge"
+        )

@@ -10,11 +10,18 @@ from ridgefold import notices
 from ridgefold.crossval import Folds, make_folds
 from ridgefold.errors import ConditionWarning, InvalidInputError
 from ridgefold.linalg import Array
-from ridgefold.planning import available_resources, device_of, plan_cross_validation
-from ridgefold.runtime.running import giving_up_is_a_budget_error
+from ridgefold.planning import available_resources, device_of
+from ridgefold.records import StepRecord
 from ridgefold.runtime.training_data import TrainingData
-from ridgefold.selection.cross_validate import run_cross_validation
+from ridgefold.selection.cross_validate import (
+    CrossValidation,
+    PathWork,
+    giving_up_is_a_budget_error,
+)
 from ridgefold.selection.describe import TrainingGram, describe
+
+HOLD_OUT = CrossValidation("predicting rows held out")
+"""What a model whose kernel and ridge are given needs for intervals and probabilities."""
 
 
 def shuffled_folds(n_rows: int, n_folds: int, classes: np.ndarray | None = None) -> Folds:
@@ -44,7 +51,7 @@ def held_out_predictions(
     *,
     bias: bool,
     memory_budget: Any,
-) -> np.ndarray:
+) -> tuple[np.ndarray, StepRecord]:
     """Prediction of every row by the model that did not see it, shape (n_rows, n_targets).
 
     `alphas` holds one ridge value a target, each > 0.
@@ -58,25 +65,21 @@ def held_out_predictions(
     problem = describe(data, targets, gram, distinct, bias=bias, folds=folds)
     left = None if data.deadline is None else data.deadline.left
     resources = available_resources(memory_budget, left, device_of(data.like))
-    plan = plan_cross_validation(problem, resources)
-    with notices.collected() as found, giving_up_is_a_budget_error("auto", resources):
-        result = run_cross_validation(
-            plan,
-            gram,
-            folds,
-            targets,
-            distinct,
-            weights=data.weights,
-            bias=bias,
-            deadline=data.deadline,
-        )
+    work = PathWork(
+        gram, folds, targets, distinct, data.weights, bias, resources, deadline=data.deadline
+    )
+    with notices.collected() as given, giving_up_is_a_budget_error("auto", resources):
+        _, record = HOLD_OUT.perform(problem, work)
+    result = work.held_out
+    assert result is not None
     if data.deadline is not None:
         data.deadline.begun = True
     # The fit that follows has the same matrix, and warns of its condition.
-    notices.give(each for each in found if not issubclass(each.category, ConditionWarning))
+    notices.give(each for each in given if not issubclass(each.category, ConditionWarning))
     paths = gram.namespace.to_numpy(result.predictions)
     where = np.searchsorted(distinct, alphas)
-    return by_row(folds, np.stack([paths[w, :, j] for j, w in enumerate(where)], axis=1))
+    held_out = by_row(folds, np.stack([paths[w, :, j] for j, w in enumerate(where)], axis=1))
+    return held_out, record
 
 
 def by_row(folds: Folds, predictions: np.ndarray) -> np.ndarray:

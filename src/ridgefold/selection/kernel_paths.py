@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,46 +19,30 @@ from ridgefold import errors
 from ridgefold.crossval import METHODS, Deadline, Progress
 from ridgefold.errors import BudgetError, ConditionWarning
 from ridgefold.executors import Executor
-from ridgefold.executors.base import Result
-from ridgefold.kernels import Kernel
 from ridgefold.notices import warn
 from ridgefold.planning import available_resources, device_of, plan_cross_validation
 from ridgefold.planning.words import in_bytes, in_seconds
-from ridgefold.records import Plan, Problem, Resources, Step
-from ridgefold.runtime.running import giving_up_is_a_budget_error, no_memory, with_less
+from ridgefold.records import KernelPath, Plan, Problem, Resources, StepRecord
+from ridgefold.runtime.resumable import resumable_map
 from ridgefold.runtime.training_data import TrainingData, seconds_left
+from ridgefold.selection.cross_validate import giving_up_is_a_budget_error
 from ridgefold.selection.describe import describe
 from ridgefold.selection.path_tasks import (
+    STEP,
     Common,
     Filed,
-    Found,
     PathTask,
-    compute,
-    compute_and_keep,
+    cross_validated,
     filed,
     gram_of,
-    unpacked,
 )
 from ridgefold.storage import fingerprint
 from ridgefold.storage.run_directory import Run, RunDirectory
 
-_STEP = "choosing kernel and alpha"
 _TELLING_SECONDS = 0.5
 """Shorter work does not say how fast the machine is."""
 _FEWEST_ROWS_NAMED, _CELL_ROWS = 100, 1000
 """Fewer rows are no way out, and cells none for fewer than these."""
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """One path to compute."""
-
-    kernel: Kernel | str
-    alphas: np.ndarray
-    beat: float | None = None
-    """In a race, the score to beat."""
-    exact: bool = False
-    """True if only a method that is certain will do: the last fallback."""
 
 
 class KernelPaths:
@@ -82,7 +66,7 @@ class KernelPaths:
         if executor.remote:
             assert isinstance(run, RunDirectory)
             self._sent = filed(common, run.path / "data", run.run)
-        self.steps: list[Step] = []
+        self.records: list[StepRecord] = []
         self._problems: dict[tuple[str, bytes, bool], Problem] = {}
         self.reserved_bytes = 0.0
         """Of the memory, what the search keeps beside the path that is computed."""
@@ -116,30 +100,30 @@ class KernelPaths:
     def deadline(self) -> Deadline | None:
         return self.data.deadline
 
-    def require_time(self, wanted: Sequence[Wanted]) -> None:
+    def require_time(self, tasks: Sequence[PathTask]) -> None:
         """Before the work: all of it is predicted to end in time, the final fit included.
 
         What a run directory holds takes no time: there it is known later what is yet to be done.
         """
         if self.deadline is None or isinstance(self._run, RunDirectory):
             return
-        together = self._predicted(wanted)
+        together = self._predicted(tasks)
         if not self.deadline.has_time_for(together):
-            raise BudgetError(self._too_long(together, len(wanted)))
+            raise BudgetError(self._too_long(together, len(tasks)))
 
-    def has_time_for(self, wanted: Sequence[Wanted]) -> bool:
+    def has_time_for(self, tasks: Sequence[PathTask]) -> bool:
         """Whether further paths would end in time, even if what is planned first gives up."""
         if self.deadline is None:
             return True
         try:
-            return self.deadline.has_time_for(self._predicted(wanted, at_most=True))
+            return self.deadline.has_time_for(self._predicted(tasks, at_most=True))
         except BudgetError:
             return False
 
-    def _predicted(self, wanted: Sequence[Wanted], *, at_most: bool = False) -> float:
+    def _predicted(self, tasks: Sequence[PathTask], *, at_most: bool = False) -> float:
         """Seconds that some paths and the final fit take."""
         resources, plans = self.resources(), []
-        for each in wanted:
+        for each in tasks:
             try:
                 plans.append(self._plan(each, resources))
             except BudgetError as refusal:
@@ -167,11 +151,11 @@ class KernelPaths:
             f"time_budget={self.deadline.budget:g} s: {', or '.join(ways)}"
         )
 
-    def _problem(self, wanted: Wanted) -> Problem:
+    def _problem(self, task: PathTask) -> Problem:
         """The data are looked at once for every kernel."""
         # The first kernel of a race has nothing to lose against.
-        judged = wanted.beat is not None and bool(np.isfinite(wanted.beat))
-        key = (repr(wanted.kernel), wanted.alphas.tobytes(), judged)
+        judged = task.beat is not None and bool(np.isfinite(task.beat))
+        key = (repr(task.kernel), task.alphas.tobytes(), judged)
         unjudged = (*key[:2], not judged)
         if key not in self._problems and unjudged in self._problems:
             self._problems[key] = replace(self._problems[unjudged], judged=judged)
@@ -179,8 +163,8 @@ class KernelPaths:
             self._problems[key] = describe(
                 self.data,
                 self.common.targets,
-                gram_of(wanted.kernel, self.common.X),
-                wanted.alphas,
+                gram_of(task.kernel, self.common.X),
+                task.alphas,
                 bias=self.common.bias,
                 folds=self.common.folds,
                 judged=judged,
@@ -188,33 +172,49 @@ class KernelPaths:
             )
         return self._problems[key]
 
-    def _plan(self, wanted: Wanted, resources: Resources) -> Plan:
-        problem = self._problem(wanted)
-        plan = plan_cross_validation(problem, resources, self._method)
-        if wanted.exact:
+    def _plan(self, task: PathTask, resources: Resources) -> Plan:
+        plan = plan_cross_validation(self._problem(task), resources, self._method)
+        if task.exact:
             certain = (plan.method, *plan.fallbacks)[-1]
-            plan = plan_cross_validation(problem, resources, certain)
+            plan = plan_cross_validation(plan.problem, resources, certain)
         return plan
 
     # -- running -------------------------------------------------------------------------
 
-    def run(self, wanted: Sequence[Wanted], progress: Progress) -> Iterator[Found]:
-        """Every path, in order; those for which there was no memory are planned again with less."""
+    def run(self, tasks: Sequence[PathTask], progress: Progress) -> Iterator[KernelPath]:
+        """Every path, in order; a task for which there is no memory plans again with less."""
         resources = self.resources()
-        tasks = [
-            self._task(each, self._plan(each, resources), _part(progress, k, len(wanted)))
-            for k, each in enumerate(wanted)
+        planned = [
+            self._planned(task, resources, _part(progress, k, len(tasks)))
+            for k, task in enumerate(tasks)
         ]
         with giving_up_is_a_budget_error(self._method, resources):
-            results = self._results(tasks)
-            for k, found in enumerate(results):
-                if found is None:
-                    yield from self._again(wanted[k:], tasks[k:], [None, *results], resources)
-                    return
-                self._record(tasks[k], found)
-                yield found
-                progress((k + 1) / len(wanted))
-                self._require_time_for(tasks[k + 1 :])
+            paths = resumable_map(
+                self._within_budget(planned),
+                cross_validated,
+                planned,
+                [f"kernels/{_digest(task)}" for task in planned],
+                self._run,
+                begin=self._require_time_for,
+            )
+            for k, path in enumerate(self._timed(paths)):
+                self._keep_record(path)
+                yield path
+                progress((k + 1) / len(tasks))
+                self._require_time_for(planned[k + 1 :])
+
+    def _planned(self, task: PathTask, resources: Resources, progress: Progress) -> PathTask:
+        """The task as it is sent, with its plan."""
+        plan = self._plan(task, resources)
+        method = plan.method if task.exact else self._method
+        planned = replace(
+            task,
+            method=method,
+            plan=plan,
+            common=self._sent,
+            deadline=self.deadline,
+        )
+        return planned if self.executor.apart else replace(planned, progress=progress)
 
     def _require_time_for(self, tasks: Sequence[PathTask]) -> None:
         """Between kernels: what is yet to come is still predicted to end in time.
@@ -223,15 +223,15 @@ class KernelPaths:
         """
         if self.deadline is None:
             return
-        self.deadline.begun = bool(self.steps)
-        fixed = [s for s in self.steps if not METHODS[s.method].may_give_up]
-        predicted = sum(s.plan.seconds for s in fixed if s.method == s.plan.method)
-        taken = sum(s.seconds for s in fixed if s.method == s.plan.method)
+        self.deadline.begun = bool(self.records)
+        fixed = [r for r in self.records if not METHODS[r.method].may_give_up]
+        predicted = sum(r.plan.seconds for r in fixed if r.method == r.plan.method)
+        taken = sum(r.seconds for r in fixed if r.method == r.plan.method)
         slower = max(1.0, taken / predicted) if taken > _TELLING_SECONDS else 1.0
         left = slower * self.reserved_seconds
-        for task in tasks:
-            sure = not METHODS[task.plan.method].may_give_up
-            left += task.plan.seconds * (slower if sure else 1.0)
+        for plan in _plans(tasks):
+            sure = not METHODS[plan.method].may_give_up
+            left += plan.seconds * (slower if sure else 1.0)
         workers = min(self.executor.workers_now(), max(1, len(tasks)))
         if not self.deadline.has_time_for(left / workers):
             raise BudgetError(
@@ -242,84 +242,25 @@ class KernelPaths:
                 "PartitionedKernelRidge"
             )
 
-    def _again(
-        self,
-        wanted: Sequence[Wanted],
-        tasks: Sequence[PathTask],
-        results: Sequence[Found | None],
-        resources: Resources,
-    ) -> Iterator[Found]:
-        failed = [k for k, found in enumerate(results) if found is None]
-        second = [
-            self._task(wanted[k], self._plan(wanted[k], with_less(resources, tasks[k].plan)))
-            for k in failed
-        ]
-        made = dict(zip(failed, zip(second, self._results(second), strict=True), strict=True))
-        for k, found in enumerate(results):
-            task, result = made.get(k, (tasks[k], found))
-            if result is None:
-                raise no_memory(_STEP, task.plan)
-            self._record(task, result)
-            yield result
-
-    def _task(self, wanted: Wanted, plan: Plan, progress: Progress | None = None) -> PathTask:
-        task = PathTask(
-            self._sent, wanted.kernel, wanted.alphas, plan, wanted.beat, deadline=self.deadline
-        )
-        if not self.executor.apart and progress is not None:
-            task = replace(task, progress=progress)
-        return task
-
-    def _results(self, tasks: Sequence[PathTask]) -> Iterator[Found | None]:
-        executor = self._within_budget(tasks)
-        if not isinstance(self._run, RunDirectory):
-            yield from self._timed(executor, compute, tasks, None)
-            return
-        run = self._run
-        names = [f"kernels/{_digest(task)}" for task in tasks]
-        missing = [k for k, name in enumerate(names) if not run.is_whole(name)]
-        self._require_time_for([tasks[k] for k in missing])
-        todo = [replace(tasks[k], piece=run.piece(names[k])) for k in missing]
-        made = self._timed(executor, compute_and_keep, todo, [run.key(names[k]) for k in missing])
-        waiting = set(missing)
-        for k, name in enumerate(names):
-            if k in waiting:
-                digest = next(made)
-                if digest is None:
-                    yield None
-                    continue
-                run.record(name, digest)
-            else:
-                run.reused.append(name)
-            yield unpacked(run.piece(name).read())
-
     def _within_budget(self, tasks: Sequence[PathTask]) -> Executor:
         """As many workers as the budget holds at once."""
-        peak = max(task.plan.cost.peak_bytes for task in tasks)
-        budget = tasks[0].plan.resources.memory_bytes
+        plans = _plans(tasks)
+        peak = max(plan.cost.peak_bytes for plan in plans)
+        budget = plans[0].resources.memory_bytes
         return self.executor.at_most(max(1, int(budget // max(peak, 1.0))))
 
-    def _timed(
-        self,
-        executor: Executor,
-        work: Callable[[PathTask], Result],
-        tasks: Sequence[PathTask],
-        keys: Sequence[str] | None,
-    ) -> Iterator[Result]:
-        """Results in order; the time until each of them came is counted."""
+    def _timed(self, paths: Iterator[KernelPath]) -> Iterator[KernelPath]:
+        """The same, and the time until each of them came is counted."""
         started = time.perf_counter()
-        for result in executor.map(work, tasks, keys):
+        for path in paths:
             self._seconds += time.perf_counter() - started
-            yield result
+            yield path
             started = time.perf_counter()
 
-    def _record(self, task: PathTask, found: Found) -> None:
-        messages = tuple(text for _, text in found.warned)
-        self.steps.append(
-            Step(_STEP, task.plan, found.method, found.seconds, found.peak_bytes, messages)
-        )
-        self._written += found.predictions.nbytes
-        for name, text in found.warned:
+    def _keep_record(self, path: KernelPath) -> None:
+        self.records.append(path.record)
+        self._written += path.predictions.nbytes
+        for name, text in path.warned:
             category = getattr(errors, name)
             # Tiny ridge values of the grid are ill-conditioned; the one that wins is checked
             # when it is fitted.
@@ -328,36 +269,22 @@ class KernelPaths:
 
     # -- what it came to -----------------------------------------------------------------
 
-    def whole_step(self, n_kernels: int) -> Step:
+    def whole_record(self, n_kernels: int) -> StepRecord:
         """All paths as one step, planned as the longest of them was.
 
         Times add up, where kernels are worked on one after the other; of the memory the most
         counts.
         """
-        steps = self.steps
-        longest = max(steps, key=lambda step: step.seconds)
-        peaks = [step.peak_bytes for step in steps if step.peak_bytes is not None]
-        plans = [step.plan for step in steps]
+        longest = max(self.records, key=lambda record: record.seconds)
+        peaks = [record.peak_bytes for record in self.records if record.peak_bytes is not None]
         workers = min(self.executor.workers_now(), n_kernels)
-
-        def together(each: list[float]) -> float:
-            return max(*each, sum(each) / workers)
-
-        return Step(
-            name=_STEP if n_kernels == 1 else f"{_STEP}, {n_kernels} kernels",
-            plan=replace(
-                longest.plan,
-                cost=replace(
-                    longest.plan.cost, peak_bytes=max(plan.cost.peak_bytes for plan in plans)
-                ),
-                seconds=together([plan.seconds for plan in plans]),
-                seconds_at_most=together([plan.seconds_at_most for plan in plans]),
-            ),
+        plan = together([record.plan for record in self.records], longest.plan, workers, n_kernels)
+        return StepRecord(
+            name=STEP,
+            plan=replace(plan, where=place_of(self.executor), moves=self._moves()),
             method=longest.method,
             seconds=self._seconds,
             peak_bytes=max(peaks, default=None),
-            where=self.executor.place,
-            moves=self._moves(),
         )
 
     def _moves(self) -> str:
@@ -373,12 +300,37 @@ class KernelPaths:
         return f"{in_bytes(self._written)} of held-out predictions back"
 
 
+def together(plans: Sequence[Plan], like: Plan, workers: int, n_kernels: int) -> Plan:
+    """The plans of several kernels as one, whose words are those of one of them."""
+
+    def in_turn(each: list[float]) -> float:
+        return max(*each, sum(each) / workers)
+
+    return replace(
+        like,
+        problem=replace(like.problem, n_kernels=n_kernels),
+        cost=replace(like.cost, peak_bytes=max(plan.cost.peak_bytes for plan in plans)),
+        seconds=in_turn([plan.seconds for plan in plans]),
+        seconds_at_most=in_turn([plan.seconds_at_most for plan in plans]),
+    )
+
+
+def place_of(executor: Executor) -> str:
+    """Where kernels are worked on, in words; empty for the caller."""
+    return f"{executor.place}, one kernel a task" if executor.place else ""
+
+
+def _plans(tasks: Sequence[PathTask]) -> list[Plan]:
+    return [task.plan for task in tasks if task.plan is not None]
+
+
 def _part(progress: Progress, k: int, count: int) -> Progress:
     return lambda share: progress((k + share) / count)
 
 
 def _digest(task: PathTask) -> str:
     """A name that is the same for the same path, computed in the same way."""
+    assert task.plan is not None
     asked = {
         **fingerprint.of_settings({"kernel": task.kernel, "alphas": task.alphas}),
         "methods": [task.plan.method, *task.plan.fallbacks],

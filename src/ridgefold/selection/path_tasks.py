@@ -1,13 +1,13 @@
 """One kernel over all its ridge values, as a task that can be sent elsewhere.
 
 A task holds its kernel, its ridge values and its plan, and the rows either as they are in memory
-or by the files that hold them. What it finds is plain arrays, which a run directory can keep.
+or by the files that hold them. What comes of it is a record, which a run directory can keep.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,18 +15,17 @@ from typing import Any
 import numpy as np
 
 from ridgefold import notices
-from ridgefold.crossval import Deadline, Folds, HeldOut, Progress, no_progress
+from ridgefold.crossval import Deadline, Folds, HeldOut, Judge, Progress, no_progress
 from ridgefold.kernels import Kernel, KernelGram, PrecomputedGram
 from ridgefold.linalg import Array
-from ridgefold.linalg.namespace import is_out_of_memory
-from ridgefold.records import Plan
-from ridgefold.runtime import metered
-from ridgefold.selection.cross_validate import run_cross_validation
+from ridgefold.records import KernelPath, Plan
+from ridgefold.selection.cross_validate import CrossValidation, PathWork
 from ridgefold.selection.describe import TrainingGram
-from ridgefold.selection.race import Contest, Ran, Verdict
+from ridgefold.selection.race import Contest
 from ridgefold.selection.scoring import Truth, scoring_of
 from ridgefold.storage.named_arrays import NamedArray, NamedSparse, named, named_matrix
-from ridgefold.storage.run_directory import Piece
+
+STEP = "choosing kernel and alpha"
 
 
 def gram_of(kernel: Kernel | str, X: Array) -> TrainingGram:
@@ -134,120 +133,67 @@ def filed(common: Common, folder: Path, run: str) -> Filed:
 
 @dataclass(frozen=True)
 class PathTask:
-    """One kernel to cross-validate, as planned."""
+    """One kernel to cross-validate, and from its plan on how."""
 
-    common: Common | Filed
     kernel: Kernel | str
     alphas: np.ndarray
-    plan: Plan
-    beat: float | None
-    """The score to beat; None if all alphas are to be computed to the end."""
-    piece: Piece | None = None
-    """Where to keep what was found; None: it is sent back."""
+    beat: float | None = None
+    """In a race, the score to beat; None if all alphas are to be computed to the end."""
+    exact: bool = False
+    """True if only a method that is certain will do: the last fallback."""
+    method: str = "auto"
+    """The cross-validation method that was asked for."""
+    plan: Plan | None = None
+    common: Common | Filed | None = None
     progress: Progress = no_progress
     deadline: Deadline | None = None
     """When the whole search has to have ended."""
 
 
-@dataclass(frozen=True)
-class Found:
-    """Held-out predictions of one kernel, and what they took."""
-
-    predictions: np.ndarray
-    """Shape (n_alphas, rows of all folds, t)."""
-    kept: np.ndarray | None
-    open: np.ndarray | None
-    verdict: Verdict | None
-    """What is known of the scores; None if nobody judged."""
-    method: str
-    seconds: float
-    peak_bytes: float | None
-    warned: tuple[tuple[str, str], ...]
-    """Class and text of every warning of ours."""
-
-    @property
-    def ran(self) -> Ran:
-        assert self.verdict is not None
-        return Ran(self.predictions, self.kept, self.open, self.verdict)
-
-    def packed(self) -> dict[str, Any]:
-        """As values that a file can hold."""
-        v = self.verdict
-        return {
-            **{name: getattr(self, name) for name in _PLAIN},
-            "verdict": None if v is None else (v.upper, v.lower, v.dropped),
-        }
-
-
-_PLAIN = ("predictions", "kept", "open", "method", "seconds", "peak_bytes", "warned")
-
-
-def unpacked(values: Mapping[str, Any]) -> Found:
-    """What a file held."""
-    verdict = None if values["verdict"] is None else Verdict(*values["verdict"])
-    return Found(verdict=verdict, **{name: values[name] for name in _PLAIN})
-
-
-def compute(task: PathTask) -> Found | None:
-    """Held-out predictions; None if the system had no memory for them."""
-    try:
-        return _computed(task)
-    except Exception as error:
-        if not is_out_of_memory(error):
-            raise
-        return None
-
-
-def compute_and_keep(task: PathTask) -> str | None:
-    """The same into the file of the task; returns its SHA-256."""
-    assert task.piece is not None
-    try:
-        return task.piece.made(lambda: _computed(task).packed())
-    except Exception as error:
-        if not is_out_of_memory(error):
-            raise
-        return None
-
-
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
-def _computed(task: PathTask) -> Found:
-    common = task.common.opened()
-    gram = gram_of(task.kernel, common.X)
-    contest = None
-    if task.beat is not None:
+def cross_validated(task: PathTask) -> KernelPath:
+    """Held-out predictions of one kernel, and what is certain of the scores."""
+    assert task.common is not None
+    assert task.plan is not None
+    common, plan, contests = task.common.opened(), task.plan, []
+
+    def new_judge() -> Judge | None:
+        if task.beat is None:
+            return None
         rule = scoring_of(common.scoring, classifier=common.truth.classes is not None)
-        contest = Contest(rule, common.truth, len(task.alphas), task.beat)
+        contests.append(Contest(rule, common.truth, len(task.alphas), task.beat))
+        return contests[-1].judge
 
-    def run() -> HeldOut:
-        return run_cross_validation(
-            task.plan,
-            gram,
-            common.folds,
-            common.targets,
-            task.alphas,
-            weights=common.weights,
-            bias=common.bias,
-            progress=task.progress,
-            judge=None if contest is None else contest.judge,
-            deadline=task.deadline,
-        )
-
-    with notices.collected() as found:
-        result, reading = metered(run, gram.like)
-    warned = tuple(dict.fromkeys((each.category.__name__, each.message) for each in found))
+    work = PathWork(
+        gram_of(task.kernel, common.X),
+        common.folds,
+        common.targets,
+        task.alphas,
+        common.weights,
+        common.bias,
+        plan.resources,
+        lambda: nullcontext(task.progress),
+        task.deadline,
+        new_judge,
+    )
+    with notices.collected() as given:
+        _, record = CrossValidation(STEP, task.method).perform(plan.problem, work, plan)
+    result, count = work.held_out, len(task.alphas)
+    assert result is not None
+    contest = contests[-1] if contests else None
     if contest is not None and result.kept is None:
         # A method that does not ask on the way: what it found says all the same what is certain.
         for fold, rows in enumerate(common.folds.runs):
             contest.judge(fold, result.predictions[:, rows, :], _error(result, fold))
-    return Found(
-        gram.namespace.to_numpy(result.predictions),
-        result.kept,
-        result.open,
-        None if contest is None else contest.verdict,
-        result.method,
-        reading.seconds,
-        reading.peak_bytes,
-        warned,
+    return KernelPath(
+        predictions=work.gram.namespace.to_numpy(result.predictions),
+        finished=np.ones(count, dtype=bool) if result.kept is None else result.kept,
+        open=np.zeros(count, dtype=bool) if result.open is None else result.open,
+        upper=None if contest is None else contest.upper,
+        lower=None if contest is None else contest.lower,
+        dropped=np.full(count, np.nan) if contest is None else contest.dropped,
+        record=record,
+        warned=tuple(dict.fromkeys((each.category.__name__, each.message) for each in given)),
     )
 
 

@@ -16,49 +16,13 @@ not exactly known. What then is still open when all kernels have been seen is co
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
 from ridgefold.linalg import Array, namespace_of
+from ridgefold.records import KernelPath
 from ridgefold.selection.scoring import Rule, Truth
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What is known of the scores of one kernel's alphas."""
-
-    upper: np.ndarray
-    """Bounds on the score of every alpha and fold, shape (n_alphas, n_folds)."""
-    lower: np.ndarray
-    dropped: np.ndarray
-    """What a pair could reach at most when that was too little, shape (n_alphas,); NaN for
-    those that were not dropped. It is not looked at again."""
-
-
-@dataclass(frozen=True)
-class Ran:
-    """One kernel as it came out of its round."""
-
-    predictions: np.ndarray
-    """Shape (n_alphas, rows, t)."""
-    kept: np.ndarray | None
-    """Which alphas were computed to the end; None if all were."""
-    open: np.ndarray | None
-    """Which may still win, but are only bounded; None if there are none."""
-    verdict: Verdict
-
-
-@dataclass(frozen=True)
-class Standing:
-    """What became of one kernel."""
-
-    predictions: np.ndarray
-    """Shape (n_alphas, rows, t)."""
-    finished: np.ndarray
-    """Which alphas were computed to the end; the others cannot win."""
-    bounds: np.ndarray
-    """For every alpha a score that it cannot exceed, as it was known when it was dropped."""
 
 
 class Contest:
@@ -70,8 +34,10 @@ class Contest:
         self._parts = [truth.part(k) for k in range(len(truth.folds))]
         self._shares = rule.shares(truth)
         shape = (n_alphas, len(self._parts))
-        self._upper, self._lower = np.full(shape, rule.best_fold_score), np.full(shape, -np.inf)
-        self._dropped = np.full(n_alphas, np.nan)
+        self.upper, self.lower = np.full(shape, rule.best_fold_score), np.full(shape, -np.inf)
+        """Bounds on the score of every alpha and fold."""
+        self.dropped = np.full(n_alphas, np.nan)
+        """What an alpha could reach at most when that was too little: it is not looked at again."""
         self._told = np.ones(n_alphas, dtype=bool)
         """Which alphas were said to be able to win: what is told of the others may mean nothing."""
         self._holder: int | None = None
@@ -83,49 +49,55 @@ class Contest:
         low, high = self._rule.between(self._parts[fold], numbers, error)
         high = np.where(self._told, high, np.nan)
         low = np.where(self._told, low, np.nan)
-        self._upper[:, fold] = np.fmin(self._upper[:, fold], high)
-        self._lower[:, fold] = np.fmax(self._lower[:, fold], low)
-        reached = _overall(self._lower, self._shares)
+        self.upper[:, fold] = np.fmin(self.upper[:, fold], high)
+        self.lower[:, fold] = np.fmax(self.lower[:, fold], low)
+        reached = _overall(self.lower, self._shares)
         best = int(np.argmax(reached))
         if reached[best] > self._certain:
             self._certain, self._holder = float(reached[best]), best
-        alive, self._dropped = _alive(self.verdict, self._shares, self._certain, self._holder)
+        alive, self.dropped = _alive(
+            self.upper, self.dropped, self._shares, self._certain, self._holder
+        )
         self._told = self._told & alive
         return self._told.copy()
 
-    @property
-    def verdict(self) -> Verdict:
-        return Verdict(self._upper, self._lower, self._dropped)
 
-
-def promised(rule: Rule, truth: Truth, verdict: Verdict) -> float:
-    """The best score that a kernel is sure to reach."""
-    return float(np.max(_overall(verdict.lower, rule.shares(truth))))
+def promised(rule: Rule, truth: Truth, lower: np.ndarray | None) -> float:
+    """The best score that a kernel is sure to reach, from bounds on that of every fold."""
+    return float(np.max(_overall(_known(lower), rule.shares(truth))))
 
 
 Exactly = Callable[[int, np.ndarray], np.ndarray]
 """(kernel, numbers of alphas) -> exact predictions of these alphas."""
 
 
-def settle(rule: Rule, truth: Truth, ran: Sequence[Ran], exactly: Exactly) -> list[Standing]:
-    """Every kernel's standing; what was left open and may still win is computed again."""
+def settle(
+    rule: Rule, truth: Truth, paths: Sequence[KernelPath], exactly: Exactly
+) -> list[KernelPath]:
+    """Every kernel when all have been seen; what was left open and may still win is computed."""
     shares = rule.shares(truth)
-    reached = [_overall(each.verdict.lower, shares) for each in ran]
+    reached = [_overall(_known(path.lower), shares) for path in paths]
     leader = int(np.argmax([np.max(scores) for scores in reached]))
     holder = int(np.argmax(reached[leader]))
     certain = float(reached[leader][holder])
-    standings = []
-    for kernel, each in enumerate(ran):
-        predictions, count = each.predictions, len(each.predictions)
-        finished = np.ones(count, dtype=bool) if each.kept is None else each.kept
-        alive, dropped = _alive(each.verdict, shares, certain, holder if kernel == leader else None)
-        again = np.flatnonzero(alive & (False if each.open is None else each.open))
+    settled = []
+    for kernel, path in enumerate(paths):
+        predictions, finished = path.predictions, path.finished
+        alive, dropped = _alive(
+            _known(path.upper), path.dropped, shares, certain, holder if kernel == leader else None
+        )
+        again = np.flatnonzero(alive & path.open)
         if len(again):
             predictions, finished = predictions.copy(), finished.copy()
             predictions[again] = exactly(kernel, again)
             finished[again] = True
-        standings.append(Standing(predictions, finished, dropped))
-    return standings
+        settled.append(replace(path, predictions=predictions, finished=finished, dropped=dropped))
+    return settled
+
+
+def _known(bounds: np.ndarray | None) -> np.ndarray:
+    assert bounds is not None  # of every kernel in a race
+    return bounds
 
 
 def _overall(bounds: np.ndarray, shares: np.ndarray) -> np.ndarray:
@@ -134,12 +106,12 @@ def _overall(bounds: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
 
 def _alive(
-    verdict: Verdict, shares: np.ndarray, certain: float, holder: int | None
+    upper: np.ndarray, dropped: np.ndarray, shares: np.ndarray, certain: float, holder: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Which alphas of a kernel may still win, and what those that may not were dropped at."""
     # Scores that are the same up to rounding are not told apart by bounds: both go on.
     slack = 1e-10 * abs(certain) if np.isfinite(certain) else 0.0
-    possible, dropped = _overall(verdict.upper, shares), verdict.dropped
+    possible = _overall(upper, shares)
     alive = np.asarray(~(possible < certain - slack))
     dropped = np.where(~alive & np.isnan(dropped), possible, dropped)
     # A bound leaves out rounding: computed to the end by another method, the score that

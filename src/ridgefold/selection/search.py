@@ -12,7 +12,7 @@ from ridgefold.crossval import Folds, Progress
 from ridgefold.errors import BudgetError, InvalidInputError, TimeBudgetWarning
 from ridgefold.notices import warn
 from ridgefold.planning import plan_cross_validation
-from ridgefold.records import Problem, Step
+from ridgefold.records import KernelPath, Problem, StepRecord
 from ridgefold.selection.cross_validate import run_cross_validation
 from ridgefold.selection.grids import (
     WIDTH_STEP,
@@ -21,9 +21,9 @@ from ridgefold.selection.grids import (
     further_alphas,
     wider,
 )
-from ridgefold.selection.kernel_paths import KernelPaths, Wanted
-from ridgefold.selection.path_tasks import Found, gram_of
-from ridgefold.selection.race import Standing, promised, settle
+from ridgefold.selection.kernel_paths import KernelPaths
+from ridgefold.selection.path_tasks import PathTask, gram_of
+from ridgefold.selection.race import promised, settle
 from ridgefold.selection.scoring import Rule, Truth
 
 _MOST_EXTENSIONS = 4
@@ -72,7 +72,7 @@ class Choice:
     best_index: int
     predictions: np.ndarray
     """Held-out predictions of the choice, shape (rows of all folds, t)."""
-    step: Step
+    record: StepRecord
     """How all of it was computed."""
 
 
@@ -112,7 +112,7 @@ class GridSearch:
 
         self.paths.reserved_bytes = self._kept_bytes(count, len(alphas))
         self.paths.require_time(
-            [Wanted(c.kernel, alphas, self._foreseen(k)) for k, c in enumerate(candidates)]
+            [PathTask(c.kernel, alphas, self._foreseen(k)) for k, c in enumerate(candidates)]
         )
         if self._can_race():
             table = self._race(candidates, alphas, progress)
@@ -151,7 +151,7 @@ class GridSearch:
 
     def _extended(self, more: list[tuple[Candidate, np.ndarray]]) -> list[Trial] | None:
         """Further pairs that nobody asked for by name; None if there is no time for them."""
-        if not self.paths.has_time_for([Wanted(c.kernel, values) for c, values in more]):
+        if not self.paths.has_time_for([PathTask(c.kernel, values) for c, values in more]):
             return None
         try:
             return [trial for path in self._evaluate(more, _silent) for trial in path]
@@ -195,39 +195,38 @@ class GridSearch:
         distinct = sorted(set(first))
         order = [distinct[k] for k in self._by_promise([candidates[k] for k in distinct], alphas)]
 
-        def ran(kernels: list[int], beat: float, begin: float) -> dict[int, Found]:
+        def ran(kernels: list[int], beat: float, begin: float) -> dict[int, KernelPath]:
             def part(share: float) -> None:
                 progress(begin + share * len(kernels) / len(order))
 
-            wanted = [Wanted(candidates[k].kernel, alphas, beat) for k in kernels]
-            return dict(zip(kernels, self.paths.run(wanted, part), strict=True))
+            tasks = [PathTask(candidates[k].kernel, alphas, beat) for k in kernels]
+            return dict(zip(kernels, self.paths.run(tasks, part), strict=True))
 
         def exactly(kernel: int, some: np.ndarray) -> np.ndarray:
-            again = Wanted(candidates[kernel].kernel, alphas[some], exact=True)
-            (found,) = self.paths.run([again], _silent)
-            return found.predictions
+            again = PathTask(candidates[kernel].kernel, alphas[some], exact=True)
+            (path,) = self.paths.run([again], _silent)
+            return path.predictions
 
-        found = ran(order[:1], -np.inf, 0.0)
+        paths = ran(order[:1], -np.inf, 0.0)
         if len(order) > 1:
-            verdict = found[order[0]].ran.verdict
-            beat = promised(self.scoring, self.truth, verdict)
-            found.update(ran(order[1:], beat, 1 / len(order)))
-        seconds = sum(each.seconds for each in found.values())
-        standings = dict(
+            beat = promised(self.scoring, self.truth, paths[order[0]].lower)
+            paths.update(ran(order[1:], beat, 1 / len(order)))
+        seconds = sum(path.record.seconds for path in paths.values())
+        settled = dict(
             zip(
                 distinct,
                 settle(
                     self.scoring,
                     self.truth,
-                    [found[k].ran for k in distinct],
+                    [paths[k] for k in distinct],
                     lambda place, some: exactly(distinct[place], some),
                 ),
                 strict=True,
             )
         )
-        computed = len(self.folds) * sum(int(np.sum(s.finished)) for s in standings.values())
+        computed = len(self.folds) * sum(int(np.sum(path.finished)) for path in settled.values())
         return [
-            self._trials_of(candidate, alphas, standings[first[k]], seconds / max(computed, 1))
+            self._trials_of(candidate, alphas, settled[first[k]], seconds / max(computed, 1))
             for k, candidate in enumerate(candidates)
         ]
 
@@ -265,19 +264,19 @@ class GridSearch:
         return [int(k) for k in np.argsort(errors, kind="stable")]
 
     def _trials_of(
-        self, candidate: Candidate, alphas: np.ndarray, standing: Standing, seconds: float
+        self, candidate: Candidate, alphas: np.ndarray, path: KernelPath, seconds: float
     ) -> list[Trial]:
         """Scores where all folds were computed; NaN for pairs that were dropped."""
-        finished, none = standing.finished, np.empty(0)
+        finished, none = path.finished, np.empty(0)
         overall = np.full(len(alphas), np.nan)
         by_fold = np.full((len(alphas), len(self.folds)), np.nan)
         if finished.any():
-            scores = self.scoring(self.truth, standing.predictions[finished])
+            scores = self.scoring(self.truth, path.predictions[finished])
             overall[finished], by_fold[finished] = scores.overall, scores.by_fold
             self._keep_if_leading(
                 candidate,
                 alphas[finished],
-                standing.predictions[finished],
+                path.predictions[finished],
                 overall[finished],
                 none,
             )
@@ -289,7 +288,7 @@ class GridSearch:
                 by_fold[j],
                 none,
                 seconds,
-                float(standing.bounds[j]),
+                float(path.dropped[j]),
             )
             for j, a in enumerate(alphas)
         ]
@@ -298,16 +297,16 @@ class GridSearch:
         self, paths: Sequence[tuple[Candidate, np.ndarray]], progress: Progress
     ) -> list[list[Trial]]:
         """Every alpha with its kernel, to the end."""
-        wanted = [Wanted(candidate.kernel, alphas) for candidate, alphas in paths]
+        tasks = [PathTask(candidate.kernel, alphas) for candidate, alphas in paths]
         return [
-            self._scored(candidate, alphas, found)
-            for (candidate, alphas), found in zip(
-                paths, self.paths.run(wanted, progress), strict=True
+            self._scored(candidate, alphas, path)
+            for (candidate, alphas), path in zip(
+                paths, self.paths.run(tasks, progress), strict=True
             )
         ]
 
-    def _scored(self, candidate: Candidate, alphas: np.ndarray, found: Found) -> list[Trial]:
-        predictions = found.predictions
+    def _scored(self, candidate: Candidate, alphas: np.ndarray, path: KernelPath) -> list[Trial]:
+        predictions = path.predictions
         scores = self.scoring(self.truth, predictions)
         by_target = np.empty((len(alphas), 1, 0))
         if self.settings.alpha_per_target:
@@ -319,7 +318,7 @@ class GridSearch:
                 [np.column_stack([each.overall, each.by_fold]) for each in alone], axis=2
             )
         self._keep_if_leading(candidate, alphas, predictions, scores.overall, by_target[:, 0])
-        seconds = found.seconds / (len(alphas) * len(self.folds))
+        seconds = path.record.seconds / (len(alphas) * len(self.folds))
         return [
             Trial(
                 candidate,
@@ -390,8 +389,8 @@ class GridSearch:
             index, alphas, score = self._best_by_target(trials)
             candidate = trials[index].candidate
         predictions = self._predictions_of(candidate, alphas)
-        step = self.paths.whole_step(len(_kernels_of(trials)))
-        return Choice(candidate, alphas, score, tuple(trials), index, predictions, step)
+        record = self.paths.whole_record(len(_kernels_of(trials)))
+        return Choice(candidate, alphas, score, tuple(trials), index, predictions, record)
 
     def _best_by_target(self, trials: list[Trial]) -> tuple[int, np.ndarray, float]:
         """The kernel whose targets do best on average when each has its own best alpha."""
@@ -427,9 +426,8 @@ class GridSearch:
             known, path = leader.alphas, leader.predictions
         else:  # another kernel was as good, or these were computed before it led
             known = np.unique(alphas)
-            wanted = Wanted(candidate.kernel, known)
-            (found,) = self.paths.run([wanted], _silent)
-            path = found.predictions
+            (again,) = self.paths.run([PathTask(candidate.kernel, known)], _silent)
+            path = again.predictions
         where = [int(np.flatnonzero(known == alpha)[0]) for alpha in alphas]
         return np.stack([path[w, :, j] for j, w in enumerate(where)], axis=1)
 

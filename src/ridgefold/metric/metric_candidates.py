@@ -1,0 +1,90 @@
+"""Several kernels of different shapes and metrics, for a model that combines them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ridgefold.linalg import Array
+from ridgefold.metric.contestant import Contestant
+from ridgefold.metric.descent import Descent
+from ridgefold.metric.families import with_scales
+from ridgefold.metric.metric import AUTO, MAX_ROWS, contest, on_columns, three_digits
+from ridgefold.records import MetricCandidate
+
+
+def candidates(
+    X: Array,
+    y: Array,
+    family: Any = AUTO,
+    *,
+    preprocess: str | None = AUTO,
+    weights: Array | None = None,
+    bias: bool = True,
+    folds: Sequence[np.ndarray] | int | None = 5,
+    max_rows: int = MAX_ROWS,
+    random_state: int = 0,
+    scale_groups: Any = None,
+    look_at_clock: Callable[[], None] | None = None,
+) -> tuple[MetricCandidate, ...]:
+    """Distinct kernels from one search for a metric, those of the least held-out error first.
+
+    Every family that took part gives up to three, on every transform that it was tried on: with
+    one width for all columns, with scales from the slopes of a first fit, and with scales that the
+    gradient of the held-out error led to. Arguments are those of `learn_metric`.
+
+    Returns
+    -------
+    tuple of MetricCandidate
+    """
+    begun = time.process_time()
+    contestants = contest(
+        X,
+        y,
+        family,
+        learn_scales=True,
+        preprocess=preprocess,
+        weights=weights,
+        bias=bias,
+        folds=folds,
+        max_rows=max_rows,
+        random_state=random_state,
+        scale_groups=scale_groups,
+        look_at_clock=look_at_clock,
+    )
+    seconds = time.process_time() - begun
+    every = [
+        (each, origin, descent)
+        for each in contestants
+        for origin, descent in (
+            ("isotropic", each.isotropic),
+            ("slopes", each.slopes),
+            ("descended", None if each.learned is each.slopes else each.learned),
+        )
+        if descent is not None
+    ]
+    made = [_candidate(each, origin, at, seconds / len(every)) for each, origin, at in every]
+    distinct = {each.kernel: each for each in reversed(made)}
+    return tuple(sorted(distinct.values(), key=lambda each: each.error))
+
+
+def _candidate(
+    contestant: Contestant, origin: str, descent: Descent, seconds: float
+) -> MetricCandidate:
+    scales, transforms = three_digits(descent.kernel.length_scale), contestant.transforms
+    unit = contestant.sample.unit
+    return MetricCandidate(
+        kernel=on_columns(
+            with_scales(descent.kernel, scales), scales, np.ones(len(scales), bool), transforms
+        ),
+        alpha=float(three_digits([descent.alpha])[0]),
+        family=contestant.name,
+        transforms=None if transforms is None else transforms.names,
+        origin=origin,
+        error=descent.pooled_error * unit * unit,
+        rows=descent.rows,
+        seconds=seconds,
+    )

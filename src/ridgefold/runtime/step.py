@@ -1,0 +1,160 @@
+"""The steps of a fit: what each will cost beside how it is done, and the one way to run them.
+
+A fit is a list of steps. Who explains it goes through the list and asks every step for its plan;
+who fits goes through the same list and performs every step. What is known before a step (shapes,
+settings, and what earlier steps have found) passes from one to the next: when a fit is explained,
+a step says what it will likely find, when it runs it says what it has found.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Generic, TypeVar
+
+from ridgefold import notices
+from ridgefold.crossval import Progress, no_progress
+from ridgefold.errors import BudgetError
+from ridgefold.linalg import Array
+from ridgefold.linalg.namespace import is_out_of_memory
+from ridgefold.planning.words import in_bytes
+from ridgefold.records import Plan, Resources, StepRecord
+from ridgefold.runtime.meter import Reading, metered
+
+
+class Work(ABC):
+    """What the steps of one fit work on: the data, and what has been computed from them so far."""
+
+    like: Array = None
+    """An array of the data: memory is measured where it is."""
+
+    @abstractmethod
+    def resources(self) -> Resources:
+        """What the next step may use."""
+
+    def progress(self, name: str) -> AbstractContextManager[Progress]:
+        """Where a step reports how far it is."""
+        return nullcontext(no_progress)
+
+
+Known = TypeVar("Known")
+AnyWork = TypeVar("AnyWork", bound=Work)
+
+
+class Step(ABC, Generic[Known, AnyWork]):
+    """One part of a fit."""
+
+    name: str
+    """What it is for, in words."""
+
+    def needed(self, known: Known) -> bool:
+        """Whether there is anything to do, given what is known before it."""
+        return True
+
+    @abstractmethod
+    def cost(self, known: Known, resources: Resources) -> Plan:
+        """How it will be done within some resources, and at what cost; or a refusal."""
+
+    def foresee(self, known: Known) -> Known:
+        """What will likely be known afterwards, from shapes and settings alone."""
+        return known
+
+    @abstractmethod
+    def run(self, known: Known, plan: Plan, work: AnyWork, progress: Progress) -> Known:
+        """Do as planned; what comes of it goes into `work`, and what is known now comes back."""
+
+    def method_of(self, work: AnyWork, plan: Plan) -> str:
+        """What really did it, where that may be another than the planned one."""
+        return plan.method
+
+    def perform(
+        self, known: Known, work: AnyWork, plan: Plan | None = None
+    ) -> tuple[Known, StepRecord]:
+        """Plan, run, measure; if the system gives no memory, plan and run again with less.
+
+        A plan is checked against the budget before anything large is allocated. If an allocation
+        fails nevertheless (others use the memory too), a second plan gets half of what the first
+        one needed. Warnings are kept in the record, and given as they would have been. `plan` is
+        the first one, where it was made before.
+        """
+        if plan is None:
+            plan = self.cost(known, work.resources())
+        done = self._attempt(known, plan, work)
+        if done is None:
+            plan = self._smaller(known, plan)
+            done = self._attempt(known, plan, work)
+        if done is None:
+            raise _no_memory(self.name, plan)
+        (known, messages), reading = done
+        method = self.method_of(work, plan)
+        record = StepRecord(self.name, plan, method, reading.seconds, reading.peak_bytes, messages)
+        return known, record
+
+    def _smaller(self, known: Known, failed: Plan) -> Plan:
+        """A plan with half of the memory that the failed one needed."""
+        less = replace(failed.resources, memory_bytes=failed.cost.peak_bytes / 2)
+        try:
+            return self.cost(known, less)
+        except BudgetError:
+            raise _no_memory(self.name, failed) from None
+
+    def _attempt(
+        self, known: Known, plan: Plan, work: AnyWork
+    ) -> tuple[tuple[Known, tuple[str, ...]], Reading] | None:
+        """What a plan gives, measured; None if there was no memory for it.
+
+        What a failed attempt had taken is free again when this returns, as nothing refers to its
+        frames any longer.
+        """
+
+        def run() -> tuple[Known, tuple[str, ...]]:
+            with notices.collected() as given, work.progress(self.name) as progress:
+                after = self.run(known, plan, work, progress)
+            notices.give(given)
+            return after, tuple(dict.fromkeys(each.message for each in given))
+
+        try:
+            return metered(run, work.like)
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            return None
+
+
+def perform_all(
+    steps: Iterable[Step[Known, AnyWork]], known: Known, work: AnyWork
+) -> tuple[Known, tuple[StepRecord, ...]]:
+    """Go through the list and do it; returns what is known at the end, and what it took."""
+    records = []
+    for step in steps:
+        if step.needed(known):
+            known, record = step.perform(known, work)
+            records.append(record)
+    return known, tuple(records)
+
+
+def foresee_all(
+    steps: Iterable[Step[Known, AnyWork]], known: Known, resources: Resources
+) -> list[tuple[str, Plan | BudgetError]]:
+    """Go through the same list without doing it: the plan of every step, or its refusal."""
+    plans: list[tuple[str, Plan | BudgetError]] = []
+    for step in steps:
+        if not step.needed(known):
+            continue
+        try:
+            plans.append((step.name, step.cost(known, resources)))
+        except BudgetError as refusal:
+            plans.append((step.name, refusal))
+        known = step.foresee(known)
+    return plans
+
+
+def _no_memory(name: str, plan: Plan) -> BudgetError:
+    """What is said when nothing less can be planned, or there is no memory for that either."""
+    return BudgetError(
+        f"{name}: the system gave no memory for {plan.method} "
+        f"({in_bytes(plan.cost.peak_bytes)} were planned): free some, set memory_budget, "
+        "or fit on fewer rows"
+    )

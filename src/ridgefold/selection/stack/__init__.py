@@ -1,0 +1,1 @@
+"""Combine kernels instead of picking one: weights from held-out predictions."""
