@@ -81,7 +81,7 @@ CELLS = {
     "cells, kernel chosen": lambda n, b: Cells(kernel="auto", **b).fit(*rows(n)),
     "cells, learned scales": lambda n, b: Cells(metric="learned", **b).fit(*rows(n)),
     "averaged cells": lambda n, b: Cells("random", combine="average", **b).fit(*rows(n)),
-    "refined": lambda n, b: Cells(refine=2, **b).fit(*rows(n)),
+    "refined": lambda n, b: Cells(cells=rf.CellOptions(refine=2), **b).fit(*rows(n)),
     "weights": lambda n, b: Cells(**b).fit(*rows(n), sample_weight=whole_numbers(n)),
     "cells, threads": lambda n, b: Cells(compute=rf.Compute(n_jobs=3, executor="threads"), **b).fit(
         *rows(n)
