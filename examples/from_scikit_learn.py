@@ -24,7 +24,7 @@ X, y = data.X[order], data.y[order]
 
 settings = {"alpha": 0.1, "kernel": "rbf", "gamma": 0.5}
 before = make_pipeline(StandardScaler(), sklearn.kernel_ridge.KernelRidge(**settings))
-after = make_pipeline(StandardScaler(), ridgefold.KernelRidge().set_params(**settings))
+after = make_pipeline(StandardScaler(), ridgefold.KernelRidge(**settings))
 before.fit(X[:1000], y[:1000])
 after.fit(X[:1000], y[:1000])
 difference = np.max(np.abs(before.predict(X[1000:]) / after.predict(X[1000:]) - 1))

@@ -36,8 +36,8 @@ rows = np.load(path, mmap_mode="r")
 budget = rows.nbytes // 10
 settings = {"n_partitions": 100, "alpha": 0.1, "kernel_params": {"length_scale": 1.0}}
 model = PartitionedKernelRidge(
-    memory_budget=budget, compute=Compute(run_dir=run)
-).set_params(**settings)
+    memory_budget=budget, compute=Compute(run_dir=run), **settings
+)
 started = time.perf_counter()
 model.fit(rows, y)
 whole_time = time.perf_counter() - started
@@ -57,14 +57,14 @@ for kept in left:
         piece.unlink()
     started = time.perf_counter()
     again = PartitionedKernelRidge(
-        memory_budget=budget, compute=Compute(run_dir=run)
-    ).set_params(**settings)
+        memory_budget=budget, compute=Compute(run_dir=run), **settings
+    )
     again.fit(rows, y)
     seconds.append(time.perf_counter() - started)
 
 new = rng.uniform(-3, 3, (2000, 3))
 predictions = model.predict(new)
-in_memory = PartitionedKernelRidge().set_params(**settings).fit(X, y)
+in_memory = PartitionedKernelRidge(**settings).fit(X, y)
 print("continued, the same:", np.array_equal(again.predict(new), predictions))
 print("as from memory:", np.array_equal(in_memory.predict(new), predictions))
 error = np.sqrt(np.mean((predictions - wave(new)) ** 2))

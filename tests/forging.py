@@ -256,12 +256,34 @@ _OTHERS: list[Any] = [
     {"kernel": {"name": "Polynomial", "degree": 2**20, "gamma": 1.0, "coef0": 1.0}},
     {"texts": {"shape": [2], "values": ["a", "b"]}},
 ]
+
+
+def _options(**values: Any) -> dict[str, Any]:
+    """An option object as files hold it."""
+    return {"dict": [[name, value] for name, value in values.items()]}
+
+
 _STEERING = {
-    "n_jobs": [64, -1, 0, "a"],
-    "executor": ["processes", "threads", "dask", "tcp://127.0.0.1:1"],
+    "compute": [
+        _options(n_jobs=64),
+        _options(executor="tcp://127.0.0.1:1"),
+        _options(run_dir="/tmp/forged"),  # noqa: S108 - must never be written to
+        _options(device="cuda", verbose=1),
+        "cuda",
+        None,
+    ],
+    "search": [_options(method="refit"), _options(method=3), _options(executor="dask"), "a", 3],
+    "metric": [_options(scales=True), _options(groups=[[0, -1]]), _options(rows="a"), "scales", 3],
+    "cells": [
+        _options(refine=3),
+        _options(refine="exact"),
+        _options(refine="a"),
+        _options(tolerance="a"),
+        _options(tolerance={"float": "nan"}),
+        _options(tolerance=10**30),
+        3,
+    ],
     "device": ["cuda", "cpu", 3],
-    "run_dir": ["/tmp/forged", 3],  # noqa: S108 - must never be written to
-    "verbose": [1, "a"],
     "memory_budget": ["1B", "1e30GB", -1, 1e300, [], "a"],
     "time_budget": [1e-9, -1, "a"],
     "kernel": ["rbf", "auto", 3, [], {"kernel": {"name": "Linear"}}],
@@ -269,19 +291,18 @@ _STEERING = {
     "partition": ["random", "tree", "kmeans", "a", 3, []],
     "combine": ["average", "route", 3],
     "intervals": ["cv+", "jackknife+", "auto", 3, []],
-    "refine": [3, "exact", "a"],
     "fit_intercept": ["a", 3, [], None],
     "probability": [True, False, "a"],
     "missing": ["drop", "error", "a", 3],
     "scoring": ["r2", 3, []],
     "alpha": ["a", [], -1.0, {"float": "nan"}, 10**30, {"tuple": []}, None],
-    "loss": ["a", {"float": "nan"}, 10**30, None],
 }
 _TAGS = ["tuple", "dict", "array", "objects", "texts", "masked", "csr", "kernel", "record", "float"]
 _ARRAY_FILLS = [np.nan, np.inf, -np.inf, 0.0, -1.0, 1e308, 1e-308, 1e155, 2.0**53]
 _ESTIMATORS = sorted({type(each).__name__ for each in ()} | {
     "KernelRidge", "KernelRidgeCV", "LSSVMClassifier", "LSSVMClassifierCV", "LSSVMRegressor",
-    "LSSVMRegressorCV", "PartitionedKernelRidge", "PartitionedLSSVMClassifier", "TableModel",
+    "LSSVMRegressorCV", "PartitionedKernelRidge", "PartitionedLSSVMClassifier",
+    "PartitionedLSSVMRegressor", "TableModel",
     "object",
 })  # fmt: skip
 _KERNELS = ["RBF", "Matern", "Linear", "Polynomial", "Sum", "Scaled", "Columns", "Warped", "Chi2"]

@@ -17,7 +17,7 @@ from ridgefold import PartitionedLSSVMRegressor
 COVERAGE = 0.9
 SPLITS = 10
 NOTES = """
-Share of 2,000 new targets inside the intervals of `PartitionedKernelRidge`'s
+Share of 2,000 new targets inside the intervals of `PartitionedLSSVMRegressor`'s
 `predict_interval(X, 0.9)`, averaged over 10 random splits; about 500 rows a cell, each with its own
 kernel width and ridge. Widths are relative to the standard deviation of the target. Seconds are
 processor time on one thread, for all splits together: `predict_interval` alone.

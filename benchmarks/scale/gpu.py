@@ -153,7 +153,7 @@ def agreement(n: int) -> list[Figure]:
         "anchored",
         "refit",
     ):
-        settings = {"kernel": kernel, "alphas": alphas, "method": method}
+        settings = {"kernel": kernel, "alpha": alphas, "method": method}
         try:
             gpu = cross_val_path(X, y, **settings).predictions.cpu().numpy()
             cpu = cross_val_path(*on_cpu, **settings).predictions
@@ -297,7 +297,7 @@ def paths(n: int, methods: tuple[str, ...], columns: int = 64) -> list[Figure]:
     small = data(3000, columns)
     words = "" if columns == 64 else f" and {columns} columns"
     for method in methods:
-        settings = {"kernel": kernel, "alphas": ALPHAS, "method": method, "memory_budget": BUDGET}
+        settings = {"kernel": kernel, "alpha": ALPHAS, "method": method, "memory_budget": BUDGET}
         what = f"5-fold, 30 alphas, n = {n}{words}, {method}"
         try:
             cross_val_path(*small, **settings)
@@ -367,7 +367,8 @@ def cells(few: int, many: int) -> list[Figure]:
             n_partitions=max(2, n // 512), compute=Compute(device=device)
         )
         fit, _ = _timed(
-            f"PartitionedKernelRidge.fit, {n} rows of 10 columns, {where}", lambda: model.fit(X, y)
+            f"PartitionedLSSVMRegressor.fit, {n} rows of 10 columns, {where}",
+            lambda: model.fit(X, y),
         )
         predict, values = _timed("the same: predict", lambda: model.predict(new))
         figures.append(fit)
@@ -425,7 +426,7 @@ def scales(n: int) -> list[Figure]:
     model = LSSVMRegressorCV(metric="learned")
     model.fit(X[:300], y[:300])
     figure, _ = _timed(
-        f"LSSVMRegressorCV(learn_scales=True), n = {n}, 16 columns", lambda: model.fit(X, y)
+        f"LSSVMRegressorCV(metric='learned'), n = {n}, 16 columns", lambda: model.fit(X, y)
     )
     return [figure]
 
