@@ -55,8 +55,9 @@ standard deviation of errors over splits. One thread, processor time, from the d
 choosing the number of cells, widths and ridges, fitting and predicting; the fastest of three runs
 where one takes less than ten seconds (a minute for the searches on all rows). Ours is
 `PartitionedLSSVMRegressor` with the kernel that the table names and no other arguments: tree,
-blend, every cell chooses its own width and ridge, their number is chosen too, and a coarse model of all
-rows is mixed in by as much as lowers the leave-one-out error; *rbf or laplacian* is told both, and
+blend, every cell chooses its own width and ridge, their number is chosen too, and a coarse model of
+all rows is mixed in by as much as lowers the leave-one-out error; *rbf or laplacian* is told both,
+and
 chooses. *Principal directions* cuts the tree without a look at targets. With *cells
 of 256 rows* their number is given, n/256: the size that is tried first where it is chosen. The rule
 was settled on after test errors and times of 1 to 40 cells of kin8nm had been seen on these splits:

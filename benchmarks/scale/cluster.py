@@ -32,8 +32,9 @@ NOTES = """
 Data as in [rows](rows.md): 10 uniform columns, float64, in memory-mapped .npy files.
 
 *Workers.* `PartitionedLSSVMRegressor(compute=Compute(executor=client, run_dir=…))` with no other
-arguments on 1,000,000 rows; a cluster of worker processes on this machine, one BLAS thread each, loopback only. Time is by
-the clock, from the memory map to the fitted model: the number of cells and the pair of width and
+arguments on 1,000,000 rows; a cluster of worker processes on this machine, one BLAS thread each,
+loopback only. Time is by the clock, from the memory map to the fitted model: the number of cells
+and the pair of width and
 ridge chosen, rows placed and cells fitted by the workers, and what every task writes flushed to the
 disk; the cuts are found by the process that drives them. The cluster is started before. Then the
 1,000,000 rows are predicted by the workers. *Grid:* `KernelRidgeCV` with the same workers and

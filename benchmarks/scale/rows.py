@@ -26,8 +26,9 @@ NOTES = """
 Made-up data: 10 uniform columns on [−1, 1]; y = sin(3x₁) + x₂x₃ + |x₄| + 0.5·sin(2x₅ + x₆) plus
 normal noise of deviation 0.1, float64, in memory-mapped .npy files.
 `PartitionedLSSVMRegressor(compute=Compute(n_jobs=2))` with no other arguments: number of cells,
-width and ridge are chosen (above 300,000 rows one width and ridge for all cells), cells overlap and are blended; then
-100,000 new rows are predicted. *Time* is by the clock, both cores, from the memory map to the
+width and ridge are chosen (above 300,000 rows one width and ridge for all cells), cells overlap and
+are blended; then 100,000 new rows are predicted. *Time* is by the clock, both cores, from the
+memory map to the
 predictions; *memory* the most that was resident in the process and its workers together, pages of
 the memory-mapped file among it. Every size runs in a fresh process.
 """

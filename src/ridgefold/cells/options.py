@@ -13,7 +13,7 @@ from ridgefold.cells.cut import PARTITIONERS, Partitioner
 from ridgefold.errors import InvalidInputError
 from ridgefold.executors import Executor
 from ridgefold.linalg.namespace import on_device
-from ridgefold.options import Compute, cells_of, compute_of
+from ridgefold.options import Compute, cells_of, compute_of, refuse_name_of_paper
 from ridgefold.options.cell_options import EXACT
 from ridgefold.planning import available_resources, device_named
 from ridgefold.planning.cell_memory import WORK_BYTES
@@ -106,6 +106,7 @@ def partitioner_of(partition: Any) -> Partitioner:
         return PARTITIONERS[partition]
     no_object = isinstance(partition, (str, type))
     if no_object or not hasattr(partition, "membership"):
+        refuse_name_of_paper("partition", partition)
         raise InvalidInputError(
             f"partition must be one of {', '.join(PARTITIONERS)}, or a partitioner, got "
             f"{partition!r}"

@@ -7,7 +7,7 @@ from ridgefold.options.base import OptionObject
 from ridgefold.options.cell_options import CellOptions
 from ridgefold.options.compute import Compute
 from ridgefold.options.metric_learning import MetricLearning
-from ridgefold.options.search import Search, check_method
+from ridgefold.options.search import Search, check_method, refuse_name_of_paper
 from ridgefold.options.taking import (
     LEARNED,
     OPTION_CLASSES,
@@ -33,5 +33,6 @@ __all__ = [
     "compute_of",
     "flat_arguments",
     "metric_of",
+    "refuse_name_of_paper",
     "search_of",
 ]

@@ -19,16 +19,21 @@ _METHODS_OF_PAPERS = {
 """What the methods of some papers are called here, by the names that people ask for."""
 
 
-def check_method(name: str, value: Any) -> None:
-    """Raise a typed error unless `value` names a cross-validation method, or is "auto"."""
-    if isinstance(value, str) and value in ("auto", *METHODS):
-        return
+def refuse_name_of_paper(name: str, value: Any) -> None:
+    """Raise a typed error that gives the name used here, if `value` names the method of a paper."""
     asked = value.lower() if isinstance(value, str) else ""
     if asked in _METHODS_OF_PAPERS:
         raise InvalidInputError(
             f"{name}={value!r} is the name of a paper: what it describes is called "
             f"{_METHODS_OF_PAPERS[asked]} here"
         )
+
+
+def check_method(name: str, value: Any) -> None:
+    """Raise a typed error unless `value` names a cross-validation method, or is "auto"."""
+    if isinstance(value, str) and value in ("auto", *METHODS):
+        return
+    refuse_name_of_paper(name, value)
     raise InvalidInputError(f"{name} must be one of auto, {', '.join(METHODS)}, got {value!r}")
 
 
