@@ -127,7 +127,13 @@ CASES = {
         None,
     ),
     "a coarse model behind, weights": (
-        {"n_partitions": 4, "cells__overlap": 0.3, "alpha": None, "gamma": None},
+        {
+            "n_partitions": 4,
+            "cells__overlap": 0.3,
+            "cells__weighted_scores": False,
+            "alpha": None,
+            "gamma": None,
+        },
         NOISY,
         WEIGHTS,
     ),

@@ -671,7 +671,7 @@ def test_learned_scales_find_the_columns_that_matter(tmp_path):
 
 def test_scales_of_a_kernel_without_distances_cannot_be_learned():
     X, y = data(60)
-    with pytest.raises(InvalidInputError, match="learn_scales"):
+    with pytest.raises(InvalidInputError, match="metric=.learned"):
         PartitionedLSSVMRegressor(kernel="polynomial", metric="learned").fit(X, y)
 
 
@@ -716,8 +716,8 @@ def test_a_cell_of_one_class_is_no_obstacle_and_class_weights_count():
         ({"n_partitions": 0}, 'n_partitions must be "auto" or a whole number >= 1, got 0'),
         ({"n_partitions": "many"}, "n_partitions must be"),
         ({"cells__overlap": 1.5}, "overlap.* must be from 0 to 1, got 1.5"),
-        ({"cells__tolerance": -0.1}, "loss.* must be from 0 to 1, got -0.1"),
-        ({"cells__tuning": "none"}, 'tuning must be "auto", "cell" or "shared"'),
+        ({"cells__tolerance": -0.1}, "cells.tolerance.* must be from 0 to 1, got -0.1"),
+        ({"cells__tuning": "none"}, 'cells.tuning must be one of "auto", "cell", "shared"'),
         ({"combine": "average", "cells__tuning": "cell"}, 'tuning="shared"'),
         ({"cells__refine": 0}, 'refine must be None, "exact" or a number of steps'),
         ({"compute__executor": "cloud"}, "executor must be one of auto"),

@@ -91,7 +91,9 @@ def test_it_is_left_out_where_it_gains_nothing():
 
 @pytest.mark.parametrize("given", [True, False, "yes", 3])
 def test_other_values_are_refused(given):
-    with pytest.raises(InvalidInputError, match=r'backdrop must be "auto" or None, got'):
+    with pytest.raises(
+        InvalidInputError, match=r'cells.coarse_model must be one of "auto", None, got'
+    ):
         noisy(cells__coarse_model=given).fit(X, Y)
 
 

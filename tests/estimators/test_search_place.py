@@ -88,7 +88,7 @@ def test_the_result_does_not_depend_on_the_executor(executor, jobs, search):
     ],
 )
 def test_every_kind_of_search_runs_in_threads(cls, arguments, weights):
-    reference = cls(**SMALL, **arguments).fit(X, Y, sample_weight=weights)
+    reference = cls().set_params(**SMALL, **arguments).fit(X, Y, sample_weight=weights)
     model = cls().set_params(**SMALL, **arguments, compute__executor="threads", compute__n_jobs=2)
     assert same(model.fit(X, Y, sample_weight=weights), reference)
 
@@ -153,7 +153,7 @@ def test_a_damaged_kernel_is_computed_again(tmp_path):
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"alpha": [1.0]}, "alphas"),
+        ({"alpha": [1.0]}, "alpha was"),
         ({"fit_intercept": True}, "fit_intercept"),
         ({"cv": 4}, "folds"),
         ({"scoring": "r2"}, "scoring"),
@@ -197,7 +197,7 @@ def test_a_killed_search_goes_on_to_the_same_model(tmp_path):
         import os, signal, sys
         sys.path[:0] = {sys.path!r}
         from ridgefold.storage.run_directory import RunDirectory
-        from estimators.test_search_place import SMALL, X, Y, KernelRidgeCV
+        from estimators.test_search_place import SMALL, X, Y, Compute, KernelRidgeCV
         original = RunDirectory.record
         def record(self, name, sha256):
             original(self, name, sha256)

@@ -226,7 +226,7 @@ class TableModel(Storable):
         if self.categories == "product" and [tuple(each) for each in groups] != list(
             self.columns_.category_features
         ):
-            raise ModelFileError("model.parameters.scale_groups must be the columns of categories")
+            raise ModelFileError("model.parameters.metric.groups must be the columns of categories")
 
 
 def _of_rows(name: str, values: Any, rows: np.ndarray, n_rows: int) -> np.ndarray:

@@ -42,7 +42,7 @@ class RelevanceDisplay(Display):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-3, 3, size=(120, 2))
     >>> y = np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(120)
-    >>> model = KernelRidgeCV(learn_scales=True).fit(X, y)
+    >>> model = KernelRidgeCV(metric="learned").fit(X, y)
     >>> display = RelevanceDisplay.from_estimator(model)
     >>> bool(display.relevance[0] > display.relevance[1])
     True
