@@ -82,7 +82,7 @@ def test_steps_of_conjugate_gradients_are_foreseen(n, d, monkeypatch):
 
     monkeypatch.setattr(KernelGram, "matmat", counted)
     masked_gradients.solve_one_alpha(
-        mask_folds(gram, folds, None, False), y, ALPHA, 1e-8, lambda share: None
+        mask_folds(gram, folds, None, False), y, ALPHA, lambda share: None
     )
     rank = masked_gradients.preconditioner_rank(n, 2)
     foreseen = 1.0 + preconditioned_steps(described(gram, d), rank, ALPHA, 1e-8)

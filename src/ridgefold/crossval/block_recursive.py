@@ -35,9 +35,8 @@ _MOST_SINGLE_FOLDS = 6
 """Up to this many disjoint folds, a block is a fold."""
 _GROUPS_OF_FOLDS = 4
 """With more folds, they are put together into this many blocks."""
-_PIVOTS_FOR_SMALL_FOLDS = 3
-_MOST_PIVOTS = 5
-"""Work grows by 3.6 with every further pivot block."""
+_PIVOTS_FOR_SMALL_FOLDS, _MOST_PIVOTS = 3, 5
+"""Work grows by 3.6 with every further pivot block, memory falls ever less: see `_pivot_count`."""
 
 
 class BlockRecursive:

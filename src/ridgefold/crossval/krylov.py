@@ -11,6 +11,9 @@ makes the predictions: |ŷ(x) − exact(x)| ≤ ‖φ(x)‖·‖residual‖/(2�
 
 For a single α the same is done by preconditioned conjugate gradients, with a low-rank factor of
 K as preconditioner, short recurrences and K computed block by block: O(n·(folds + rank)) numbers.
+
+Without it the best other method takes 1.05 times as long over 165 problems in the geometric mean,
+3.6 times for narrow kernels in 30 columns; where a fifth of K must do, no other can run.
 """
 
 from __future__ import annotations
@@ -33,9 +36,10 @@ from ridgefold.crossval.shared.base import (
     no_progress,
 )
 from ridgefold.crossval.shared.folds import Folds
-from ridgefold.crossval.shared.masked import ErrorBounds, MaskedFolds, mask_folds
+from ridgefold.crossval.shared.masked import TOLERANCE, ErrorBounds, MaskedFolds, mask_folds
 from ridgefold.crossval.shared.masked_gradients import (
     BLOCK_BYTES,
+    MOST_STEPS,
     NOMINAL_STEPS,
     preconditioner_rank,
     solve_one_alpha,
@@ -47,18 +51,18 @@ from ridgefold.linalg import Array
 from ridgefold.linalg.blocks import WORKSPACE_BYTES
 from ridgefold.records import Cost, Problem
 
-_TOLERANCE = 1e-8
-"""Bound on the error of a prediction, relative to the largest target."""
-_MOST_STEPS = 600
 _CHECK_EVERY = 10
+"""Steps between looks, each of which takes a small eigendecomposition a fold."""
 _HELD_BYTES = 4e9
 """A Gram matrix up to this size is computed once and held."""
 _SMALL_PRODUCT = 9e5
 """Multiplications up to which BLAS libraries multiply without copying the factors first."""
 _LEAST_TILE = 128
+"""Smaller tiles cost more in calls than one pass over K saves."""
 _FEW_COLUMNS = 5
 """With so many, a product takes as long as moving K through memory: that rate is measured so."""
 _NOMINAL_STEPS = 200
+"""Steps where nothing is known of the spectrum."""
 _ROUNDING = 10.0
 """What rounding leaves of residuals, in units of eps·(‖ỹ‖ + ‖K̃‖‖ã‖)."""
 
@@ -78,7 +82,7 @@ class Krylov:
                 f"{problem.n_folds} folds × {problem.n_targets} targets are too many Krylov spaces"
             )
         steps = _likely_steps(problem)
-        if problem.n_alphas > 1 and steps > _MOST_STEPS:
+        if problem.n_alphas > 1 and steps > MOST_STEPS:
             return f"the spectrum falls so slowly that about {steps:.0f} steps would be needed"
         return needs_semidefinite(problem)
 
@@ -87,7 +91,7 @@ class Krylov:
         if problem.n_alphas == 1:
             rank = preconditioner_rank(problem.n_rows, columns)
             steps = (
-                preconditioned_steps(problem, rank, problem.smallest_alpha, _TOLERANCE)
+                preconditioned_steps(problem, rank, problem.smallest_alpha, TOLERANCE)
                 or NOMINAL_STEPS
             )
             passes = steps + 1.0  # the last one gives the predictions
@@ -121,7 +125,7 @@ class Krylov:
             },
             size=n,
             peak_bytes=WORKSPACE_BYTES
-            + problem.itemsize * ((n**2 if held else 0.0) + n * columns * (_MOST_STEPS + 12.0))
+            + problem.itemsize * ((n**2 if held else 0.0) + n * columns * (MOST_STEPS + 12.0))
             + problem.itemsize * problem.held_out_numbers
             + 2 * BLOCK_BYTES,
         )
@@ -138,13 +142,13 @@ class Krylov:
         judge: Judge | None = None,
     ) -> HeldOut:
         if len(alphas) == 1:
-            return solve_one_alpha(state, targets, float(alphas[0]), _TOLERANCE, progress)
+            return solve_one_alpha(state, targets, float(alphas[0]), progress)
         return _lanczos(state, targets, alphas, progress, judge)
 
 
 def _likely_steps(problem: Problem) -> float:
     """A search that drops ridge values needs only to tell them apart."""
-    tolerance = 1e-3 if problem.judged else _TOLERANCE
+    tolerance = 1e-3 if problem.judged else TOLERANCE
     known = lanczos_steps(problem, problem.smallest_alpha, tolerance)
     return min(_NOMINAL_STEPS, problem.n_rows / 4) if known is None else known
 
@@ -300,10 +304,10 @@ def _lanczos(
     judge: Judge | None,
 ) -> HeldOut:
     namespace, t = state.namespace, int(targets.shape[1])
-    most = min(state.folds.n_rows, _MOST_STEPS)
+    most = min(state.folds.n_rows, MOST_STEPS)
     spaces = _Spaces(state, t, _multiplier(state.gram), state.spread(targets), most)
     columns = len(state.folds) * t
-    wanted = state.wanted_residuals(targets, alphas, tolerance=_TOLERANCE)
+    wanted = state.wanted_residuals(targets, alphas)
     bounds = state.bounds(targets, alphas)
     alive = np.ones(len(alphas), dtype=bool)
     excess: list[tuple[int, float]] = []

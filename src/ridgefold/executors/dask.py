@@ -27,17 +27,20 @@ from ridgefold.executors.base import Executor, Result
 from ridgefold.linalg.threads import threads
 
 _RETRIES = 3
+"""Times that Dask runs a task again after its worker was lost: more losses are the task's doing."""
 _WAITING_A_WORKER = 4
-"""Tasks that are handed out ahead of time, for every worker."""
+"""Tasks handed out ahead of time for every worker, so that none waits for this process."""
 _FEWEST_WAITING = 16
+"""Tasks handed out ahead of time at least: workers may join a small cluster while it works."""
 _SECONDS_TO_CONNECT = 20
+"""A scheduler that does not answer for so long is not there, or not reachable."""
 SECONDS_WITHOUT_WORKERS = 60.0
-"""How long to wait for workers by default: a nanny brings a worker back within seconds, and who
-sits before a cluster that is gone wants to know it within a minute. Queues may need longer."""
+"""How long to wait for workers by default: a nanny brings a worker back within seconds, and whoever
+waits for a cluster that is gone wants to know it within a minute. Queues may need longer."""
 _SECONDS_BETWEEN_LOOKS = 1.0
-"""Between two looks at whether there are workers, while a result is waited for."""
+"""How often to look whether there are workers, while a result is waited for."""
 _SECONDS_BETWEEN_WORDS = 10.0
-"""Between two lines that say what is waited for."""
+"""How often to say what is waited for."""
 
 
 class Dask(Executor):
@@ -208,7 +211,8 @@ def local_cluster(n_workers: int) -> Iterator[Any]:
 class _OneThread:
     """The task, with BLAS held to one thread where it runs.
 
-    An error of ours would come again however often the task is run: it is a result.
+    An error of the library would be raised again however often Dask repeats the task, so it is
+    returned as a result.
     """
 
     def __init__(self, task: Callable[[Any], Any]) -> None:
@@ -224,7 +228,7 @@ class _OneThread:
 
 
 class _Raised:
-    """An error on its way back."""
+    """An error of the library, returned by a worker to be raised here."""
 
     def __init__(self, error: RidgefoldError) -> None:
         self.error = error
@@ -317,7 +321,7 @@ def _address_of(client: Any) -> str:
 
 @contextlib.contextmanager
 def _reached(client: Any) -> Iterator[None]:
-    """What fails because there is no connection is told as that."""
+    """Turn the errors of a lost connection into ones that say so."""
     from distributed import CancelledError
     from distributed.comm import CommClosedError
 
@@ -353,19 +357,20 @@ def _closed() -> ClusterError:
 
 
 def _require_understanding(client: Any, task: Callable[[Any], Any], item: Any) -> None:
-    """Have every worker load what it will be sent: one that cannot would be asked for ever.
+    """Have every worker load a task: Dask would send it for ever to one that cannot.
 
-    Bytes reach any worker; only what is in them needs ridgefold, or modules of the user.
+    The pickled task is sent as bytes, which reach any worker; loading it needs ridgefold, and the
+    modules that the user's kernels come from.
     """
     from distributed.protocol.pickle import dumps
 
     # Workers that are lost meanwhile answer with other errors, and are none of this check's.
     with _reached(client):
-        answers = client.run(_loaded, dumps((task, item)), on_error="return")
-    for worker, answer in answers.items():
-        if isinstance(answer, (ImportError, AttributeError)):
+        errors = client.run(_loaded, dumps((task, item)), on_error="return")
+    for worker, error in errors.items():
+        if isinstance(error, (ImportError, AttributeError)):
             raise ClusterError(
-                f"the worker at {worker} cannot load what it is to do ({answer}): install there "
+                f"the worker at {worker} cannot load what it is to do ({error}): install there "
                 "the same version of ridgefold, and the modules that your kernels come from"
             )
 
@@ -404,7 +409,7 @@ def _results(
 
 
 def _first_result(watch: _Watch, under_way: deque[Any]) -> Any:
-    """Of the first task, which stays under way until its result is here."""
+    """The result of the first task, which counts as under way until it is here."""
     future = under_way[0]
     result = _result(watch, future)
     under_way.popleft()

@@ -15,7 +15,7 @@ from ridgefold.executors.base import Executor, Result, until_left
 from ridgefold.linalg.threads import threads
 
 _SECONDS_BETWEEN_LOOKS = 1.0
-"""Between two looks of a worker at whether the process that started it is still there."""
+"""A worker looks this often whether the process that started it is still there."""
 
 
 class Processes(Executor):

@@ -10,7 +10,7 @@ from ridgefold.linalg.threads import threads
 
 
 class Serial(Executor):
-    """No workers."""
+    """Tasks run one after the other in this thread, each with one BLAS thread."""
 
     @property
     def place(self) -> str:

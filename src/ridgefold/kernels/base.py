@@ -15,9 +15,10 @@ from ridgefold.linalg import Array, Namespace, namespace_of
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of X as one kernel wants them: scaled, with norms, whatever is worth doing once.
+    """Rows of X prepared for one kernel: whatever is worth computing once for every row.
 
-    `arrays` all have one entry a row; composite kernels keep their parts' rows in `parts`.
+    `arrays` all have one entry a row. Composite kernels keep the rows prepared for each of their
+    kernels in `parts`.
     """
 
     arrays: tuple[Array, ...]
@@ -33,7 +34,7 @@ class Rows:
                 a[rows] if scipy.sparse.issparse(a) else namespace.take_rows(a, rows)
                 for a in self.arrays
             ),
-            tuple(part.take(namespace, rows) for part in self.parts),
+            tuple(prepared.take(namespace, rows) for prepared in self.parts),
         )
 
 
@@ -84,7 +85,11 @@ class Kernel(ABC):
         return False
 
     def takes_halves(self, namespace: Namespace, rows: Rows) -> bool:
-        """Whether to ask `write_lower`: not if a subclass has a `write_block` of its own alone."""
+        """Whether `write_lower` may be called in the place of `write_block`.
+
+        It may not where a subclass overrides `write_block` alone: `write_lower` would then still
+        be the base class's.
+        """
         return _as_late(type(self), "write_lower", "write_block") and self.gains_by_halves(
             namespace, rows
         )
@@ -144,7 +149,7 @@ class Kernel(ABC):
 
 
 def _as_late(kind: type, method: str, other: str) -> bool:
-    """Whether a class that defines `method` comes no later in the order of bases than `other`'s."""
+    """Whether `method` is defined in the class that defines `other`, or in one derived from it."""
     places = [
         next(place for place, base in enumerate(kind.__mro__) if name in vars(base))
         for name in (method, other)

@@ -25,9 +25,9 @@ class _Pair(Kernel):
     right: Kernel
 
     def __post_init__(self) -> None:
-        for name, part in (("left", self.left), ("right", self.right)):
-            if not isinstance(part, Kernel):
-                raise InvalidInputError(f"{name} must be a kernel, got {part!r}")
+        for name, operand in (("left", self.left), ("right", self.right)):
+            if not isinstance(operand, Kernel):
+                raise InvalidInputError(f"{name} must be a kernel, got {operand!r}")
 
     @property
     def accepts_sparse(self) -> bool:  # type: ignore[override]
@@ -128,8 +128,8 @@ class Product(_Pair):
         return namespace.xp.reshape(pairs, (X.shape[0], left.shape[1] * right.shape[1]))
 
     def __repr__(self) -> str:
-        parts = [f"({k!r})" if isinstance(k, Sum) else repr(k) for k in (self.left, self.right)]
-        return " * ".join(parts)
+        factors = [f"({k!r})" if isinstance(k, Sum) else repr(k) for k in (self.left, self.right)]
+        return " * ".join(factors)
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,8 @@ class Scaled(DerivedKernel):
 
     def write_lower(self, namespace: Namespace, rows: Rows, out: Array) -> None:
         super().write_lower(namespace, rows, out)
-        with np.errstate(over="ignore", invalid="ignore"):  # above the triangle stands anything
+        # Entries above the triangle may hold anything, and are scaled too.
+        with np.errstate(over="ignore", invalid="ignore"):
             out *= self.factor
 
     def diagonal(self, namespace: Namespace, X: Array) -> Array:

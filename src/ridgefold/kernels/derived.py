@@ -1,4 +1,4 @@
-"""Kernels made from one other kernel: a multiple of it, or the same on rows seen otherwise."""
+"""Kernels made from one other kernel: a multiple of it, or the kernel of transformed rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ridgefold.linalg import Array, Namespace
 
 
 class DerivedKernel(Kernel):
-    """k(T(x), T(x')) for the kernel k that it holds; a subclass says what T does to rows."""
+    """The kernel k(T(x), T(x')) for another kernel k; a subclass says what T does to rows."""
 
     kernel: Kernel
 

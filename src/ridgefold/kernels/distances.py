@@ -19,15 +19,18 @@ from ridgefold.linalg.blocks import row_blocks
 LengthScale = float | tuple[float, ...]
 
 ROUNDING = 16.0
-"""Errors of −‖z − z'‖²/2, in units of eps·max(‖z‖²/2), that count as zero for rough kernels."""
+"""Rough kernels take −‖z − z'‖²/2 for zero below this many units of eps·max(‖z‖²/2)."""
 FAR = 1e4
-"""‖z‖²/2 of rows that are far from the origin: nearer ones leave an error of 1e-11 at most."""
+"""Rows with ‖z‖²/2 above this are far from the origin: nearer ones leave an error of 1e-11 at
+most."""
 _CANCELLED = 2.0**-10
-"""A share of the norms of two rows: half squares that are less have lost three digits by them."""
+"""Half squares below this share of the norms of the two rows have lost three digits to them."""
 _STRIP = 64
-"""Rows of a triangle that are worked on at once: beside the diagonal, half of them are too many."""
+"""Rows of a triangle that are worked on at once: few, because of the square beside the diagonal
+half the entries are not needed."""
 _WIDE = 64
-"""Columns from which on half a product saves more than norms cost that are not a part of it."""
+"""Columns from which on computing one triangle alone pays: it saves half of the product, and costs
+a pass for the norms, which are otherwise a part of it."""
 
 
 def as_length_scale(value: Any) -> LengthScale:
@@ -148,7 +151,7 @@ class EuclideanKernel(DistanceKernel):
 
     evaluation = "euclidean"
     width_power = 2.0
-    """What the exponent is divided by is this power of the width."""
+    """The exponent is divided by this power of the length scale."""
 
     accepts_sparse = True
 
@@ -161,10 +164,10 @@ class EuclideanKernel(DistanceKernel):
             n, d = X.shape
             rows = namespace.empty((n, d + 2), X, namespace.double())
             rows[:, d] = 1.0
-            for some in row_blocks(n, 8.0 * d, namespace.tile_bytes(X) // 4):
-                block = namespace.astype(X[some, :], namespace.double())
-                rows[some, :d] = self.scaled(namespace, block, origin)
-                rows[some, d + 1] = -0.5 * namespace.squares_of_rows(rows[some, :d])
+            for stretch in row_blocks(n, 8.0 * d, namespace.tile_bytes(X) // 4):
+                block = namespace.astype(X[stretch, :], namespace.double())
+                rows[stretch, :d] = self.scaled(namespace, block, origin)
+                rows[stretch, d + 1] = -0.5 * namespace.squares_of_rows(rows[stretch, :d])
             halves = rows[:, d + 1]
         lowest = float(namespace.xp.min(halves)) if X.shape[0] > 0 else 0.0
         if not math.isfinite(lowest):
@@ -173,7 +176,7 @@ class EuclideanKernel(DistanceKernel):
 
     @property
     def far(self) -> float:
-        """From which ‖z‖²/2 on differences are taken."""
+        """Rows with a ‖z‖²/2 above this are compared by differences."""
         return FAR
 
     def exponents(self, namespace: Namespace, new: Array, X: Array) -> Array:
@@ -216,14 +219,14 @@ class EuclideanKernel(DistanceKernel):
             namespace.xp.add(norms[strip, None], norms[None, left], out=work[strip, left])
         namespace.add_gram_of_rows_in_place(work, a[:, :d])
         for strip, left in strips:
-            part = work[strip, left]
-            self._clear_rounding(namespace, norms[strip], norms[left], part)
+            block = work[strip, left]
+            self._clear_rounding(namespace, norms[strip], norms[left], block)
             self._take_differences(
-                namespace, rows.take(namespace, strip), rows.take(namespace, left), part
+                namespace, rows.take(namespace, strip), rows.take(namespace, left), block
             )
-            self.of_exponent(namespace, part)
+            self.of_exponent(namespace, block)
             if work is not out:
-                out[strip, left] = namespace.astype(part, out.dtype)
+                out[strip, left] = namespace.astype(block, out.dtype)
 
     @property
     def rough(self) -> bool:
@@ -241,7 +244,9 @@ class EuclideanKernel(DistanceKernel):
         self._take_differences(namespace, left, right, out)
 
     def _clear_rounding(self, namespace: Namespace, left: Array, right: Array, out: Array) -> None:
-        """No −‖z − z'‖²/2 above zero; for rough kernels zero where it is within rounding of it.
+        """Set −‖z − z'‖²/2 to zero where rounding made it positive.
+
+        For rough kernels also where it is within rounding of zero.
 
         The root of a rounding error is 1e-8: without this, equal rows would differ, and by how
         much would depend on the block that they stand in. `left` and `right` hold −‖z‖²/2.
@@ -254,7 +259,7 @@ class EuclideanKernel(DistanceKernel):
         out[out > limit] = 0.0
 
     def _take_differences(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
-        """Write −‖z − z'‖²/2 anew for pairs of far rows whose norms have taken digits of it.
+        """Compute −‖z − z'‖²/2 from differences for pairs of far rows whose norms cancelled.
 
         Which pairs these are depends on the two rows, not on the block that they stand in.
         """
@@ -267,14 +272,14 @@ class EuclideanKernel(DistanceKernel):
         first, second = namespace.xp.nonzero(close)
         values = namespace.empty(first.shape, out)
         X, Y = left.arrays[1], right.arrays[1]
-        for some in row_blocks(first.shape[0], 24.0 * X.shape[1], namespace.tile_bytes(out)):
-            values[some] = self._of_pairs(namespace, X, Y, first[some], second[some])
+        for pairs in row_blocks(first.shape[0], 24.0 * X.shape[1], namespace.tile_bytes(out)):
+            values[pairs] = self._of_pairs(namespace, X, Y, first[pairs], second[pairs])
         out[close] = values
 
     def _limits(self, namespace: Namespace, rows: Array) -> Array | None:
-        """What half squares of a far row must not exceed, as a sum over the two rows of a pair.
+        """A limit for every row: a half square above the sum of its two rows' limits is imprecise.
 
-        Infinite for rows that are not far; None if there are no others.
+        The limit is infinite for rows that are not far; None if no row is far.
         """
         a = rows.arrays[0]
         halves = a[:, [-1]].toarray().ravel() if scipy.sparse.issparse(a) else a[:, -1]

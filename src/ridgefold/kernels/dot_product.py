@@ -96,19 +96,19 @@ class Linear(Kernel):
 
 
 MOST_FEATURES = 2**53
-"""Feature spaces are counted up to here: nothing of this size can be worked in."""
+"""Dimensions of feature spaces are counted up to here: no computation could hold that many."""
 _HIGHEST_POWER = 170
-"""Degrees above it have coefficients of features, factorials, that no float can hold."""
+"""The features of higher degrees have factorials as coefficients that no float can hold."""
 
 
 def _binomial(n: int, k: int) -> int:
-    """n over k; where that is beyond `MOST_FEATURES`, some number that is, too."""
-    k, found = min(k, n - k), 1
+    """n over k; where that is larger than `MOST_FEATURES`, any number larger than that."""
+    k, coefficient = min(k, n - k), 1
     for i in range(1, k + 1):
-        found = found * (n - k + i) // i
-        if found > MOST_FEATURES:
+        coefficient = coefficient * (n - k + i) // i
+        if coefficient > MOST_FEATURES:
             break  # every further factor is larger than one
-    return found
+    return coefficient
 
 
 @dataclass(frozen=True)

@@ -38,10 +38,10 @@ def _definite(index: Index, n: int) -> Index:
 
 
 class Gram(ABC):
-    """k(x_i, z_j) between left rows x and right rows z, computed when asked for.
+    """The matrix k(x_i, z_j) between left rows x and right rows z, computed when asked for.
 
-    A method that needs the matrix whole asks for it (`write_lower`, `full`); one that must
-    not, asks for blocks. Blocks are written in tiles that stay in the cache.
+    A method that needs the whole matrix asks for it (`write_lower`, `full`); one that must not
+    hold it asks for blocks. Blocks are written in tiles that stay in the cache.
     """
 
     namespace: Namespace
@@ -104,7 +104,7 @@ class Gram(ABC):
     def write_lower(self, out: Array, rows: Index = ALL) -> None:
         """Write the lower triangle of the symmetric K[rows, rows] into `out`.
 
-        Entries above the diagonal are left as they are, but for small blocks beside it.
+        Entries above the diagonal are not written, except in small blocks on the diagonal.
         """
         rows = _definite(rows, self.shape[0])
         n = out.shape[0]
@@ -132,7 +132,7 @@ class Gram(ABC):
     ) -> Array:
         """K[rows, columns] V with at most `limit` bytes of K alive at once.
 
-        On a device it is one of its tiles, if that is more: small blocks are mostly waiting there.
+        On a device the limit is at least one of its tiles: with smaller blocks it mostly waits.
         """
         rows = _definite(rows, self.shape[0])
         limit = max(limit, self.namespace.tile_bytes(self.like))

@@ -49,26 +49,26 @@ class GramStack:
             )
             self._shared = self.namespace.astype(shared, X.dtype)
 
-    def matrices(self, kernel: int, some: np.ndarray) -> Array:
-        """K of the sets `some` for one kernel, shape (len(some), m, m); lower triangles."""
+    def matrices(self, kernel: int, sets: np.ndarray) -> Array:
+        """K of the numbered sets for one kernel, shape (len(sets), m, m); lower triangles."""
         chosen, namespace = self.kernels[kernel], self.namespace
         if not isinstance(chosen, OF_EXPONENTS):
-            return self._one_by_one(chosen, some)
+            return self._one_by_one(chosen, sets)
         if self._shared is not None:
             assert isinstance(chosen.length_scale, float)
             factor = chosen.length_scale**-chosen.width_power
-            exponents = namespace.take_rows(self._shared, some) * factor
+            exponents = namespace.take_rows(self._shared, sets) * factor
         else:
-            X = namespace.take_rows(self._X, some)
-            exponents = _exponents(namespace, chosen, X, X, self.counts[some])
+            X = namespace.take_rows(self._X, sets)
+            exponents = _exponents(namespace, chosen, X, X, self.counts[sets])
         chosen.of_exponent(namespace, exponents)
         _set_diagonals_to_one(namespace, exponents)
         return namespace.astype(exponents, self._X.dtype)
 
-    def _one_by_one(self, kernel: Kernel, some: np.ndarray) -> Array:
-        b, m = len(some), self._X.shape[1]
+    def _one_by_one(self, kernel: Kernel, sets: np.ndarray) -> Array:
+        b, m = len(sets), self._X.shape[1]
         out = self.namespace.zeros((b, m, m), self._X)
-        for k, position in enumerate(some.tolist()):
+        for k, position in enumerate(sets.tolist()):
             n = int(self.counts[position])
             KernelGram(kernel, self._X[position, :n, :]).write_lower(out[k, :n, :n])
         return out

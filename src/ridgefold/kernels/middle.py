@@ -7,18 +7,19 @@ import numpy as np
 from ridgefold.linalg import Array, Namespace
 
 _MIDDLE_ROWS = 63
-"""Rows of which medians are taken,"""
+"""Rows, evenly spaced, of which medians and quartiles are taken: all that is asked of them is
+where most rows lie."""
 _FAR = 10.0
-"""and how many quartile ranges away from them a mean is far."""
+"""A mean this many quartile ranges away from the median was moved there by a few far rows."""
 
 
 @np.errstate(over="ignore", invalid="ignore")
 def middle_of(namespace: Namespace, rows: Array) -> Array | None:
     """Where distances are measured from: rows near it keep most digits.
 
-    The mean of every column, or its median where far rows take the mean, and with it the digits
-    of all other rows, out of where half of them are. Far is what many quartile ranges on the
-    narrower side of the median do not reach: on the wider one, every third row may be far itself.
+    The mean of every column, or its median where a few far rows have moved the mean away from most
+    rows: differences from such a mean would lose the digits of all the others. The quartile range
+    is that on the narrower side of the median: on the wider side every third row may be far.
     """
     if rows.shape[0] == 0:
         return None

@@ -13,7 +13,7 @@ from ridgefold.kernels.distances import DistanceKernel, EuclideanKernel
 from ridgefold.linalg import Array, Namespace
 
 _SHORTEST = 1e-8
-"""Shorter distances are rounding errors."""
+"""Distances below this, about the root of eps, are rounding errors."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ class Laplacian(DistanceKernel):
         return math.inf if gamma == 0.0 else 1.0 / gamma
 
     def prepare(self, namespace: Namespace, X: Array, origin: Array | None) -> Rows:
-        """x/ℓ in float64; not x − origin, of whose digits a far origin would take some."""
+        """x/ℓ in float64, not shifted by the origin: subtracting a far origin would lose digits."""
         double = X if scipy.sparse.issparse(X) else namespace.astype(X, namespace.double())
         z = self.scaled(namespace, double, None)
         self.require_finite(namespace, z.data if scipy.sparse.issparse(z) else z)

@@ -17,10 +17,11 @@ from ridgefold.kernels.stationary import Laplacian
 from ridgefold.linalg import Array, Namespace, namespace_of
 
 _ROWS_AT_ONCE = 64
-"""Blocks that stay in the cache, of which only a few numbers lie above the diagonal."""
+"""Rows worked on at once: the block stays in the cache, and little of it lies above the diagonal,
+where nothing is needed."""
 _SMALLEST_WIDTH = {4: 1e-15, 8: 1e-150}
-"""By the bytes of a number: below it, and above its inverse, squares of distances lose their digits
-before they are divided by that of the width."""
+"""Widths below this, or above its inverse, do not share distances: squares of distances in such
+units underflow or overflow before they are divided by the width's. By the bytes of a number."""
 
 
 class WidthTable:
@@ -61,7 +62,7 @@ class WidthTable:
         namespace.set_diagonal_in_place(out, kernel.diagonal(namespace, self._X))
 
     def _exponents_for(self, out: Array) -> Array:
-        """In the precision of `out`, if no digits are lost by that."""
+        """The shared exponents in the precision of `out`, if no digits are lost by that."""
         known = self._exponents
         if out.dtype not in known:
             if not differ_in_width(self.kernels, self.namespace.itemsize(out)):
@@ -100,7 +101,7 @@ class _HalfSquares(EuclideanKernel):
     """−‖x − x'‖²/2 itself."""
 
     narrowest: float = 1.0
-    """The least of the widths that it will be divided by."""
+    """The smallest of the widths that the half squares will be divided by."""
 
     @property
     def far(self) -> float:

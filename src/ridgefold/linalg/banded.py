@@ -27,20 +27,20 @@ from ridgefold.linalg.householder import (
     unit_lower,
 )
 from ridgefold.linalg.namespace import Array, Namespace
-from ridgefold.linalg.symmetric import expected_digits
+from ridgefold.linalg.symmetric import DIGITS_WORTH_HAVING, POWER_STEPS, expected_digits
 
 BANDWIDTH = 96
+"""Wide enough that the reduction runs at the speed of matrix products, and narrow enough that the
+n·b² operations of every α stay small beside it."""
 NARROW_BANDWIDTH = 48
-"""For use with `divide_rows`, whose work for every α grows with the bandwidth."""
-_DIGITS_WORTH_HAVING = 3
-_POWER_STEPS = 12
-# Pivots below this many eps of the largest diagonal entry are rounding error. That entry is
-# close to the largest eigenvalue, so the level is set lower than that of a dense factor.
+"""The bandwidth for use with `divide_rows`, whose work for every α grows with the bandwidth."""
 _ROUNDING = 10.0
+"""Pivots below this many eps of the largest diagonal entry are rounding error. That entry is close
+to the largest eigenvalue, so the level is lower than that of a dense factor."""
 
 
 def bandwidth_for(n: int, most: int = BANDWIDTH) -> int:
-    """Wide panels make fast products, narrow bands fast solves."""
+    """The bandwidth for a matrix of n rows: at most an eighth of it, so that there is a band."""
     return max(1, min(most, n // 8))
 
 
@@ -119,14 +119,14 @@ def reduce_to_band(namespace: Namespace, lower: Array, bandwidth: int) -> BandRe
 def _band(namespace: Namespace, lower: Array, b: int) -> np.ndarray:
     """Copy the band out of a matrix that holds other things below it."""
     n = lower.shape[0]
-    parts = []
+    column_panels = []
     for start in range(0, n, b):
         stop, end = min(start + b, n), min(start + 2 * b, n)
         values = namespace.to_numpy(lower[start:end, start:stop])
         columns = np.zeros((2 * b, b), dtype=values.dtype)
         columns[: end - start, : stop - start] = values
-        parts.append(_along_columns(columns)[: stop - start, :].copy())
-    return np.concatenate(parts)
+        column_panels.append(_along_columns(columns)[: stop - start, :].copy())
+    return np.concatenate(column_panels)
 
 
 def _along_columns(columns: np.ndarray) -> np.ndarray:
@@ -159,13 +159,13 @@ class BandFactor:
         n, pivots = len(self.lower), self.lower[:, 0]
         eps = float(np.finfo(self.lower.dtype).eps)
         cheap = n**2 * (float(pivots.max()) / float(pivots.min())) ** 2
-        if expected_digits(cheap, eps) >= _DIGITS_WORTH_HAVING:
+        if expected_digits(cheap, eps) >= DIGITS_WORTH_HAVING:
             return math.nan
         multiply = self._routine(blas, "tbmv")
         b = self.lower.shape[1] - 1
         vector = 1.0 + (np.arange(n) * 7 % 11) / 11
         large = small = (vector / np.linalg.norm(vector)).astype(self.lower.dtype)
-        for _ in range(_POWER_STEPS):
+        for _ in range(POWER_STEPS):
             large = large / np.linalg.norm(large)
             large = multiply(
                 b, self.lower.T, multiply(b, self.lower.T, large, lower=1, trans=1), lower=1

@@ -10,6 +10,10 @@ CACHE_BYTES = 1 << 20
 WORKSPACE_BYTES = 16 * CACHE_BYTES
 """What tiles of the kernel, panels and BLAS's packing buffers may take beside the large arrays."""
 
+ROWS_AT_ONCE = 512
+"""Rows of an n × n matrix that are worked on at once where no BLAS routine knows its triangle:
+enough for fast products, and few enough that temporary arrays are small beside the matrix."""
+
 
 def row_blocks(n_rows: int, bytes_per_row: float, limit: float) -> Iterator[slice]:
     """Slices that cover range(n_rows), each of at most `limit` bytes but at least one row."""

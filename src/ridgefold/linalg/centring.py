@@ -24,23 +24,23 @@ from dataclasses import dataclass
 from ridgefold.linalg.namespace import Array, Namespace
 from ridgefold.linalg.symmetric import Factor
 
-# Rows worked on at once: at this height the temporary products stay in the cache.
 _STEP = 64
+"""Rows worked on at once: at this height the temporary products stay in the cache."""
 
 
 @dataclass(frozen=True)
 class Centring:
-    """What a centred matrix remembers of the one it came from."""
+    """What is needed to undo the centring: u, ‖s‖, K u and τ."""
 
     namespace: Namespace
     direction: Array
-    """u, of unit length."""
+    """The unit vector u = s/‖s‖."""
     scale: float
     """‖s‖."""
     product: Array
     """K u."""
     shift: float
-    """τ, the eigenvalue given to u."""
+    """The eigenvalue τ that u has in the centred matrix."""
 
     def project(self, y: Array) -> Array:
         """P y for a matrix y."""

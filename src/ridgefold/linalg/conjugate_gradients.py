@@ -11,18 +11,22 @@ from ridgefold.linalg.namespace import Array, Namespace
 Operator = Callable[[Array], Array]
 
 MOST_STEPS = 2000
+"""A system that has not converged after so many steps is better factorised or preconditioned."""
 _RESTARTS = 3
+"""Descents from the true residual. One does where the system is well conditioned; each further one
+takes off what the recurrence's residual has drifted from the true one."""
 _FAR_BEHIND = 2.0
-"""A descent that ends with so many times its least residual is looked at in both places."""
+"""A descent may end with a residual larger than the least it has passed. Beyond this factor both
+places are looked at."""
 
 
 @dataclass(frozen=True)
 class Solved:
-    """What the iteration reached."""
+    """The best solution that the iteration has come by."""
 
     solution: Array
     residual: Array
-    """True residual norms, one a column, computed afresh."""
+    """Norms of the true residuals, one a column, computed from the solution."""
     steps: int
     converged: bool
 
@@ -92,14 +96,14 @@ def conjugate_gradients(
 
 @dataclass(frozen=True)
 class _Iterate:
-    """Where the iteration has come to, a column for every right-hand side."""
+    """A solution with its true residual, one column for every right-hand side."""
 
     solution: Array
     residual: Array
     norms: Array
-    """Of the columns of the residual."""
+    """Norms of the columns of the residual."""
     objective: Array
-    """xᵀAx/2 − xᵀb."""
+    """The objective xᵀAx/2 − xᵀb of every column, which a step along the gradient lowers."""
 
     def better_than(self, other: _Iterate, namespace: Namespace) -> Array:
         """Which columns have a smaller residual, or a lower objective by more than rounding.

@@ -15,15 +15,13 @@ import numpy as np
 from scipy.linalg import lapack
 
 from ridgefold.linalg.blas_pointers import BlasPointers, pointers_for
+from ridgefold.linalg.blocks import ROWS_AT_ONCE
 from ridgefold.linalg.centring import multiply_symmetric
 from ridgefold.linalg.namespace import Array, Namespace
 
-# Rows updated at once where no BLAS routine knows the triangle.
-_STEP = 512
-
 
 def blas_for(namespace: Namespace, a: Array) -> BlasPointers | None:
-    """BLAS by pointer for NumPy arrays, where it is to be had."""
+    """BLAS by pointer for NumPy arrays; None for other arrays, or if SciPy does not offer it."""
     return pointers_for(a.dtype) if namespace.name == "numpy" else None
 
 
@@ -96,10 +94,10 @@ def subtract_product_in_place(namespace: Namespace, out: Array, a: Array, b: Arr
     if blas is not None and _in_rows(out):
         blas.subtract_product(out, a, b)
         return
-    for start in range(0, out.shape[0], _STEP):
-        rows = slice(start, min(start + _STEP, out.shape[0]))
-        part = out[rows, :]
-        part -= a[rows, :] @ b
+    for start in range(0, out.shape[0], ROWS_AT_ONCE):
+        rows = slice(start, min(start + ROWS_AT_ONCE, out.shape[0]))
+        block = out[rows, :]
+        block -= a[rows, :] @ b
 
 
 def _in_rows(a: np.ndarray) -> bool:
@@ -146,7 +144,7 @@ def _subtract_rank_2k_in_place(namespace: Namespace, lower: Array, v: Array, w: 
     # One product of twice the columns: a single pass over A.
     left = namespace.xp.concat([v, w], axis=1)
     right = namespace.xp.concat([w, v], axis=1).T
-    for start in range(0, lower.shape[0], _STEP):
-        stop = min(start + _STEP, lower.shape[0])
+    for start in range(0, lower.shape[0], ROWS_AT_ONCE):
+        stop = min(start + ROWS_AT_ONCE, lower.shape[0])
         block = lower[start:stop, :stop]
         block -= left[start:stop, :] @ right[:, :stop]

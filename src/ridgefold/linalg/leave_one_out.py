@@ -28,10 +28,11 @@ class LeaveOneOut:
     """A fitted system with its leave-one-out residuals; the last axis runs over targets."""
 
     coefficients: Array
-    """ã, of shape (n, t)."""
+    """The coefficients ã, of shape (n, t)."""
     intercept: Array
     residuals: Array
-    """w^(−½)·ã/C_ii; NaN where there is a bias and one row, which leaves nothing behind."""
+    """The residuals w^(−½)·ã/C_ii. NaN for the only row of a system with a bias: without that row
+    there is no model."""
 
 
 def heaviest_row(namespace: Namespace, direction: Array) -> int | None:
@@ -113,6 +114,6 @@ def leave_one_out(
         diagonal[heavy] = own
         held_out[heavy, :] = from_the_others(direction, held_out, heavy)
     if direction is not None and targets.shape[0] == 1:
-        # Nothing is left without it, and rounding would say what that predicts.
+        # Without its only row there is no model: what rounding leaves is not a residual.
         diagonal = diagonal * float("nan")
     return LeaveOneOut(coefficients, intercept, _scaled(held_out / diagonal[:, None], roots))

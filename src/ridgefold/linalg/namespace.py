@@ -53,7 +53,7 @@ class Namespace(ABC):
         )
 
     def placed(self, values: Any, like: Array) -> Array:
-        """`values` on the device of `like`, as they are."""
+        """`values` on the device of `like`, in their own dtype."""
         return self.xp.asarray(values, device=array_api_compat.device(like))
 
     def detached(self, a: Array) -> Array:
@@ -88,19 +88,19 @@ class Namespace(ABC):
         return None
 
     def free_bytes(self, like: Array) -> float | None:
-        """Memory of that device that is free; None for the processor, or if it does not say."""
+        """Free memory of the device that holds `like`; None for the processor, or if unknown."""
         return None
 
     def held_after_reset(self, like: Array) -> float | None:
-        """Bytes held on that device, with the mark of the most put back to them."""
+        """Start measuring the device's peak memory anew; returns the bytes held now."""
         return None
 
     def peak_bytes(self, like: Array) -> float | None:
-        """The most bytes that were held there since."""
+        """The most bytes held on the device since `held_after_reset`; None for the processor."""
         return None
 
     def wait(self, like: Array) -> None:
-        """Until all that was asked of the device is done: at once, but for accelerators."""
+        """Return when the device has done everything asked of it: at once on the processor."""
         return
 
     def itemsize(self, a: Array) -> int:
@@ -226,13 +226,13 @@ class Namespace(ABC):
     # -- stacks of small matrices, shape (b, n, n) -----------------------------------------
 
     def cholesky_of_stack(self, a: Array) -> tuple[Array, np.ndarray]:
-        """Cholesky factors of a stack, zero above the diagonal, and which of them there are.
+        """Cholesky factors of a stack, zero above the diagonal, and which matrices have one.
 
-        Only the lower triangles are read. Where there is no factor, what stands is not one.
+        Only the lower triangles are read. The entry of a matrix without a factor means nothing.
         """
         factors = [self.copy(a[k, :, :]) for k in range(a.shape[0])]
-        found = np.array([self.cholesky_in_place(factor) for factor in factors], dtype=bool)
-        return self.xp.stack([self.xp.tril(factor) for factor in factors]), found
+        has_factor = np.array([self.cholesky_in_place(factor) for factor in factors], dtype=bool)
+        return self.xp.stack([self.xp.tril(factor) for factor in factors]), has_factor
 
     def solve_triangular_stack(self, factor: Array, b: Array, *, transposed: bool = False) -> Array:
         """`solve_triangular` for a stack of factors and one of matrices."""

@@ -26,11 +26,12 @@ from ridgefold.linalg.triangle_inverse import (
 )
 
 _NARROWEST_PANEL = 128
-"""Columns below which a product runs slower than it saves."""
+"""Columns of a panel, at least: products with narrower ones run slower than a copy would cost."""
 _CANCELS = 1e3
-"""Rows this many length scales from zero leave a rounding error of 1e-13 in a distance."""
+"""Rows this many length scales from zero leave a rounding error of 1e-13 in a distance, so that
+columns with larger values are summed from differences."""
 _WIDE = 32
-"""With this many right-hand sides, a triangular solve from the right is the faster one."""
+"""With this many right-hand sides or more, a triangular solve from the right is the faster one."""
 
 
 def _routine(module: Any, name: str, a: np.ndarray) -> Any:

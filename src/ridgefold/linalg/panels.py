@@ -8,6 +8,7 @@ from ridgefold.linalg.namespace import Array
 from ridgefold.linalg.symmetric import Factor
 
 _PANEL = 256
+"""Columns of a panel: wide enough for fast products, and a small part of any block."""
 
 
 def _panels(n: int) -> Iterator[slice]:

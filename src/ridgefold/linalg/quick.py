@@ -28,12 +28,13 @@ from ridgefold.linalg.ridge import without_bias
 from ridgefold.linalg.triangle_inverse import inverse_of_factor_in_place, squares_of_columns
 
 _FOR_RESIDUALS = {np.float32: 1e4, np.float64: 1e11}
-"""The largest ratio of the trace and α, by precision, for four digits of mean squares,"""
+"""The largest tr K/α, by precision, at which mean squares of residuals are right to four digits."""
 _FOR_SOLUTIONS = {np.float32: 3e6, np.float64: 1e11}
-"""and for coefficients that are right to five percent, which stable factors give."""
+"""The largest tr K/α, by precision, at which coefficients are right to five percent."""
 _SMALLEST_TRACE, _LARGEST_TRACE = 1e-30, 1e30
-"""Beyond them single precision underflows or overflows."""
+"""Matrices with a trace outside these limits underflow or overflow in single precision."""
 _FEWEST_ROWS = 16
+"""Smaller systems are left to the stable routines: there is next to nothing to save."""
 _LARGE, _FEW_COLUMNS = 512, 4
 """From so many rows on, and up to so many columns, triangles are multiplied with one vector after
 the other, which takes a fifth to a half of the time of products with all of them."""
@@ -113,16 +114,18 @@ def _nearly_all_on_one_row(direction: np.ndarray) -> bool:
     return float(shares.max()) > (1.0 - _LEAST_SHARE) * float(shares.sum())
 
 
-_STEP = 512
+_MASK_STEP = 512
+"""Masks are made for sizes rounded up to a multiple of this, so that cells of like sizes share one
+that is kept."""
 
 
 def _above_the_diagonal(n: int) -> np.ndarray:
-    return _above(-(-n // _STEP) * _STEP)[:n, :n]
+    return _above(-(-n // _MASK_STEP) * _MASK_STEP)[:n, :n]
 
 
 @functools.lru_cache(maxsize=4)
 def _above(n: int) -> np.ndarray:
-    """True there; every smaller square is a corner of it."""
+    """True above the diagonal; the mask of a smaller matrix is a corner of this one."""
     return ~np.tri(n, dtype=bool)
 
 

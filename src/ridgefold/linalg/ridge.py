@@ -76,6 +76,6 @@ def without_bias(solved: Array, direction: Array | None) -> tuple[Array, Array]:
     """ã and b from H[ỹ, s], or from Hỹ where there is no bias."""
     if direction is None:
         return solved, namespace_of(solved).zeros(solved.shape[1], solved)
-    along, part = solved[:, -1], solved[:, :-1]
-    intercept = direction @ part / (direction @ along)
-    return part - along[:, None] * intercept[None, :], intercept
+    along, unbiased = solved[:, -1], solved[:, :-1]  # H s and Hỹ
+    intercept = direction @ unbiased / (direction @ along)
+    return unbiased - along[:, None] * intercept[None, :], intercept

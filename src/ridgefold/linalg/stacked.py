@@ -21,11 +21,11 @@ class StackedRows:
     """What the systems of a stack have besides their matrices."""
 
     targets: Array
-    """ỹ, of shape (b, m, t); zero in rows that pad."""
+    """Weighted targets ỹ, of shape (b, m, t); zero in rows that pad."""
     present: Array
     """1 in rows that are there and 0 in those that pad, shape (b, m)."""
     direction: Array | None
-    """s = √w (ones without weights), zero in rows that pad; None without a bias."""
+    """The vector s = √w (ones without weights), zero in rows that pad; None without a bias."""
     roots: Array | None
     """√w, one in rows that pad; None without weights."""
     counts: np.ndarray
@@ -34,16 +34,16 @@ class StackedRows:
 
 @dataclass(frozen=True)
 class StackedSolution:
-    """Solutions of a stack; of those that are not `regular` nothing is known."""
+    """Solutions of a stack; the entries of systems that are not `regular` mean nothing."""
 
     coefficients: Array
-    """ã, of shape (b, m, t)."""
+    """The coefficients ã, of shape (b, m, t)."""
     intercept: Array
     """Shape (b, t)."""
     residuals: Array | None
-    """w^(−½)·ã/C_ii, shape (b, m, t), if they were asked for."""
+    """Leave-one-out residuals w^(−½)·ã/C_ii, shape (b, m, t), if they were asked for."""
     regular: np.ndarray
-    """True where a Cholesky factor says all there is to say; shape (b,)."""
+    """True for systems with a Cholesky factor that is more than rounding error; shape (b,)."""
 
 
 def pad_diagonals(namespace: Namespace, matrices: Array, rows: StackedRows) -> None:
@@ -81,8 +81,8 @@ def solve_stack(
     xp = namespace.xp
     add_to_diagonals(namespace, matrices, alphas[:, None])
     largest = namespace.to_numpy(xp.max(diagonals(namespace, matrices), axis=1))
-    factor, found = namespace.cholesky_of_stack(matrices)
-    regular = found & _has_large_pivots(namespace, factor, rows, largest)
+    factor, has_factor = namespace.cholesky_of_stack(matrices)
+    regular = has_factor & _has_large_pivots(namespace, factor, rows, largest)
     if held_out and rows.direction is not None:
         regular = regular & ~_nearly_all_on_one_row(namespace, rows.direction, rows.counts)
     right = rows.targets
@@ -142,10 +142,10 @@ def _centred(
     if rows.direction is None:
         shape = (solved.shape[0], solved.shape[2])
         return solved, namespace.zeros(shape, solved), diagonal
-    along, part = solved[:, :, -1], solved[:, :, :-1]
+    along, unbiased = solved[:, :, -1], solved[:, :, :-1]  # H s and Hỹ
     total = xp.sum(rows.direction * along, axis=1)
-    intercept = xp.sum(rows.direction[:, :, None] * part, axis=1) / total[:, None]
-    coefficients = part - along[:, :, None] * intercept[:, None, :]
+    intercept = xp.sum(rows.direction[:, :, None] * unbiased, axis=1) / total[:, None]
+    coefficients = unbiased - along[:, :, None] * intercept[:, None, :]
     if diagonal is not None:
         diagonal = diagonal - along * along / total[:, None]
         alone = np.where(rows.counts == 1, np.nan, 1.0)  # as in `linalg.leave_one_out`

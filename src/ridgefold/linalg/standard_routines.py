@@ -39,9 +39,6 @@ class StandardNamespace(Namespace):
         diagonal = self.xp.eye(n_rows, n_columns, dtype=a.dtype) == 1.0
         a[...] = self.xp.where(diagonal, values, a)
 
-    def _lower(self, a: Array) -> Array:
-        return self.xp.tril(a)
-
     def fill_upper_in_place(self, a: Array) -> None:
         a[...] = self.xp.tril(a) + self.xp.tril(a, k=-1).T
 
@@ -114,5 +111,5 @@ class StandardNamespace(Namespace):
         # The standard's own reduces the lower triangle from its top, where the few large
         # eigenvalues of a kernel matrix then stand: it loses four times as much as LAPACK does
         # when told to start from the other end.
-        found = numpy_namespace().eigh_in_place(np.array(self.to_numpy(a)))
-        return self.asarray(found[0], a), self.asarray(found[1], a)
+        values, vectors = numpy_namespace().eigh_in_place(np.array(self.to_numpy(a)))
+        return self.asarray(values, a), self.asarray(vectors, a)

@@ -13,15 +13,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ridgefold.errors import ConditionWarning, NumericalError, SingularSystemWarning
+from ridgefold.linalg.blocks import ROWS_AT_ONCE
 from ridgefold.linalg.namespace import Array, Namespace
 from ridgefold.notices import warn
 
-# Fewer expected digits than this are worth a warning.
-_DIGITS_WORTH_HAVING = 3
-_POWER_STEPS = 12
-# An eigenvalue that grows by less in a step is known well enough to count digits.
+DIGITS_WORTH_HAVING = 3
+"""A solution that is expected to have fewer correct digits than this comes with a warning."""
+POWER_STEPS = 12
+"""Power steps for an extreme eigenvalue: counting digits needs no more than its magnitude."""
 _POWER_GAIN = 1.02
-_STEP = 512
+"""An eigenvalue that grows by less than this factor in a step is known well enough."""
 _SMALL = 512
 """A float32 matrix of no more rows is decomposed in float64: that costs next to nothing, and the
 rounding errors of an eigendecomposition are several times those of a factorisation."""
@@ -97,7 +98,7 @@ def _warn_ill_conditioned(what: str, condition: float, digits: int) -> None:
 def _multiply_by_factor(namespace: Namespace, lower: Array, v: Array) -> Array:
     """L Lᵀ v, a block of rows at a time: the upper triangle of the storage is not zero."""
     n, out = lower.shape[0], namespace.zeros(v.shape, v)
-    blocks = [(start, min(start + _STEP, n)) for start in range(0, n, _STEP)]
+    blocks = [(start, min(start + ROWS_AT_ONCE, n)) for start in range(0, n, ROWS_AT_ONCE)]
     inner = namespace.zeros(v.shape, v)
     for start, stop in blocks:
         corner = namespace.xp.tril(lower[start:stop, start:stop])
@@ -159,7 +160,7 @@ class CholeskyFactor(Factor):
         vector = namespace.asarray([1.0 + ((7 * i) % 11) / 11 for i in range(n)], self.lower)
         vector = vector[:, None] / namespace.norm(vector)
         value = 0.0
-        for _ in range(_POWER_STEPS):
+        for _ in range(POWER_STEPS):
             if inverse:
                 vector = namespace.solve_cholesky(self.lower, vector)
             else:
@@ -174,7 +175,7 @@ class CholeskyFactor(Factor):
 
     def known_condition(self) -> float:
         eps = self.namespace.eps(self.lower)
-        if expected_digits(self.cheap_condition(), eps) >= _DIGITS_WORTH_HAVING:
+        if expected_digits(self.cheap_condition(), eps) >= DIGITS_WORTH_HAVING:
             return math.nan
         return self.condition()
 
@@ -183,7 +184,7 @@ class CholeskyFactor(Factor):
         if math.isnan(condition):
             return
         digits = expected_digits(condition, eps)
-        if digits < _DIGITS_WORTH_HAVING:
+        if digits < DIGITS_WORTH_HAVING:
             _warn_ill_conditioned(what, condition, digits)
 
 
@@ -273,7 +274,7 @@ class SpectralFactor(Factor):
         elif lowest < 0.0:
             nature = f"not positive definite (smallest eigenvalue {lowest:.1e})"
         else:
-            if digits < _DIGITS_WORTH_HAVING:
+            if digits < DIGITS_WORTH_HAVING:
                 _warn_ill_conditioned(what, condition, digits)
             return
         warn(
@@ -338,8 +339,8 @@ def factorise_by_cholesky(
 
 def _lower_is_finite(namespace: Namespace, matrix: Array) -> bool:
     """Whether the lower triangle is finite, looked at in strips instead of in a copy."""
-    for start in range(0, matrix.shape[0], _STEP):
-        rows = slice(start, min(start + _STEP, matrix.shape[0]))
+    for start in range(0, matrix.shape[0], ROWS_AT_ONCE):
+        rows = slice(start, min(start + ROWS_AT_ONCE, matrix.shape[0]))
         if not namespace.all_finite(matrix[rows, :start]):
             return False
         if not namespace.all_finite(namespace.xp.tril(matrix[rows, rows])):
@@ -357,7 +358,7 @@ def factorise_spectrally(namespace: Namespace, matrix: Array, scale: float = 0.0
         )
     if namespace.itemsize(matrix) < 8 and matrix.shape[0] <= _SMALL:
         wide = namespace.eigh_in_place(namespace.astype(matrix, namespace.xp.float64))
-        values, vectors = (namespace.astype(part, matrix.dtype) for part in wide)
+        values, vectors = (namespace.astype(array, matrix.dtype) for array in wide)
     else:
         values, vectors = namespace.eigh_in_place(matrix)
     return SpectralFactor(namespace, values, vectors, scale)

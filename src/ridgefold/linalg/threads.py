@@ -12,22 +12,22 @@ from threadpoolctl import LibController, ThreadpoolController
 
 _LOCK = Lock()
 _active: list[int] = []
-"""What is asked for now, by all threads of this process: BLAS has one setting for them all."""
+"""The counts that threads of this process ask for now: BLAS has one setting for them all."""
 _before: list[tuple[LibController, int]] = []
-"""Every BLAS library with its setting when nothing was asked for."""
+"""Every BLAS library, with the number of threads it used before any count was asked for."""
 
 
 @functools.lru_cache(maxsize=1)
 def _controller(n_modules: int) -> ThreadpoolController:
-    """Looked for anew when modules were imported, which may have brought a library."""
+    """The libraries loaded now. Importing a module may load one, so they are counted with it."""
     return ThreadpoolController()
 
 
 def _libraries() -> list[LibController]:
-    found: list[LibController] = (
+    libraries: list[LibController] = (
         _controller(len(sys.modules)).select(user_api="blas").lib_controllers
     )
-    return found
+    return libraries
 
 
 @contextmanager
@@ -55,6 +55,6 @@ def threads(count: int) -> Iterator[None]:
 
 def _set() -> None:
     for library, before in _before:
-        wanted = min([before, *_active])
-        if library.num_threads != wanted:
-            library.set_num_threads(wanted)
+        count = min([before, *_active])
+        if library.num_threads != count:
+            library.set_num_threads(count)

@@ -14,8 +14,10 @@ from ridgefold.linalg.blas_pointers import BlasPointers
 from ridgefold.linalg.blocks import row_blocks
 
 TILE = 512
+"""Rows of a tile: enough for products at full speed, few enough that BLAS packs little."""
 WORTH_IT = range(2 * TILE, 3200)
-"""Numbers of rows for which tiles save memory that counts and cost no time that does."""
+"""Numbers of rows for which tiles are used: they save a good part of the memory, at no cost in
+time that can be measured."""
 
 
 def tiled_cholesky_in_place(a: np.ndarray, blas: BlasPointers) -> bool:

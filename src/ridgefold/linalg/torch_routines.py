@@ -16,9 +16,10 @@ from ridgefold.errors import InvalidInputError
 from ridgefold.linalg.namespace import Array, Namespace
 
 _PANEL = 2048
-
-
+"""Columns that are factorised at once: torch's Cholesky allocates its result, so that this much is
+held beside the matrix."""
 _GPU_TILE_BYTES = 1 << 28
+"""Size of a tile on a GPU: large enough that launching its kernels takes no time that counts."""
 
 
 class TorchNamespace(Namespace):
@@ -29,7 +30,6 @@ class TorchNamespace(Namespace):
         return a.detach()
 
     def tile_bytes(self, like: Array) -> int:
-        # A GPU has no use for small tiles: each costs a few launches.
         return _GPU_TILE_BYTES if like.device.type == "cuda" else super().tile_bytes(like)
 
     def accelerator(self, like: Array) -> str | None:

@@ -18,12 +18,14 @@ from ridgefold.linalg.blas_pointers import BlasPointers
 from ridgefold.linalg.blocks import row_blocks
 
 SMALL = 64
-"""Rows up to which LAPACK inverts a triangle: there its calls take the time, not its loops."""
+"""Triangles of at most this many rows are inverted by LAPACK: further halves would cost more calls
+than they save arithmetic."""
 FASTER_BY_HALVES = range(128, 1600)
 """Numbers of rows for which a whole inverse is faster with a triangle inverted here: 1.7 times
 at 500 to 900 rows. Of larger ones LAPACK's own is as fast; the diagonal alone, for which the
 triangle is enough, is 1.8 times as fast at 4,000 rows too."""
 _ROWS_AT_ONCE = 128
+"""Rows squared at once: few, so that the part above the diagonal that must be masked is small."""
 _BELOW = np.tri(_ROWS_AT_ONCE, dtype=bool)
 
 

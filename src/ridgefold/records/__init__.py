@@ -1,4 +1,4 @@
-"""What the parts hand to each other: frozen dataclasses without behaviour."""
+"""What folders hand to each other: frozen dataclasses without behaviour."""
 
 from ridgefold.records.cell_search import CELL_SEARCH, CellSearch
 from ridgefold.records.columns import CategoryColumn, NumberColumn, TableColumns

@@ -1,4 +1,4 @@
-"""How far searches in cells go: the engine does so, and plans foresee it."""
+"""How far searches in cells go. `cells` searches by these numbers, and `planning` foresees it."""
 
 from __future__ import annotations
 
@@ -8,50 +8,58 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class CellSearch:
-    """How many cells, rows and pairs of kernel and ridge are looked at."""
+    """How many cells, rows and pairs of kernel and ridge a search visits.
+
+    A pair is a kernel with a ridge. The defaults were settled on by test errors and times over 15
+    to 30 tables (docs/design/log/cells.md).
+    """
 
     pilots: int = 4
-    """Cells on which a shared pair is looked for among all."""
+    """Cells that search the whole grid for the pair that all cells share."""
     pilot_rows: int = 640
-    """Rows of each of them, evenly spaced."""
+    """Rows of each pilot cell, evenly spaced: enough to tell pairs apart, few enough to score a
+    whole grid of them."""
     near_pilots: int = 3
-    """Cells that are asked where the start is a good one."""
+    """Cells that search near a pair that is known to be good: those at the two ends alone were
+    misled by a few far rows."""
     near_rows: int = 640
-    """Rows of each of these,"""
+    """Rows of each cell of a near search."""
     more_rows: int = 1536
-    """and of those that are asked again where cells are large."""
+    """Rows of each cell of the second near search that large cells get: they prefer other pairs."""
     pairs: int = 8
-    """The most pairs that are scored near a start, for all cells or by one for itself."""
+    """The most pairs that are scored near a start, by all cells together or by one for itself."""
     core: float = 0.7
-    """The part of a cell's rows on which pairs are compared, those at its edge left out,"""
+    """The share of a cell's rows on which pairs are compared. Rows at its edge, which other cells
+    answer for, are left out: what remains is a third of the work."""
     fewest_core_rows: int = 160
-    """and how many these are at least."""
+    """The rows on which a cell compares pairs are at least this many, if it has them."""
     largest_searched: int = 1536
-    """Rows above which a cell takes the shared pair: pairs of its own gain little there, and every
-    one that is scored takes as long as the fit."""
+    """Cells with more rows take the shared pair: pairs of their own gain little there, and scoring
+    one takes as long as a fit."""
     smallest_tried: int = 256
     """Rows of the first cells that are tried where their number is chosen."""
     largest_tried: int = 2048
-    """Rows of the largest cells whose error is measured."""
+    """Rows of the largest cells whose error is measured; gains of larger ones are extrapolated."""
     regions: int = 2
-    """Parts of the data on which sizes are compared,"""
+    """Regions of the data in which sizes of cells are compared."""
     region_rows: int = 4096
-    """and rows of each; fewer rows than all of them hold are one part."""
+    """Rows of each region. Data with no more rows than all regions hold are one region."""
     slope_rows: int = 4096
-    """Rows of the fits that tell in which directions targets change, at most,"""
+    """The most rows of the fits that measure in which directions targets change."""
     slope_numbers: int = 1 << 22
-    """numbers in them, but for a few hundred rows,"""
+    """The most numbers in the rows of these fits, so that wide rows are fewer."""
     slope_pair_rows: int = 512
-    """and of those on which their kernel and ridge are chosen."""
+    """Rows on which the kernel and ridge of these fits are chosen."""
     backdrop_rows: int = 128
-    """Rows in whose span all of them are fitted, behind the cells,"""
+    """Rows that span the coarse model behind the cells; 400 do hardly better."""
     backdrop_pair_rows: int = 2048
-    """and rows on which kernels for that are compared."""
+    """Rows on which kernels for the coarse model are compared."""
     many_rows: int = 300_000
-    """Above so many rows cells share a pair, and are no larger than the next number says."""
+    """Above so many rows, cells share one pair and have at most `largest_of_many` rows."""
     largest_of_many: int = 512
+    """Rows of a cell, at most, where there are more than `many_rows` rows in all."""
     most_cell_rows: float = math.inf
-    """Rows of the largest cell that memory holds, with those that it shares."""
+    """Rows of the largest cell that memory holds, rows shared with its neighbours included."""
 
     def core_rows(self, n_rows: int, *, overlap: bool) -> int:
         """Rows of a cell on which pairs are compared: all if it overlaps with no other."""

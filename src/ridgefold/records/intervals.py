@@ -20,12 +20,12 @@ class Intervals:
     for each row, the change of f(x) with that row's target."""
     model: FittedModel = field(repr=False)
     residuals: Any = field(repr=False)
-    """y − ŷ of rows by the model that did not see them, shape (m, n_targets)."""
+    """Residuals y − ŷ by the model that did not see the row, shape (m, n_targets)."""
     groups: Any = field(repr=False)
     """For each residual, the fold (or the row) that was left out, shape (m,)."""
     widening: np.ndarray | None = None
-    """What residuals of every target are multiplied by, as the kernel was learned from the very
-    rows; None where they are taken as they are."""
+    """A factor for the residuals of every target, where the kernel was learned from these very
+    rows and residuals are too small for that; None for no factor."""
 
     @property
     def kept_numbers(self) -> int:

@@ -20,7 +20,7 @@ class LearningStep:
     error: Limit
     """Held-out error inside the criterion."""
     outside_error: Limit
-    """Error on rows outside it."""
+    """Error on rows outside the criterion."""
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ class LearnedMetric:
     """A kernel with learned length scales, and how they were found."""
 
     kernel: Any
-    """On rows as they were given: a kernel of distances, within `Warped` if columns were
-    transformed, within `Columns` if some were left out."""
+    """The kernel on rows as they were given: a kernel of distances, within `Warped` if columns were
+    transformed, within `Columns` if columns were left out."""
     alpha: Positive
-    """The ridge that belongs to it on the rows it was learned from."""
+    """The ridge that belongs to the kernel on the rows it was learned from."""
     family: str
     length_scales: np.ndarray
     """One a column, after its transform; infinite for those that were left out."""
@@ -46,9 +46,9 @@ class LearnedMetric:
     error: Limit
     """Held-out error inside the criterion."""
     outside_error: Limit
-    """Mean squared error on rows outside it (inside, where there are too few rows)."""
+    """Mean squared error on rows outside the criterion; inside it, where there are too few rows."""
     isotropic_error: Limit
-    """The same for the best isotropic kernel of the family."""
+    """`outside_error` of the best isotropic kernel of the family."""
     families: Mapping[str, Limit]
     """Every family that was tried, and its error over all rows of the last stage it reached."""
     rows: Count

@@ -8,16 +8,16 @@ from typing import Any
 
 @dataclass(frozen=True)
 class FittedModel:
-    """f(x) = Σ a_i k(x_i, x) + b, or Φ(x)w + b where the feature space is small.
+    """The function f(x) = Σ a_i k(x_i, x) + b, or Φ(x)w + b where the feature space is small.
 
     Arrays belong to the library of the training rows (NumPy, torch, …).
     """
 
     dual_coef: Any
-    """a, of shape (n_rows, n_targets)."""
+    """The coefficients a, of shape (n_rows, n_targets)."""
     intercept: Any
-    """b, of shape (n_targets,)."""
+    """The bias b, of shape (n_targets,); zero without one."""
     primal_coef: Any | None = None
-    """w, of shape (n_features, n_targets), when the model was solved in the primal."""
+    """The weights w, of shape (n_features, n_targets), if the model was solved in the primal."""
     certificate: Any | None = None
-    """‖y − (K + αI)a‖ for each target, when an iterative solver found a."""
+    """The residual norm ‖y − (K + αI)a‖ of each target, if an iterative solver found a."""

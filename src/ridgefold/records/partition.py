@@ -22,10 +22,10 @@ class Cells:
     rows: np.ndarray
     """Row indices of all cells, one cell after the other."""
     offsets: np.ndarray
-    """Where each cell starts in `rows`, and where the last one ends; shape (n_cells + 1,)."""
+    """The start of each cell in `rows`, and the end of the last one; shape (n_cells + 1,)."""
     weights: np.ndarray | None
-    """What each entry of `rows` contributes to the blended prediction of its row; the entries
-    of one row sum to 1. None if cells do not overlap: every entry is 1."""
+    """The weight of each entry of `rows` in the blended prediction of its row; the entries of one
+    row sum to 1. None if cells do not overlap: every weight is 1."""
     router: Mapping[str, np.ndarray]
     """The geometry, as named arrays that the partitioner's functions read."""
 
@@ -35,30 +35,31 @@ class Slopes:
     """How much a function changes in every direction: the mean of ∇f∇fᵀ is V·diag(squares)·Vᵀ."""
 
     directions: np.ndarray
-    """V, orthonormal columns of shape (n_columns, k): the steepest directions."""
+    """The steepest directions V, orthonormal columns of shape (n_columns, k)."""
     squares: np.ndarray
-    """Mean squared slopes along them, where their mean over all directions is 1; shape (k,)."""
+    """Mean squared slopes along the directions, in units of the mean over all directions; shape
+    (k,)."""
     trust: float
-    """How far they are to be relied on, from 0 to 1."""
+    """How far the slopes may be relied on, from 0 to 1."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Kernels and ridge values that cells choose from, and where to begin."""
+    """Kernels and ridge values that cells choose from, and the pair to begin with."""
 
     kernels: tuple[Any, ...]
     alphas: np.ndarray
-    """In ascending order: searches go from one to its neighbour."""
+    """Ridge values in ascending order: searches go from one to its neighbour."""
     start: int
-    """The kernel to begin with."""
+    """Position of the kernel to begin with."""
     start_alpha: int
-    """The ridge that is taken where there are too few rows to choose."""
+    """Position of the ridge that is taken where there are too few rows to choose."""
     ordered: bool
-    """True if neighbours in `kernels` are neighbours in width; else all are tried."""
+    """True if neighbours in `kernels` are neighbours in width; otherwise every kernel is tried."""
     stride: int = 1
-    """How many places a first look goes at once: those in between are for near searches."""
+    """A first, wide search takes steps of this many places; near searches visit those between."""
     others: tuple[Grid, ...] = ()
-    """Grids of other kernels: a first look goes through each of them, and the best is kept."""
+    """Grids of other kernels: the first search goes through each of them, and keeps the best."""
 
     @property
     def is_choice(self) -> bool:
@@ -66,7 +67,7 @@ class Grid:
 
     @property
     def each(self) -> tuple[Grid, ...]:
-        """This one and the others, by themselves."""
+        """One grid for every kernel: this one without the others, then the others."""
         return (replace(self, others=()), *self.others)
 
     def with_ridges_times(self, factor: float) -> Grid:
@@ -99,58 +100,60 @@ class LocalModels:
     """One model a cell: f_c(x) = Σ_i a_i k_c(x_i, x) + b_c over the rows of cell c."""
 
     dual_coef: np.ndarray
-    """a, aligned with ``Cells.rows``; shape (len(rows), n_targets)."""
+    """The coefficients a, aligned with ``Cells.rows``; shape (len(rows), n_targets)."""
     intercept: np.ndarray
-    """b, of shape (n_cells, n_targets)."""
+    """The biases b, of shape (n_cells, n_targets)."""
     alpha: np.ndarray
     """The ridge of every cell, shape (n_cells,)."""
     kernels: tuple[Any, ...]
     """The distinct kernels."""
     kernel_of_cell: np.ndarray
-    """Which of `kernels` each cell uses, shape (n_cells,)."""
+    """Position in `kernels` of each cell's kernel, shape (n_cells,)."""
     lowest: np.ndarray | None = None
-    """The least that each cell may predict, shape (n_cells, n_targets); None if anything."""
+    """The least that each cell may predict, shape (n_cells, n_targets); None for no limit."""
     highest: np.ndarray | None = None
-    """The most that each cell may predict."""
+    """The most that each cell may predict, of the same shape; None for no limit."""
 
 
 @dataclass(frozen=True)
 class Backdrop:
     """A coarse model of all rows behind those of the cells: (1 − s)·f_cells(x) + s·f(x).
 
-    f(x) = b + ψ(x)ᵀc with ψ(x) = Pᵀk(Z, x) − offset; see `engine.backdrop`.
+    f(x) = b + ψ(x)ᵀc with ψ(x) = Pᵀk(Z, x) − offset; see `cells.backdrop`.
     """
 
     centres: np.ndarray
-    """Z, some rows, in the metric of the cells; shape (r, n_columns)."""
+    """Rows Z that span the model, in the metric of the cells; shape (r, n_columns)."""
     kernel: Any
     projection: np.ndarray
-    """P, of shape (r, k)."""
+    """The projection P, of shape (r, k)."""
     offset: np.ndarray
-    """Shape (k,)."""
+    """The offset of ψ, of shape (k,)."""
     coefficients: np.ndarray
-    """c, of shape (k, n_targets)."""
+    """The coefficients c, of shape (k, n_targets)."""
     intercept: np.ndarray
-    """b, of shape (n_targets,)."""
+    """The intercepts b, of shape (n_targets,)."""
     total_weight: Positive
-    """Of all rows of the fit."""
+    """The sum of the weights of all rows of the fit."""
     share: np.ndarray
-    """s of every target, from 0 to 1."""
+    """The share s of every target, from 0 to 1."""
 
 
 @dataclass(frozen=True)
 class FittedBatch:
-    """The models of some cells, one after the other, as they come from a task."""
+    """The models of the cells of one task, one after the other."""
 
     dual_coef: np.ndarray
-    """Of all their rows, shape (rows, n_targets)."""
+    """Coefficients of all rows of the cells, shape (rows, n_targets)."""
     intercept: np.ndarray
-    """Shape (n_cells, n_targets), as are `lowest` and `highest`."""
+    """Biases of the cells, shape (n_cells, n_targets)."""
     alpha: np.ndarray
+    """The ridge of every cell, shape (n_cells,)."""
     kernel: np.ndarray
-    """Which kernel of the grid each cell uses."""
+    """Position in the grid of each cell's kernel, shape (n_cells,)."""
     residuals: np.ndarray | None
-    """Leave-one-out residuals of all rows, if they were wanted."""
+    """Leave-one-out residuals of all rows, if they were asked for."""
     lowest: np.ndarray
-    """Least targets of the cells' rows of positive weight."""
+    """Least targets of each cell's rows of positive weight, shape (n_cells, n_targets)."""
     highest: np.ndarray
+    """Largest targets of each cell's rows of positive weight, shape (n_cells, n_targets)."""

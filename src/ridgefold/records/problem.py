@@ -21,7 +21,7 @@ class FoldShape:
 
 @dataclass(frozen=True)
 class Problem:
-    """What is to be solved."""
+    """The shapes and settings of one ridge system, or of one cross-validation."""
 
     n_rows: Count
     n_columns: Count

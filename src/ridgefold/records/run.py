@@ -1,4 +1,4 @@
-"""What was run, and what it really cost."""
+"""What was run, and what it cost as measured."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ class StepRecord:
     """One planned computation, with its cost as measured."""
 
     name: str
-    """What it was for, in words."""
+    """The purpose of the step, in words."""
     plan: Plan
     method: str
-    """The method that did it: the planned one, or a fallback."""
+    """The method that ran: the planned one, or a fallback."""
     seconds: Amount
     peak_bytes: Amount | None
     """Memory beyond what was held before; None where the system does not say."""
     warnings: tuple[str, ...] = ()
-    """What was warned of on the way."""
+    """The texts of the warnings that the step raised."""
 
 
 @dataclass(frozen=True)

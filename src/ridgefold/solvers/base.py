@@ -24,13 +24,13 @@ class RidgeSystem:
 
     gram: Gram
     targets: Array
-    """y, of shape (n, t)."""
+    """The targets y, of shape (n, t)."""
     alphas: np.ndarray
     """One ridge value for each target, shape (t,)."""
     weights: Array | None = None
     bias: bool = False
     tolerance: float = 1e-10
-    """For iterative solvers: ‖residual‖ ≤ tolerance·‖y‖."""
+    """Iterative solvers stop at ‖residual‖ ≤ tolerance·‖y‖; others ignore it."""
 
     @property
     def namespace(self) -> Namespace:
@@ -66,7 +66,7 @@ class Solver(Protocol):
 
     name: str
     exact: bool
-    """True if the answer is right to rounding error, False if to a tolerance."""
+    """True if the solution is right to rounding error, False if to a tolerance."""
     may_give_up: bool
     """True if it can find out, at little cost, that the data do not suit it."""
     last_resort: bool
@@ -95,13 +95,14 @@ def for_each_alpha(
     if len(distinct) == 1:
         return solve(float(distinct[0]), right)
     groups = [np.flatnonzero(system.alphas == alpha) for alpha in distinct]
-    parts = [
+    solutions = [
         solve(float(alpha), xp.take(right, namespace.indices(columns, right), axis=1))
         for alpha, columns in zip(distinct, groups, strict=True)
     ]
     order = namespace.indices(np.argsort(np.concatenate(groups)), right)
     return tuple(
-        xp.take(xp.concat(pieces, axis=-1), order, axis=-1) for pieces in zip(*parts, strict=True)
+        xp.take(xp.concat(groups_of_one, axis=-1), order, axis=-1)
+        for groups_of_one in zip(*solutions, strict=True)
     )
 
 

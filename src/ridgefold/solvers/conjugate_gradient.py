@@ -19,7 +19,10 @@ from ridgefold.records import Cost, FittedModel, Problem
 from ridgefold.solvers.base import RidgeSystem, for_each_alpha
 
 _NOMINAL_STEPS = 100
+"""Steps that plans count on: with this preconditioner, a usual number to the default tolerance."""
 _BLOCK_BYTES = float(1 << 23)
+"""Size of the blocks of K that are multiplied: large enough for fast products, and small beside
+the vectors of the iteration."""
 _NOTHING_GAINED = 0.5
 """A relative residual above this is about that of the zero model: no digit is right."""
 
@@ -83,8 +86,8 @@ class ConjugateGradient:
 
         def solve_for(alpha: float, right: Array) -> tuple[Array, Array, Array]:
             precondition = _woodbury(namespace, factor, alpha)
-            # Where targets are far from zero, once leaves a part along the direction that is
-            # rounding error to them; divided by α it is no small part of the solution.
+            # Projecting once leaves rounding error along the direction where targets are far from
+            # zero. Divided by a small α, that error is no small part of the solution.
             solution, residual = _conjugate_gradients(
                 namespace,
                 lambda v: project(multiply(v)) + alpha * v,
@@ -124,7 +127,7 @@ def _conjugate_gradients(
 ) -> tuple[Array, Array]:
     """The solution and the true residual norms; a warning if they are above the tolerance.
 
-    `NumericalError` if the best that was found is no better than zero.
+    Raises `NumericalError` if the best solution is no better than zero.
     """
     xp = namespace.xp
     norms = xp.sqrt(xp.sum(right * right, axis=0))

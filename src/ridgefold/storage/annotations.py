@@ -2,8 +2,8 @@
 
 Stored records are checked against the annotations of their own dataclasses, and the state and the
 arguments of estimators against tables of such annotations, so nothing has to be described twice.
-What values may be beyond their type is said by limits within `Annotated`: objects that accept a
-value or not, such as those of `records.kinds`.
+Limits within `Annotated` say which values of a type are allowed: objects with a method `accepts`,
+such as those of `records.kinds`.
 """
 
 from __future__ import annotations

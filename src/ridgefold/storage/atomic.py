@@ -13,16 +13,16 @@ from typing import BinaryIO
 from ridgefold.errors import OutputError, OutputExistsError
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EXDEV)
-"""What file systems answer that have no second names for a file (FAT, some network shares)."""
+"""Errors of file systems without hard links (FAT, some network shares)."""
 
 
 @contextlib.contextmanager
 def written_whole(path: Path, *, replace: bool = True) -> Iterator[BinaryIO]:
     """A file to write to, which takes the place of `path` only once all of it is on the disk.
 
-    It is written beside `path` under a name of its own, flushed to the disk and renamed: who
+    It is written beside `path` under a name of its own, flushed to the disk and renamed. Whoever
     reads `path` sees the old file or the new one, whatever fails in between. With
-    ``replace=False`` a file at `path` stays, also one that came there in the meantime: of several
+    ``replace=False`` an existing file stays, even one that was created in the meantime: of several
     processes that create it at once, one succeeds.
     """
     require_place_for(path)

@@ -28,6 +28,7 @@ from ridgefold.storage.mapped import release
 
 FORMAT = "ridgefold-model"
 VERSION = 1
+"""Version of the layout that this module writes; raised when older readers could not read it."""
 DOCUMENT = "document.json"
 """Name of the array of bytes that holds the JSON document."""
 
@@ -41,9 +42,14 @@ _DTYPES: Mapping[str, np.dtype] = {
 }
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _MOST_HEADER_BYTES = 16_000_000
+"""A header is refused above this: no model has arrays enough for it, and it is read as a whole."""
 _LEAST_DOCUMENT_BYTES = 1_000_000
-_CHUNK = 1 << 20
-_PIECE = 1 << 24
+"""Headers and documents up to this size are read however small the file; larger ones may take a
+quarter of it, so that the memory for them is bounded by what is there."""
+READ_BYTES = 1 << 20
+"""Bytes that are read and hashed at once: enough that calls cost nothing, little memory."""
+_WRITE_BYTES = 1 << 24
+"""Bytes that are written and hashed at once, after which the pages of a mapped file are let go."""
 
 
 def storable(dtype: np.dtype) -> bool:
@@ -108,13 +114,13 @@ def write_container(
     head = _padded(strict_json.dumps(header))
     digest = hashlib.sha256()
     with written_whole(path) as file:
-        for piece in (len(head).to_bytes(8, "little"), head):
-            file.write(piece)
-            digest.update(piece)
+        for data in (len(head).to_bytes(8, "little"), head):
+            file.write(data)
+            digest.update(data)
         for name in order:
-            for part in _pieces_of(stored[name]):
-                file.write(part)
-                digest.update(part)
+            for piece in _pieces_of(stored[name]):
+                file.write(piece)
+                digest.update(piece)
         file.write(text)
         digest.update(text)
     return digest.hexdigest()
@@ -131,8 +137,8 @@ def _bytes_of(array: np.ndarray) -> memoryview:
 def _pieces_of(array: np.ndarray) -> Iterator[memoryview]:
     """The bytes of an array, some megabytes at a time; pages of a mapped file are let go."""
     view = _bytes_of(array)
-    for start in range(0, len(view), _PIECE):
-        yield view[start : start + _PIECE]
+    for start in range(0, len(view), _WRITE_BYTES):
+        yield view[start : start + _WRITE_BYTES]
         release(array)
 
 
@@ -218,7 +224,7 @@ def _empty(entry: Entry) -> np.ndarray:
 
 @contextlib.contextmanager
 def _regular_file(path: Path) -> Iterator[tuple[BinaryIO, int]]:
-    """An open file and its size: a pipe or a device has none to check against."""
+    """An open file and its size; a pipe or a device, which has no size to check, is refused."""
     if not path.is_file():
         path.stat()  # raises FileNotFoundError, which says it best
         raise ModelFileError("it is not a regular file")
@@ -233,11 +239,11 @@ def _exactly(file: BinaryIO, count: int) -> bytearray:
 
 
 def _read_into(file: BinaryIO, view: memoryview) -> str:
-    """Fill `view`, and return the SHA-256 of what came."""
+    """Fill `view` from the file, and return the SHA-256 of the bytes read."""
     digest = hashlib.sha256()
     done = 0
     while done < len(view):
-        piece = view[done : done + _CHUNK]
+        piece = view[done : done + READ_BYTES]
         count = file.readinto(piece)  # type: ignore[attr-defined]
         if not count:
             raise ModelFileError("it ends too early: it was cut off, or not copied whole")

@@ -21,17 +21,20 @@ from ridgefold.storage.mapped import release
 from ridgefold.storage.tree import Packer
 
 _BLOCK_BYTES = float(1 << 24)
+"""Bytes of rows that are hashed at once, after which the pages of a mapped file are let go."""
 _SHOWN = 6
+"""Differences that an error names; a longer list helps nobody."""
 _LONGEST = 60
+"""Characters of a value that an error shows."""
 
 
 def of_rows(rows: Any) -> dict[str, Any]:
     """Shape, type and SHA-256 of an array, or of what gives rows by slices or in blocks."""
     digest = hashlib.sha256()
     dtype = np.dtype(rows.dtype).newbyteorder("<")
-    for part in rows.blocks() if hasattr(rows, "blocks") else _blocks(rows):
-        block = np.ascontiguousarray(part, dtype=dtype)
-        digest.update(block.reshape(-1).view(np.uint8).data)
+    for block in rows.blocks() if hasattr(rows, "blocks") else _blocks(rows):
+        contiguous = np.ascontiguousarray(block, dtype=dtype)
+        digest.update(contiguous.reshape(-1).view(np.uint8).data)
     return {
         "shape": [int(size) for size in rows.shape],
         "dtype": dtype.name,
@@ -41,20 +44,20 @@ def of_rows(rows: Any) -> dict[str, Any]:
 
 def _blocks(rows: Any) -> Iterator[np.ndarray]:
     width = np.dtype(rows.dtype).itemsize * int(np.prod(rows.shape[1:]))
-    for some in row_blocks(len(rows), width, _BLOCK_BYTES):
-        yield rows[some]
+    for stretch in row_blocks(len(rows), width, _BLOCK_BYTES):
+        yield rows[stretch]
         release(rows)
 
 
 def of_settings(settings: Mapping[str, Any]) -> dict[str, str]:
     """Every setting as canonical JSON, arrays in it by their SHA-256."""
-    found = {}
+    texts = {}
     for name, value in settings.items():
         packer = Packer()
         try:
             document = packer.pack(value, name)
         except UnsupportedInputError:
-            # Our own objects, such as partitioners, say all.
+            # The repr of the library's own objects, such as partitioners, says all of them.
             if not type(value).__module__.startswith("ridgefold."):
                 raise UnsupportedInputError(
                     f"run_dir cannot be used with {name}={_short(repr(value))}: whether two runs "
@@ -65,8 +68,8 @@ def of_settings(settings: Mapping[str, Any]) -> dict[str, str]:
                 document = repr(value)
         arrays = {key: of_rows(np.atleast_1d(array)) for key, array in packer.arrays.items()}
         text = strict_json.dumps(document).decode()
-        found[name] = text + (strict_json.dumps(arrays).decode() if arrays else "")
-    return found
+        texts[name] = text + (strict_json.dumps(arrays).decode() if arrays else "")
+    return texts
 
 
 def digest_of(asked: Mapping[str, Any]) -> str:
@@ -77,14 +80,14 @@ def digest_of(asked: Mapping[str, Any]) -> str:
 def differences(there: Any, here: Any, name: str = "") -> list[str]:
     """What differs between two fingerprints, in words."""
     if isinstance(there, Mapping) and isinstance(here, Mapping):
-        found = []
+        sentences = []
         for key in sorted({*there, *here}):
             label = f"{name} {key}".strip() if name not in ("", "settings") else str(key)
             if key in there and key in here:
-                found += differences(there[key], here[key], label)
+                sentences += differences(there[key], here[key], label)
             else:
-                found.append(f"{label} was {'' if key in there else 'not '}given")
-        return found
+                sentences.append(f"{label} was {'' if key in there else 'not '}given")
+        return sentences
     if there == here:
         return []
     if name.endswith("sha256"):
@@ -92,10 +95,10 @@ def differences(there: Any, here: Any, name: str = "") -> list[str]:
     return [f"{name} was {_short(_plain(there))} and is {_short(_plain(here))}"]
 
 
-def listed(found: list[str]) -> str:
-    """The first few differences."""
-    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    return "; ".join(found[:_SHOWN]) + more
+def listed(sentences: list[str]) -> str:
+    """The first few differences, as one text."""
+    more = f" and {len(sentences) - _SHOWN} more" if len(sentences) > _SHOWN else ""
+    return "; ".join(sentences[:_SHOWN]) + more
 
 
 def _plain(value: Any) -> str:

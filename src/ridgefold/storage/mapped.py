@@ -17,9 +17,10 @@ import numpy as np
 from ridgefold.errors import TableError
 
 _WINDOW_BYTES = 1 << 22
-"""So much of a file is looked at together when rows are taken by their numbers."""
+"""Rows that lie within this many bytes of a file may be read together."""
 _WORTH_ONE_READ = 1 << 14
-"""Bytes for each row that may be read with it: reading them takes as long as another call."""
+"""Rows are read together if that reads at most this many bytes for each of them: reading so many
+takes as long as another call."""
 
 
 def mapping_of(array: Any) -> mmap.mmap | None:
@@ -33,10 +34,10 @@ def mapping_of(array: Any) -> mmap.mmap | None:
 
 def release(array: Any) -> None:
     """Let the pages of a mapped file go; nothing is lost, and arrays in memory are untouched."""
-    found = mapping_of(array)
+    mapping = mapping_of(array)
     # Private pages that were written to exist nowhere else.
-    if found is not None and hasattr(found, "madvise") and _is_shared(array):
-        found.madvise(mmap.MADV_DONTNEED)
+    if mapping is not None and hasattr(mapping, "madvise") and _is_shared(array):
+        mapping.madvise(mmap.MADV_DONTNEED)
 
 
 def flush(array: Any) -> None:
@@ -69,23 +70,23 @@ class MappedRows:
     @classmethod
     def of(cls, array: np.ndarray) -> MappedRows | None:
         """The rows of a mapped array; None if they do not lie one after the other in a file."""
-        found, memory = array, mapping_of(array)
-        while found is not None and not isinstance(found, np.memmap):
-            found = getattr(found, "base", None)  # type: ignore[assignment]
+        memmap, memory = array, mapping_of(array)
+        while memmap is not None and not isinstance(memmap, np.memmap):
+            memmap = getattr(memmap, "base", None)  # type: ignore[assignment]
         usable = (
             memory is not None
-            and found is not None
-            and found.filename is not None
-            and found.mode != "c"
+            and memmap is not None
+            and memmap.filename is not None
+            and memmap.mode != "c"
             and array.flags.c_contiguous
             and array.dtype.kind == "f"
         )
-        if not usable or memory is None or found is None:
+        if not usable or memory is None or memmap is None:
             return None
         begin = np.frombuffer(memory, dtype=np.uint8).ctypes.data
-        skipped = found.offset - found.offset % mmap.ALLOCATIONGRANULARITY
+        skipped = memmap.offset - memmap.offset % mmap.ALLOCATIONGRANULARITY
         place = int(array.ctypes.data) - begin + skipped
-        return cls(Path(str(found.filename)).resolve(), place, array.shape, array.dtype)
+        return cls(Path(str(memmap.filename)).resolve(), place, array.shape, array.dtype)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return MappedRows, (self.path, self.offset, self.shape, self.dtype)
@@ -129,12 +130,12 @@ class MappedRows:
             while begin < len(ordered):
                 first = int(ordered[begin])
                 end = int(np.searchsorted(ordered, first + reach))
-                some, span = ordered[begin:end], int(ordered[end - 1]) - first + 1
+                nearby, span = ordered[begin:end], int(ordered[end - 1]) - first + 1
                 places = slice(begin, end) if order is None else order[begin:end]
-                if span * self._row_bytes <= _WORTH_ONE_READ * len(some):
-                    out[places] = self._block(file.fileno(), first, span)[some - first]
+                if span * self._row_bytes <= _WORTH_ONE_READ * len(nearby):
+                    out[places] = self._block(file.fileno(), first, span)[nearby - first]
                 else:
-                    for place, row in zip(range(begin, end), some.tolist(), strict=True):
+                    for place, row in zip(range(begin, end), nearby.tolist(), strict=True):
                         at = place if order is None else int(order[place])
                         out[at] = self._block(file.fileno(), row, 1)[0]
                 begin = end
@@ -149,10 +150,10 @@ class MappedRows:
         view, done = out.reshape(-1).view(np.uint8).data, 0
         place = self.offset + start * self._row_bytes
         while done < len(view):
-            found = os.preadv(descriptor, [view[done:]], place + done)
-            if found == 0:
+            count_read = os.preadv(descriptor, [view[done:]], place + done)
+            if count_read == 0:
                 raise TableError(f"{str(self.path)!r} ends too early: it was cut off")
-            done += found
+            done += count_read
         return out
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -166,5 +167,5 @@ def new_array(path: Path, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 def open_array(path: Path) -> np.ndarray:
     """An array in an .npy file, mapped for reading."""
-    found: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
-    return found
+    array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
+    return array

@@ -24,18 +24,19 @@ from ridgefold.storage.container import (
 from ridgefold.storage.paths import usable_path
 from ridgefold.storage.tree import Packer, Unpacker
 
-_MAGIC = {
+_FIRST_BYTES = {
     b"\x80": "a pickle, which could run code when loaded",
     b"PK": "a zip archive (as .npz, joblib or torch files are)",
     b"\x93NUMPY": "a NumPy array",
     b"PAR1": "a Parquet table",
     b"{": "JSON text",
 }
+"""How files of other kinds begin, and what an error says of them."""
 
 
 @dataclass(frozen=True)
 class StoredArray:
-    """What a file says of one of its arrays."""
+    """The description of one array in a file."""
 
     name: str
     dtype: str
@@ -71,7 +72,7 @@ def write_model(
     """Write a tree of values whole or not at all. The same tree gives the same bytes."""
     target = usable_path(path)
     notes = {} if notes is None else dict(notes)
-    if not all(isinstance(part, str) for pair in notes.items() for part in pair):
+    if not all(isinstance(text, str) for pair in notes.items() for text in pair):
         raise InvalidInputError(f"notes must be a dict of texts, got {notes!r}")
     packer = Packer()
     document = {
@@ -133,4 +134,4 @@ def _looks_like(path: Path) -> str | None:
         return None
     with path.open("rb") as file:
         start = file.read(8)
-    return next((words for magic, words in _MAGIC.items() if start.startswith(magic)), None)
+    return next((kind for first, kind in _FIRST_BYTES.items() if start.startswith(first)), None)

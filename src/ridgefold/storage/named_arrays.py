@@ -1,8 +1,8 @@
-"""Arrays by the files that hold them: sent elsewhere, they are a path and a range, and no data.
+"""Arrays named by the files that hold them: sent to a worker, they are a path and a range.
 
-An array that is mapped from a file is that part of the file; another is written to one, whole or
-not at all. Read back, it has the values, type and memory order that it had, so that what is
-computed from it is the same bit for bit.
+An array that is mapped from a file is named by its place in that file; any other is written to a
+file first, whole or not at all. Read back, it has the values, type and memory order that it had,
+so that results computed from it are the same bit for bit.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ class NamedArray:
         return int(np.prod(self.shape)) * np.dtype(self.dtype).itemsize
 
     def read(self) -> np.ndarray:
-        found = self._numbers(0, int(np.prod(self.shape)))
-        return found.reshape(self.shape, order="F" if self.by_columns else "C")
+        numbers = self._numbers(0, int(np.prod(self.shape)))
+        return numbers.reshape(self.shape, order="F" if self.by_columns else "C")
 
     def part(self, start: int, stop: int) -> np.ndarray:
-        """Some rows of it."""
+        """The rows from `start` up to `stop`."""
         if self.by_columns:
             return self.read()[start:stop]
         width = int(np.prod(self.shape[1:]))
-        found = self._numbers(start * width, (stop - start) * width)
-        return found.reshape(stop - start, *self.shape[1:])
+        numbers = self._numbers(start * width, (stop - start) * width)
+        return numbers.reshape(stop - start, *self.shape[1:])
 
     def _numbers(self, start: int, count: int) -> np.ndarray:
         dtype = np.dtype(self.dtype)
-        found = np.fromfile(self.path, dtype, count, offset=self.offset + start * dtype.itemsize)
-        if len(found) < count:
+        numbers = np.fromfile(self.path, dtype, count, offset=self.offset + start * dtype.itemsize)
+        if len(numbers) < count:
             raise TableError(f"{str(self.path)!r} ends too early: it was cut off")
-        return found
+        return numbers
 
     def rows(self) -> MappedRows:
-        """The same, read row by row when it is indexed."""
+        """The rows of the file, read when they are indexed."""
         assert not self.by_columns
         return MappedRows(self.path, self.offset, self.shape, np.dtype(self.dtype))
 
@@ -75,8 +75,8 @@ class NamedSparse:
 
     def read(self) -> scipy.sparse.csr_array | scipy.sparse.csr_matrix:
         kind = scipy.sparse.csr_array if self.as_array else scipy.sparse.csr_matrix
-        parts = (self.data.read(), self.indices.read(), self.indptr.read())
-        return kind(parts, shape=self.shape)
+        arrays = (self.data.read(), self.indices.read(), self.indptr.read())
+        return kind(arrays, shape=self.shape)
 
 
 def named(array: np.ndarray, folder: Path, name: str) -> NamedArray:
@@ -94,13 +94,14 @@ def named(array: np.ndarray, folder: Path, name: str) -> NamedArray:
 
 
 def named_matrix(X: np.ndarray, folder: Path, name: str) -> NamedArray | NamedSparse:
-    """The same for rows that may be sparse."""
+    """`named` for rows that may be sparse, which go to three files."""
     if not scipy.sparse.issparse(X):
         return named(X, folder, name)
 
-    def part(field: str) -> NamedArray:
+    def named_field(field: str) -> NamedArray:
         return named(getattr(X, field), folder, f"{name}-{field}")
 
     shape = (int(X.shape[0]), int(X.shape[1]))
     as_array = isinstance(X, scipy.sparse.csr_array)
-    return NamedSparse(part("data"), part("indices"), part("indptr"), shape, as_array)
+    data, indices, indptr = (named_field(field) for field in ("data", "indices", "indptr"))
+    return NamedSparse(data, indices, indptr, shape, as_array)

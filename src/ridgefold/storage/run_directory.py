@@ -40,36 +40,38 @@ from ridgefold.errors import (
 )
 from ridgefold.storage import strict_json
 from ridgefold.storage.atomic import written_whole
-from ridgefold.storage.container import open_container, read_arrays, write_container
+from ridgefold.storage.container import READ_BYTES, open_container, read_arrays, write_container
 from ridgefold.storage.fingerprint import differences, digest_of, listed
 from ridgefold.storage.tree import Packer, Unpacker
 
 VERSION = 1
+"""Version of the folder's layout: a part of what is asked, so that another one is refused."""
 MOST_TRIES = 3
+"""Tries of a task before it is refused: one process may die by chance, three do not."""
 PIECE_KIND = "ridgefold-run-piece"
 _ASKED, _LOCK, _MANIFEST = "run.json", "lock", "manifest.jsonl"
 _FOLDERS = ("steps", "cells", "kernels", "predictions", "rows", "model")
 _MOST_VALUES = 1_000_000
-_CHUNK = 1 << 20
+"""Values that run.json may hold: far more than any fit's settings, and little memory."""
 _FAILURES = (
     ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError,
 )  # fmt: skip
-"""How computing with values of another type or shape fails."""
+"""The errors by which a computation with values of the wrong type or shape fails."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Where one finished file goes, and of which run it is: all that a worker needs to write it."""
+    """The place of one finished file and the run it belongs to: all that a worker needs."""
 
     path: Path
     run: str
     name: str
 
     def made(self, make: Callable[[], Any]) -> str:
-        """Keep `make()`; returns the SHA-256 of the file.
+        """Keep the value of `make()`; returns the SHA-256 of the file.
 
-        What is there and whole stays: its result may have been lost on the way with the worker
-        that had made it.
+        A whole file that is there already stays: the worker that wrote it may have been lost before
+        it could say so.
         """
         if self.path.exists():
             with contextlib.suppress(ModelFileError):
@@ -86,10 +88,10 @@ class Piece:
 
     @contextlib.contextmanager
     def tried(self) -> Iterator[None]:
-        """Count that this is being made, and refuse after three tries that never ended.
+        """Count a try to make this file, and refuse after three tries that never ended.
 
-        A try that ends, well or by an error, is taken back: what stays are the deaths of
-        workers.
+        A try that ends, well or by an error, is taken back, so that only the deaths of workers are
+        counted.
         """
         path = self.path.with_suffix(".tries")
         if path.exists() and path.stat().st_size >= MOST_TRIES:
@@ -151,10 +153,10 @@ class RunDirectory:
 
     @contextlib.contextmanager
     def _unusable_if_it_fails(self) -> Iterator[None]:
-        """A fit that fails on values that were kept says so.
+        """Name the folder in the error of a fit that fails on values it has read back.
 
-        What is kept is whole and of this run by its digests. Whoever writes to the folder can make
-        these right for anything, though, and what is computed from it may then fail anywhere.
+        By their digests the files are whole and of this run. But whoever can write to the folder
+        can write matching digests too, and a computation with such values may fail anywhere.
         """
         try:
             yield
@@ -219,10 +221,10 @@ class RunDirectory:
             raise RunDirectoryError(
                 f"{str(path)!r} cannot be read ({error}): delete the folder, or choose another"
             ) from None
-        found = differences(there, json.loads(strict_json.dumps(self.asked)))
-        if found:
+        differing = differences(there, json.loads(strict_json.dumps(self.asked)))
+        if differing:
             raise RunDirectoryMismatchError(
-                f"{str(self.path)!r} belongs to another fit: {listed(found)}. Choose another "
+                f"{str(self.path)!r} belongs to another fit: {listed(differing)}. Choose another "
                 "folder, or delete this one"
             )
 
@@ -236,15 +238,15 @@ class RunDirectory:
     # -- the manifest --------------------------------------------------------------------
 
     def _read_manifest(self) -> dict[str, str]:
-        path, found = self.path / _MANIFEST, {}
+        path, digests = self.path / _MANIFEST, {}
         lines = path.read_bytes().split(b"\n") if path.exists() else []
         for line in lines:
             try:
                 entry = strict_json.loads(line, most_values=100)
-                found[str(entry["name"])] = str(entry["sha256"])
+                digests[str(entry["name"])] = str(entry["sha256"])
             except (ModelFileError, KeyError, TypeError):
                 continue  # the end of a line that was cut off
-        return found
+        return digests
 
     def record(self, name: str, sha256: str) -> None:
         """Note that a file is finished."""
@@ -264,8 +266,7 @@ class RunDirectory:
         return f"ridgefold-{self.run[:16]}-{self._folder}-{name.replace('/', '-')}"
 
     def is_whole(self, name: str) -> bool:
-        """Whether a piece is there and of this run, each bit as it was written; if it is
-        anything else, it is removed."""
+        """Whether a piece is there, of this run and unchanged; a file that is not is removed."""
         piece = self.piece(name)
         require_file(piece.path)
         if not piece.path.exists():
@@ -287,7 +288,7 @@ class RunDirectory:
         make: Callable[[], Any],
         rng: np.random.Generator | None = None,
     ) -> Any:
-        """`make()`, or what it gave before; `rng` is left as it was after it either way."""
+        """The value of `make()`, computed or read back; `rng` is left as `make` leaves it."""
         name = f"steps/{name}"
         if not self.is_whole(name):
             value = make()
@@ -302,7 +303,7 @@ class RunDirectory:
 
 
 class NoRunDirectory:
-    """Nothing is kept."""
+    """The run directory of a fit without one: every step is computed, and nothing is kept."""
 
     path = None
 
@@ -326,7 +327,7 @@ Run = RunDirectory | NoRunDirectory
 
 
 def require_file(path: Path) -> None:
-    """What is there, if anything, must be a regular file: nothing else can be read or replaced."""
+    """Refuse a path at which something other than a regular file lies."""
     if path.exists() and not path.is_file():
         raise RunDirectoryError(
             f"{str(path)!r} must be a file, and is {'a folder' if path.is_dir() else 'none'}: "
@@ -335,20 +336,20 @@ def require_file(path: Path) -> None:
 
 
 def asked_before(path: Path) -> dict[str, Any] | None:
-    """What a run directory was begun with; None if there is none."""
+    """What the fit of a run directory was asked to do; None if there is no run directory."""
     if not (path / _ASKED).is_file():
         return None
     try:
-        found = strict_json.loads((path / _ASKED).read_bytes(), most_values=_MOST_VALUES)
+        asked = strict_json.loads((path / _ASKED).read_bytes(), most_values=_MOST_VALUES)
     except (ModelFileError, OSError):
         return None
-    return found if isinstance(found, dict) else None
+    return asked if isinstance(asked, dict) else None
 
 
 def file_digest(path: Path) -> str:
     """SHA-256 of a file."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
-        while piece := file.read(_CHUNK):
+        while piece := file.read(READ_BYTES):
             digest.update(piece)
     return digest.hexdigest()

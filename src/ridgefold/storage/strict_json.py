@@ -38,12 +38,12 @@ def loads(data: bytes | bytearray, *, most_values: int) -> Any:
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    values = dict(pairs)
+    if len(values) != len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
         raise ModelFileError(f"its metadata have the key {twice[:60]!r} twice")
-    return found
+    return values
 
 
 def _finite(text: str) -> float:

@@ -31,20 +31,22 @@ from ridgefold.storage.annotations import check_record
 from ridgefold.storage.container import storable
 
 _DEEPEST = 60
+"""Values may be nested this deeply: deeper than any model, and far from the limit of recursion."""
 _LEAST_WHOLE, _MOST_WHOLE = -(2**63), 2**64
-"""Whole numbers that arrays can hold."""
+"""The range of whole numbers that arrays can hold."""
 _MOST_COLUMNS = 1 << 24
-"""Of a sparse matrix: products with it take memory for every column, with or without numbers."""
+"""Columns of a sparse matrix, at most: products with it take memory for every column, empty or
+not."""
 _MOST_PARTS = 200
-"""Of a kernel that is put together from others. Each is computed for every prediction; a sum of as
-many as nesting allows has fewer."""
+"""Kernels that one kernel may be put together from. Each is computed for every prediction; a sum
+of as many as nesting allows has fewer."""
 
 
 def _named_classes(module: Any, base: type) -> dict[str, type]:
-    found = (getattr(module, name) for name in module.__all__)
+    exported = (getattr(module, name) for name in module.__all__)
     return {
         cls.__name__: cls
-        for cls in found
+        for cls in exported
         if isinstance(cls, type) and issubclass(cls, base) and dataclasses.is_dataclass(cls)
     }
 
@@ -134,8 +136,8 @@ class Packer:
         return {
             "name": name,
             **{
-                part: self.pack(getattr(kernel, part), f"{where}/{part}")
-                for part in _fields(type(kernel))
+                field: self.pack(getattr(kernel, field), f"{where}/{field}")
+                for field in _fields(type(kernel))
             },
         }
 
@@ -166,8 +168,8 @@ class Packer:
             "shape": list(rows.shape),
             "matrix": not isinstance(rows, scipy.sparse.sparray),
             **{
-                part: self.pack(getattr(rows, part), f"{where}/{part}")
-                for part in ("data", "indices", "indptr")
+                field: self.pack(getattr(rows, field), f"{where}/{field}")
+                for field in ("data", "indices", "indptr")
             },
         }
 
@@ -227,19 +229,19 @@ class Unpacker:
             isinstance(pair, list) and len(pair) == 2 for pair in content
         )
         _require(pairs, where, "a list of pairs")
-        found = {}
+        values: dict[Any, Any] = {}
         for name, item in content:
             key = self.unpack(name, where, depth)
             _require(
                 isinstance(key, (str, int, float, bool, tuple)), where, "pairs with plain keys"
             )
             try:
-                known = key in found
+                known = key in values
             except TypeError:
                 raise ModelFileError(f"{where} has a key that cannot be one") from None
             _require(not known, where, f"without the key {_short(key)} twice")
-            found[key] = self.unpack(item, f"{where}/{key}", depth)
-        return found
+            values[key] = self.unpack(item, f"{where}/{key}", depth)
+        return values
 
     def _array(self, content: Any, where: str, depth: int) -> np.ndarray:
         _require(
@@ -290,10 +292,10 @@ class Unpacker:
         return np.ma.MaskedArray(values, mask=mask)
 
     def _csr(self, content: Any, where: str, depth: int) -> Any:
-        parts = ("data", "indices", "indptr")
+        fields = ("data", "indices", "indptr")
         good = (
             isinstance(content, dict)
-            and set(content) == {"shape", "matrix", *parts}
+            and set(content) == {"shape", "matrix", *fields}
             and isinstance(content["shape"], list)
             and len(content["shape"]) == 2
             and all(type(size) is int and 0 <= size < 2**62 for size in content["shape"])
@@ -301,7 +303,7 @@ class Unpacker:
             and type(content["matrix"]) is bool
         )
         _require(good, where, "a sparse matrix")
-        arrays = [self.unpack(content[part], f"{where}/{part}", depth) for part in parts]
+        arrays = [self.unpack(content[field], f"{where}/{field}", depth) for field in fields]
         kinds = ("f", "i", "i")
         _require(
             all(
@@ -313,11 +315,11 @@ class Unpacker:
         )
         make = scipy.sparse.csr_matrix if content["matrix"] else scipy.sparse.csr_array
         try:
-            found = make(tuple(arrays), shape=tuple(content["shape"]))
-            found.check_format(full_check=True)
+            matrix = make(tuple(arrays), shape=tuple(content["shape"]))
+            matrix.check_format(full_check=True)
         except (ValueError, OverflowError) as error:
             raise ModelFileError(f"{where} is no sparse matrix ({error})") from None
-        return found
+        return matrix
 
     def _kernel(self, content: Any, where: str, depth: int) -> Kernel:
         name = content.get("name") if isinstance(content, dict) else None

@@ -19,6 +19,9 @@ from ridgefold.errors import MethodGaveUpError
 from ridgefold.kernels import Gram
 from ridgefold.linalg import Array, Namespace
 
+TOLERANCE = 1e-8
+"""Bound on the error of a prediction, relative to the largest target: well below any noise, and
+within reach of residuals in float64."""
 _MOST_EXCUSED = 1e3
 """In units of the root of rounding error: what a prediction may be off by as rounding does it."""
 
@@ -122,19 +125,17 @@ class MaskedFolds:
         rounding = rounding_allowance(namespace, targets, conditions, n, scale)
         return ErrorBounds(self.reach() / (2.0 * np.sqrt(alphas)), rounding, conditions, scale)
 
-    def wanted_residuals(
-        self, targets: Array, alphas: np.ndarray, *, tolerance: float
-    ) -> np.ndarray:
+    def wanted_residuals(self, targets: Array, alphas: np.ndarray) -> np.ndarray:
         """The residual norm, for every α, below which predictions are as good as they need be.
 
-        |ŷ(x) − exact(x)| ≤ reach·‖residual‖/(2√α) shall be at most `tolerance` of the largest
+        |ŷ(x) − exact(x)| ≤ reach·‖residual‖/(2√α) shall be at most `TOLERANCE` of the largest
         target, or what rounding does anyway: no residual falls below eps·‖K‖‖x‖. Where that is
         most of the digits, as with a ridge near zero, it is no excuse.
         """
         bounds = self.bounds(targets, alphas)
         scale = bounds.scale or 1.0
         excused = _MOST_EXCUSED * math.sqrt(self.namespace.eps(targets)) * scale
-        error = tolerance * scale + np.minimum(bounds.rounding, excused)
+        error = TOLERANCE * scale + np.minimum(bounds.rounding, excused)
         return np.asarray(error * 2.0 * np.sqrt(alphas) / (self.reach() or 1.0))
 
 

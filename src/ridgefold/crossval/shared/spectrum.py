@@ -20,6 +20,7 @@ _TRACES_AN_EIGENVALUE = 15.0
 """What a factor leaves has a trace of at least so many times its largest eigenvalue: measured 12 to
 28 with smooth kernels."""
 _SEEN_OVERHEAD = 0.75
+"""Steps in practice in parts of the bound that follows from a trace, which takes the worst case."""
 _LARGEST_OVER_ALPHA, _SINGLE_OVER_ALPHA = 1e6, 2e5
 """The largest λ₁/α at which rounding errors of a matrix of low rank do no harm, in float64 and in
 float32. Solved with polynomial and wide RBF kernels: 6e5 and 1e6, but not 1.1e6 and 1e7, and 5e6
