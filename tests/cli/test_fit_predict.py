@@ -425,7 +425,7 @@ def test_rows_are_cut_into_cells(plant):
     pipeline.fit(DATA.X[:N][order], DATA.y[:N][order])
     found = [float(row["prediction"]) for row in rows_of(out)]
     np.testing.assert_allclose(found, pipeline.predict(DATA.X[:N]), rtol=1e-9)
-    assert "PartitionedKernelRidge" in run("inspect", model).stdout
+    assert "PartitionedLSSVMRegressor" in run("inspect", model).stdout
     run(*options, "--partitions", "many", "--force", code=2)
     run(*options, "--partitions", 2, "--intervals", "cv+", "--force", code=2)
     lonely = json.loads(run(*options, "--partitions", N, "--force", "--json").stdout)

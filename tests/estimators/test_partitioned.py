@@ -671,7 +671,7 @@ def test_learned_scales_find_the_columns_that_matter(tmp_path):
 
 def test_scales_of_a_kernel_without_distances_cannot_be_learned():
     X, y = data(60)
-    with pytest.raises(InvalidInputError, match="metric=.learned"):
+    with pytest.raises(InvalidInputError, match=r"metric=.learned"):
         PartitionedLSSVMRegressor(kernel="polynomial", metric="learned").fit(X, y)
 
 
