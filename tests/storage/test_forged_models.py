@@ -149,7 +149,6 @@ def test_high_degrees_in_one_column_are_fitted_by_features():
         ("cells", 3, ("parameters", "cells")),
         ("refined", {"dict": [["tolerance", 3]]}, ("parameters", "cells")),
         ("refined", {"dict": [["overlap", "wide"]]}, ("parameters", "cells")),
-        ("search", {"dict": [["method", "refit"]]}, ("parameters", "compute")),
         ("table", "one", ("parameters", "missing")),
         ("table", "learned", ("state", "fitted", "parameters", "metric")),
         ("table", 0.0, ("state", "columns", "columns")),
