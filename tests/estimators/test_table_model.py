@@ -264,8 +264,8 @@ def test_files_hold_many_thousand_columns(tmp_path):
         ("scale", lambda values: values[:, None]),
         ("fill", lambda values: values > 0),
         ("filled", lambda values: values.astype(float)),
-        ("is_number", lambda values: ~values),
-        ("categories", lambda values: []),
+        ("is_plain", lambda values: ~values),
+        ("others", lambda values: []),
         ("missing", lambda value: 3),
     ],
 )

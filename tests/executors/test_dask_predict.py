@@ -66,7 +66,7 @@ def here(model, new):
     ids=lambda s: ",".join(s) or "default",
 )
 def test_predictions_are_those_of_one_process(settings, client, sent, tmp_path):
-    if "learn_scales" in settings:
+    if "metric" in settings:
         settings = {**settings, "kernel_params": None, "alpha": None, "cells__tuning": "shared"}
     model = (
         PartitionedLSSVMRegressor(compute=Compute(executor=client, run_dir=tmp_path / "run"))

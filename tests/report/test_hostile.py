@@ -12,10 +12,10 @@ from page_reading import Page
 from report_models import HOSTILE, model
 from ridgefold import LSSVMRegressor, PartitionedLSSVMRegressor, write_report
 from ridgefold.errors import NumericalError
-from ridgefold.report.parts import Canvas
+from ridgefold.report.formatting import clean
+from ridgefold.report.layout import Canvas
 from ridgefold.report.style import new_figure
 from ridgefold.report.svg import StyleClasses, inline_svg
-from ridgefold.report.words import clean
 
 
 @pytest.mark.parametrize("name", ["hostile columns", "hostile classes"])

@@ -25,8 +25,8 @@ from ridgefold import (
     write_report,
 )
 from ridgefold.errors import InvalidInputError
-from ridgefold.report.evidence import held_out_of
-from ridgefold.report.intervals import intervals_of
+from ridgefold.report.unseen_intervals import unseen_intervals
+from ridgefold.report.unseen_rows import unseen_rows
 from ridgefold.tables import load_bundled
 
 ALWAYS = {"asked"}
@@ -132,23 +132,23 @@ def test_a_test_set_takes_the_place_of_held_out_rows(tmp_path):
 
 
 def test_every_held_out_prediction_is_that_of_the_estimator():
-    kept = held_out_of(model("several targets"))
+    kept = unseen_rows(model("several targets").report_facts())
     np.testing.assert_array_equal(kept.predictions, model("several targets").held_out_predictions_)
-    cells = held_out_of(model("cells"))
+    cells = unseen_rows(model("cells").report_facts())
     np.testing.assert_allclose(cells.residuals, model("cells").held_out_residuals_, atol=1e-12)
-    classes = held_out_of(model("plain classifier"))
+    classes = unseen_rows(model("plain classifier").report_facts())
     decisions = model("plain classifier").held_out_decisions_
     np.testing.assert_array_equal(classes.predicted, decisions > 0)
-    loo = held_out_of(model("with intervals"))
+    loo = unseen_rows(model("with intervals").report_facts())
     refitted = KernelRidge(0.1, kernel="rbf").fit(rows()[1:], numbers(rows())[1:])
     assert loo.predictions[0, 0] == pytest.approx(refitted.predict(rows()[:1])[0], rel=1e-8)
 
 
 @pytest.mark.parametrize("name", ["regressor", "cells", "cells of classes", "classifier"])
 def test_of_very_many_rows_some_are_looked_at(name, tmp_path, monkeypatch):
-    whole = held_out_of(model(name))
-    monkeypatch.setattr("ridgefold.report.evidence._MOST_ROWS", 50)
-    some = held_out_of(model(name))
+    whole = unseen_rows(model(name).report_facts())
+    monkeypatch.setattr("ridgefold.report.unseen_rows._MOST_ROWS", 50)
+    some = unseen_rows(model(name).report_facts())
     assert some.sampled
     assert len(some.rows) == 50
     np.testing.assert_array_equal(some.truth, whole.truth[some.rows])
@@ -158,7 +158,7 @@ def test_of_very_many_rows_some_are_looked_at(name, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["regressor", "cells", "with intervals", "several targets"])
 def test_held_out_intervals_hold_about_the_share_that_was_asked_for(name):
-    found = intervals_of(model(name))
+    found = unseen_intervals(model(name).report_facts())
     for coverage, inside in zip(found.coverages, found.inside, strict=True):
         assert abs(np.mean(inside) - coverage) < 0.06
     assert np.all(np.diff([float(w[0]) for w in found.widths]) > 0)

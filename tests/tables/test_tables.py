@@ -114,7 +114,6 @@ def test_what_cannot_be_read_is_named(tmp_path):
         "empty.csv": "",
         "ragged.csv": "a,b\n1,2\n1,2,3\n",
         "twice.csv": "a,a\n1,2\n",
-        "semicolons.csv": "a;b\n1;2\n",
         "not.parquet": "PAR1 and no more",
         "not.npy": "numbers",
     }.items():

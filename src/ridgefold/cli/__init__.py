@@ -9,6 +9,7 @@ import typer
 
 from ridgefold.cli.calibrate import calibrate
 from ridgefold.cli.demo import demo
+from ridgefold.cli.diagnose import diagnose
 from ridgefold.cli.exit_codes import CODES, code_of, discard_output, open_streams, say_error
 from ridgefold.cli.explain import explain
 from ridgefold.cli.fit import fit
@@ -26,7 +27,7 @@ app = typer.Typer(
     epilog="Exit codes: "
     + "; ".join(f"{code} {meaning.split(':')[0]}" for code, meaning in CODES.items()),
 )
-for each in (fit, predict, report, explain, inspect, methods, calibrate, demo):
+for each in (diagnose, fit, predict, report, explain, inspect, methods, calibrate, demo):
     app.command()(each)
 
 

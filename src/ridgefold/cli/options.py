@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from typing import Annotated, Any
@@ -118,9 +118,37 @@ class CommandOptions:
     ]
     Force = Annotated[bool, typer.Option("--force", "-f", help="Replace files that are there.")]
     Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
+    Columns = Annotated[
+        list[str] | None,
+        typer.Option(
+            "--columns",
+            help="What a column is, as zip=category; number, category, ordered, date, "
+            "date:day_first, date:month_first, or the levels of an order, as 'size=S<M<L'. Several "
+            "are separated by commas, or the option is given again.",
+        ),
+    ]
+    Drop = Annotated[
+        list[str] | None,
+        typer.Option("--drop", help="A column to leave out; may be given again."),
+    ]
     Json = Annotated[
         bool, typer.Option("--json", help="Print one JSON object on stdout instead of text.")
     ]
+
+
+def column_choices(columns: Sequence[str] | None, drop: Sequence[str] | None) -> dict[str, Any]:
+    """What `--columns` and `--drop` say, as the argument `columns` of `diagnose`."""
+    choices: dict[str, Any] = {}
+    for entry in (each for text in columns or () for each in text.split(",")):
+        name, equals, kind = entry.rpartition("=")
+        if not equals or not kind:
+            raise CommandLineError(
+                f"--columns must be name=kind, as zip=category, got {entry!r} (a name that holds a "
+                "comma can be given in Python only)"
+            )
+        levels = [level.strip() for level in kind.split("<")]
+        choices[name] = levels if len(levels) > 1 else kind
+    return choices | dict.fromkeys(drop or (), "drop")
 
 
 _LABELS = {

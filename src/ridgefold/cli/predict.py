@@ -14,8 +14,8 @@ import typer
 from ridgefold.cli.exit_codes import command, reading, require_free
 from ridgefold.cli.options import CommandLineError, messages, require_memory, say
 from ridgefold.cli.options import CommandOptions as Options
-from ridgefold.cli.training import find_columns
 from ridgefold.errors import InvalidInputError
+from ridgefold.tables.names import require_columns
 from ridgefold.tables.numbers_in_text import ColumnOfText, Places, report_unreadable
 
 ENDINGS = (".csv", ".parquet")
@@ -75,9 +75,9 @@ def predict(
     file = open_table(data)
     names = file.names()
     kept = list(names) if keep_all else list(dict.fromkeys(keep or []))
-    find_columns(kept, names, "--keep")
+    require_columns(kept, names, "--keep")
     inputs = predictor.input_names(names)
-    find_columns(inputs, names, f"the model {model.name} needs the column")
+    require_columns(inputs, names, f"the model {model.name} needs the column")
     columns = [*kept, *(name for name in inputs if name not in kept)]
     # What is only copied is copied as text, cell by cell.
     types = {name: pa.string() for name in kept} | predictor.input_types(inputs)
@@ -171,7 +171,7 @@ class _Predictor:
             return {name: pa.float64() for name in names}
         types = {}
         for column in self._columns.columns:
-            if not isinstance(column, NumberColumn):
+            if not isinstance(column, NumberColumn) or column.text is not None:
                 types[column.name] = pa.string()
             else:
                 types[column.name] = pa.bool_() if column.boolean else pa.float64()
@@ -185,7 +185,8 @@ class _Predictor:
     def __call__(self, table: Any, first_row: int, places: Places) -> list[tuple[str, Any]]:
         import pyarrow as pa
 
-        from ridgefold.tables.frames import as_frame, complete_rows, numbers_for
+        from ridgefold.tables.encode import numbers_for
+        from ridgefold.tables.frames import as_frame, complete_rows
 
         rows: Any = as_frame(table.select(self.input_names(table.column_names)))
         if self._columns is None:

@@ -60,8 +60,9 @@ def report(
 
 def _test_set(path: Path, fitted: Any, notes: Mapping[str, str]) -> tuple[Any, np.ndarray]:
     """Rows and targets of a table, read as those of the fit were."""
-    from ridgefold.cli.training import find_columns, read_training_table
+    from ridgefold.cli.training import read_training_table
     from ridgefold.records import CategoryColumn
+    from ridgefold.tables.names import require_columns
     from ridgefold.tables.tables import open_table
 
     columns = getattr(fitted, "columns_", None)
@@ -71,7 +72,7 @@ def _test_set(path: Path, fitted: Any, notes: Mapping[str, str]) -> tuple[Any, n
             "target: use ridgefold.write_report(model, page, X_test, y_test) for others"
         )
     names = open_table(path).names()
-    find_columns(columns.names, names, "the model needs the column")
+    require_columns(columns.names, names, "the model needs the column")
     categories = [each.name for each in columns.columns if isinstance(each, CategoryColumn)]
     known = {*columns.names, notes["target"]}
     table = read_training_table(

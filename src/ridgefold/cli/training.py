@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from ridgefold.cli.options import CommandLineError, messages
 from ridgefold.errors import InvalidInputError, TableError
 from ridgefold.linalg import namespace_of
 from ridgefold.tables.frames import missing_in, with_numbers_read
+from ridgefold.tables.names import require_columns
 from ridgefold.tables.tables import open_table
 
 _MOST_RELEVANT = 8
@@ -29,30 +29,13 @@ class TrainingTable:
     task: str
 
 
-def find_columns(wanted: Collection[str], names: Sequence[str], option: str) -> None:
-    """Every wanted column is there; else an error that offers the nearest names."""
-    there = set(names)
-    for name in wanted:
-        if name not in there:
-            folded = {known.casefold(): known for known in names}
-            near = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)
-            listed = ", ".join(repr(known) for known in list(names)[:8])
-            more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-            hint = (
-                f"did you mean {' or '.join(repr(folded[n]) for n in near)}?"
-                if near
-                else f"there are {listed}{more}"
-            )
-            raise TableError(f"{option} {name!r}: there is no such column; {hint}")
-
-
 def columns_to_learn_from(
     names: Sequence[str], target: str, *, ignore: Collection[str], categorical: Collection[str]
 ) -> list[str]:
     """All columns but the target and those to be ignored; an error if one is not there."""
-    find_columns([target], names, "--target")
-    find_columns(ignore, names, "--ignore")
-    find_columns(categorical, names, "--categorical")
+    require_columns([target], names, "--target")
+    require_columns(ignore, names, "--ignore")
+    require_columns(categorical, names, "--categorical")
     left_out = {*ignore, target}
     used = [name for name in names if name not in left_out]
     if not used:
@@ -333,12 +316,13 @@ def intervals_of(inner: Any) -> str:
 
 def _held_out_accuracy(inner: Any) -> float | None:
     """The score of the search, or of rows left out of their cells."""
-    from ridgefold.report.evidence import HeldOutClasses, held_out_of
+    from ridgefold.report.unseen_rows import UnseenClasses, unseen_rows
 
-    if hasattr(inner, "best_score_"):
-        return float(inner.best_score_)
-    found = held_out_of(inner)
-    return found.accuracy if isinstance(found, HeldOutClasses) else None
+    facts = inner.report_facts()
+    if facts.search is not None:
+        return float(facts.search.best_score)
+    unseen = unseen_rows(facts)
+    return unseen.accuracy if isinstance(unseen, UnseenClasses) else None
 
 
 def held_out_residuals(inner: Any) -> np.ndarray | None:

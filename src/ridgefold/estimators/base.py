@@ -13,6 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.errors import InvalidInputError, ModelFileError, UnsupportedInputError
+from ridgefold.estimators.facts import ModelFacts, numbered_columns, to_numpy
 from ridgefold.estimators.kept_targets import require_targets
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.stored_values import Floats, require_kernel
@@ -77,6 +78,8 @@ class KernelModel(TakesOptions, Storable):
         "compute.executor": "it makes one fit",
         "compute.run_dir": "it makes one fit",
     }
+    _nature: str
+    """What the model is, in words."""
 
     # -- fitting -------------------------------------------------------------------------
 
@@ -165,6 +168,33 @@ class KernelModel(TakesOptions, Storable):
             return explain_run(self.run_record_)
         plans = [("choosing kernel and alpha", "cv_plan_"), ("fitting", "plan_")]
         return explain_plans([(w, getattr(self, a)) for w, a in plans if hasattr(self, a)])
+
+    def report_facts(self) -> ModelFacts:
+        """What a report may know of the fitted model."""
+        check_is_fitted(self, "X_fit_")
+        targets = getattr(self, "y_fit_", None)
+        return ModelFacts(
+            name=type(self).__name__,
+            nature=self._nature,
+            rows=self.X_fit_,
+            n_rows=int(self.X_fit_.shape[0] if targets is None else targets.shape[0]),
+            n_targets=int(self._model.intercept.shape[0]),
+            column_names=numbered_columns(
+                getattr(self, "feature_names_in_", None), int(self.n_features_in_)
+            ),
+            targets=None if targets is None else to_numpy(targets),
+            kernels=(self.kernel_,),
+            alphas=np.ravel(self._ridge()).astype(np.float64),
+            bias=bool(self.fit_intercept),
+            predict=self.predict,
+            compressed=getattr(self, "compression_bound_", None) is not None,
+            run=getattr(self, "run_record_", None),
+            explain=self.explain,
+        )
+
+    def _ridge(self) -> Any:
+        """The ridge of the fit: one number, or one for each target."""
+        return self.alpha
 
     # -- prediction ----------------------------------------------------------------------
 

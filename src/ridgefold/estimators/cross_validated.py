@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -17,6 +18,8 @@ from ridgefold.errors import (
     UnweightedScoresWarning,
 )
 from ridgefold.estimators.base import KernelModel
+from ridgefold.estimators.facts import HeldOutFacts, MetricFacts, ModelFacts, SearchFacts, to_numpy
+from ridgefold.estimators.scale_names import named_scales
 from ridgefold.estimators.stored_values import (
     Floats,
     HeldOut,
@@ -215,6 +218,40 @@ class CrossValidatedModel(KernelModel):
         self.cv_plan_ = choice.record.plan
         self.run_record_ = RunRecord((choice.record, *self.run_record_.steps))
         self.n_splits_ = len(folds)
+
+    # -- reports -------------------------------------------------------------------------
+
+    def report_facts(self) -> ModelFacts:
+        """What a report may know of the fitted model."""
+        facts = super().report_facts()
+        whole = self.n_splits_ == facts.n_rows
+        how = "leave-one-out" if whole else f"{self.n_splits_}-fold cross-validation"
+        held_out = HeldOutFacts(how, lambda rows: to_numpy(self._held_out_columns())[rows])
+        search = SearchFacts(
+            results=self.cv_results_,
+            best_index=int(self.best_index_),
+            best_params=self.best_params_,
+            best_score=float(self.best_score_),
+            scoring=self.scoring,
+            weighted=bool(search_of(self).weighted_scores and self.cv_plan_.problem.weighted),
+            n_splits=self.n_splits_,
+        )
+        learned: LearnedMetric | None = getattr(self, "metric_", None)
+        metric = None
+        if learned is not None:
+            shares = np.asarray(learned.relevance, dtype=np.float64)
+            metric = MetricFacts(
+                self.length_scales_, shares, named_scales(self, facts.column_names, shares), learned
+            )
+        return replace(
+            facts,
+            held_out=None if facts.targets is None else held_out,
+            search=search,
+            metric=metric,
+        )
+
+    def _ridge(self) -> Any:
+        return self.alpha_
 
     # -- model files ---------------------------------------------------------------------
 

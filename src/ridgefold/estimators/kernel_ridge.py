@@ -73,6 +73,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelRegressor):
     True
     """
 
+    _nature = "kernel ridge regression"
+
     def __init__(
         self,
         alpha: Any = 1,

@@ -114,6 +114,8 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
     True
     """
 
+    _nature = "kernel ridge regression, kernel and ridge by cross-validation"
+
     def __init__(
         self,
         alpha: Any = None,
@@ -274,3 +276,5 @@ time_budget, compute, random_state
     >>> bool(abs(model.predict([[1.5]])[0] - 100 - np.sin(1.5)) < 0.1)
     True
     """
+
+    _nature = "LS-SVM regression, kernel and ridge by cross-validation"

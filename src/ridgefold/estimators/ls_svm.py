@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.utils.validation import column_or_1d
 
 from ridgefold.errors import InvalidInputError, ModelFileError
 from ridgefold.estimators.base import KernelModel
+from ridgefold.estimators.facts import HeldOutFacts, ModelFacts, to_numpy, with_classes
 from ridgefold.estimators.kernel_ridge import KernelRidge
 from ridgefold.estimators.other_defaults import with_defaults
 from ridgefold.estimators.stored_values import Classes, HeldOut
@@ -64,6 +66,8 @@ compute
     True
     """
 
+    _nature = "LS-SVM regression"
+
 
 _FOLDS = 5
 """Folds whose decision values probabilities are calibrated on."""
@@ -113,6 +117,8 @@ class LSSVMClassifier(ClassifierMixin, KernelModel):
     >>> model.predict([[0.0], [2.5]]).tolist()
     [True, False]
     """
+
+    _nature = "LS-SVM classification"
 
     def __init__(
         self,
@@ -203,6 +209,17 @@ class LSSVMClassifier(ClassifierMixin, KernelModel):
                 raise ModelFileError("model.state.held_out must have one column a target")
             if "targets" in state and len(held_out) != len(state["targets"]):
                 raise ModelFileError("model.state.held_out must have one row for each of the fit")
+
+    def report_facts(self) -> ModelFacts:
+        """What a report may know of the fitted model."""
+        facts = super().report_facts()
+        decisions = getattr(self, "held_out_decisions_", None)
+        if decisions is not None and facts.targets is not None:
+            columns = to_numpy(decisions).reshape(len(decisions), -1)
+            how = f"{_FOLDS}-fold cross-validation"
+            facts = replace(facts, held_out=HeldOutFacts(how, lambda rows: columns[rows]))
+        calibration = getattr(self, "calibration_", None)
+        return with_classes(facts, self.classes_, calibration, getattr(self, "predict_proba", None))
 
     @available_if(has_probability)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:

@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from ridgefold.estimators.cross_validated import CrossValidatedModel
+from ridgefold.estimators.facts import ModelFacts, with_classes
 from ridgefold.estimators.ls_svm import (
     class_numbers,
     has_probability,
@@ -92,6 +93,8 @@ length_scales_, feature_relevance_, metric_
     >>> bool(model.predict_proba([[0.0]])[0, 1] > 0.9)
     True
     """
+
+    _nature = "LS-SVM classification, kernel and ridge by cross-validation"
 
     def __init__(
         self,
@@ -197,6 +200,12 @@ length_scales_, feature_relevance_, metric_
         if state["calibration"] is not None:
             n_targets = self._model.intercept.shape[0]
             self.calibration_ = require_curves(state["calibration"], n_targets)
+
+    def report_facts(self) -> ModelFacts:
+        """What a report may know of the fitted model."""
+        calibration = getattr(self, "calibration_", None)
+        predict_proba = getattr(self, "predict_proba", None)
+        return with_classes(super().report_facts(), self.classes_, calibration, predict_proba)
 
     def decision_function(self, X: Any) -> Array:
         """Decision values: one a row for two classes (positive: the second), else one a class."""

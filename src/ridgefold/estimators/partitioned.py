@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from ridgefold.cells.cell_intervals import CellIntervals, interval_bytes
 from ridgefold.cells.combine import COMBINERS
 from ridgefold.cells.streaming import Stream, as_source
 from ridgefold.errors import BudgetError, InvalidInputError, ModelFileError, NumericalError
+from ridgefold.estimators.facts import IntervalFacts, ModelFacts, class_columns, with_classes
 from ridgefold.estimators.ls_svm import (
     class_numbers,
     has_probability,
@@ -124,6 +126,8 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
     >>> bool(np.max(np.abs(model.predict([[2.0], [5.0]]) - np.sin([2.0, 5.0]))) < 0.05)
     True
     """
+
+    _nature = "kernel ridge regression in cells"
 
     def __init__(
         self,
@@ -296,6 +300,17 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
             ) from None
         return np.minimum(lower, centre), np.maximum(upper, centre)
 
+    def report_facts(self) -> ModelFacts:
+        """What a report may know of the fitted model."""
+        facts = super().report_facts()
+        if self._kept_for_intervals() is None:
+            return facts
+        intervals = IntervalFacts(by_cell=True)
+        return replace(facts, intervals=intervals, predict_interval=self.predict_interval)
+
+    def _target_columns(self, rows: np.ndarray) -> np.ndarray:
+        return np.asarray(self.y_fit_[rows]).reshape(len(rows), -1)
+
     def _kept_for_intervals(self) -> np.ndarray | None:
         """Leave-one-out residuals, if they are those of the model itself."""
         own = COMBINERS[self._combine].needs_space
@@ -348,6 +363,8 @@ intervals, memory_budget, compute, random_state
     True
     """
 
+    _nature = "LS-SVM regression in cells"
+
 
 class PartitionedLSSVMClassifier(ClassifierMixin, PartitionedModel):
     """LS-SVM classification on cells of the rows: ridge on labels ±1.
@@ -387,6 +404,8 @@ held_out_residuals_, length_scales_, coarse_model_share_, certificate_, n_steps_
     >>> model.predict([[0.0, 0.0], [2.0, 2.0]]).tolist()
     [True, False]
     """
+
+    _nature = "LS-SVM classification in cells"
 
     def __init__(
         self,
@@ -487,6 +506,15 @@ held_out_residuals_, length_scales_, coarse_model_share_, certificate_, n_steps_
         if state["calibration"] is not None:
             n_targets = self._models.intercept.shape[1]
             self.calibration_ = require_curves(state["calibration"], n_targets)
+
+    def report_facts(self) -> ModelFacts:
+        """What a report may know of the fitted model."""
+        calibration = getattr(self, "calibration_", None)
+        predict_proba = getattr(self, "predict_proba", None)
+        return with_classes(super().report_facts(), self.classes_, calibration, predict_proba)
+
+    def _target_columns(self, rows: np.ndarray) -> np.ndarray:
+        return class_columns(self.y_fit_[rows], int(self._models.intercept.shape[1]))
 
     def decision_function(self, X: Any) -> Array:
         """Decision values: one a row for two classes (positive: the second), else one a class."""

@@ -44,9 +44,18 @@ from ridgefold.cells.streaming import (
     predicted_bytes,
 )
 from ridgefold.errors import InvalidInputError, NumericalError, UnsupportedInputError
+from ridgefold.estimators.facts import (
+    CellFacts,
+    HeldOutFacts,
+    MetricFacts,
+    ModelFacts,
+    numbered_columns,
+    to_numpy,
+)
 from ridgefold.estimators.kept_targets import require_targets
 from ridgefold.estimators.partitioned_state import OPTIONAL, STATE, require_consistent
 from ridgefold.estimators.saving import Storable
+from ridgefold.estimators.scale_names import column_shares, named_scales
 from ridgefold.estimators.validation import (
     check_new_rows,
     check_training_data,
@@ -347,6 +356,70 @@ class PartitionedModel(TakesOptions, Storable):
                 "computed: give n_samples and n_features to ridgefold.explain for a prediction"
             )
         return explain_run(self.run_record_)
+
+    # -- reports -------------------------------------------------------------------------
+
+    _nature: str
+    """What the model is, in words."""
+
+    def report_facts(self) -> ModelFacts:
+        """What a report may know of the fitted model."""
+        check_is_fitted(self, "X_fit_")
+        targets = getattr(self, "y_fit_", None)
+        residuals = self.held_out_residuals_
+        held_out = None
+        if targets is not None and residuals is not None:
+            held_out = HeldOutFacts(
+                "leave-one-out in every cell",
+                lambda rows: self._target_columns(rows) - to_numpy(residuals[rows]),
+            )
+        names = numbered_columns(getattr(self, "feature_names_in_", None), int(self.n_features_in_))
+        run = getattr(self, "run_record_", None)
+        return ModelFacts(
+            name=type(self).__name__,
+            nature=self._nature,
+            rows=self.X_fit_,
+            n_rows=int(self.X_fit_.shape[0]),
+            n_targets=int(self._models.intercept.shape[1]),
+            column_names=names,
+            targets=None if targets is None else to_numpy(targets),
+            kernels=tuple(self.kernels_),
+            alphas=np.ravel(self.alpha_).astype(np.float64),
+            bias=bool(self.fit_intercept),
+            predict=self.predict,
+            held_out=held_out,
+            metric=self._metric_facts(names),
+            cells=self._cell_facts(),
+            run=run,
+            explain=None if run is None else self.explain,
+            methods_compared=False,
+        )
+
+    def _cell_facts(self) -> CellFacts:
+        cut = self.partition if isinstance(self.partition, str) else type(self.partition).__name__
+        in_space = COMBINERS[self._combine].needs_space
+        return CellFacts(
+            cells=self._cells,
+            models=self._models,
+            sizes=np.asarray(self.partition_sizes_),
+            partition=cut,
+            combine=self.combine,
+            side_by_side=in_space and number_of(self._cells) == self.n_partitions_,
+            trials=tuple(self.trials_),
+            tolerance=float(cells_of(self).tolerance),
+            coarse_share=self.coarse_model_share_,
+            refining_steps=int(self.n_steps_),
+        )
+
+    def _metric_facts(self, names: tuple[str, ...]) -> MetricFacts | None:
+        shares = column_shares(self)
+        if shares is None or self.length_scales_ is None:
+            return None
+        return MetricFacts(self.length_scales_, shares, named_scales(self, names, shares), None)
+
+    def _target_columns(self, rows: np.ndarray) -> np.ndarray:
+        """Targets of numbered training rows, as they were fitted; shape (n, n_columns)."""
+        raise NotImplementedError
 
     # -- prediction ----------------------------------------------------------------------
 

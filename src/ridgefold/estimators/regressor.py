@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ridgefold.crossval import Folds
 from ridgefold.errors import BudgetError, InvalidInputError, ModelFileError
 from ridgefold.estimators.base import KernelModel
+from ridgefold.estimators.facts import HeldOutFacts, IntervalFacts, ModelFacts, to_numpy
 from ridgefold.estimators.validation import (
     check_alpha,
     check_new_rows,
@@ -217,6 +219,31 @@ class KernelRegressor(KernelModel):
                     left_out, residuals[:, j] * widening[j], coverage
                 )
         return lower, upper
+
+    # -- reports -------------------------------------------------------------------------
+
+    def report_facts(self) -> ModelFacts:
+        """What a report may know of the fitted model."""
+        facts = super().report_facts()
+        kept = self.intervals_
+        if kept is None:
+            return facts
+        residuals, groups = to_numpy(kept.residuals), np.asarray(kept.groups)
+        # Rows of weight zero have no residual, and which they are is not kept.
+        complete = facts.targets is not None and len(residuals) == facts.n_rows
+        n_folds = int(np.max(groups)) + 1
+        by_folds = kept.method == "cv+"
+        how = f"{n_folds}-fold cross-validation" if by_folds else "leave-one-out"
+        held_out = None
+        if complete:
+            columns = to_numpy(self.y_fit_).reshape(facts.n_rows, -1)
+            held_out = HeldOutFacts(how, lambda rows: columns[rows] - residuals[rows])
+        return replace(
+            facts,
+            held_out=held_out,
+            intervals=IntervalFacts(by_cell=False, groups=groups if complete else None),
+            predict_interval=self.predict_interval,
+        )
 
     # -- model files ---------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from ridgefold.errors import (
     ModelFileError,
     UnsupportedInputError,
 )
+from ridgefold.estimators.facts import ModelFacts
 from ridgefold.estimators.stored_arguments import OF_WORK, checked_arguments, storable_argument
 from ridgefold.linalg import namespace_of
 from ridgefold.linalg.namespace import is_foreign_array
@@ -62,6 +63,14 @@ class Storable(BaseEstimator):
 
     def _restore(self, state: Mapping[str, Any]) -> None:
         """Check stored values, and become the estimator that they came from."""
+        raise NotImplementedError
+
+    def report_facts(self) -> ModelFacts:
+        """What a report may know of the fitted model."""
+        raise NotImplementedError
+
+    def predict(self, X: Any) -> Any:
+        """Predictions for the rows of X."""
         raise NotImplementedError
 
     def save(

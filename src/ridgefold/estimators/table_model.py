@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,8 +13,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.errors import InvalidInputError, ModelFileError
+from ridgefold.estimators.facts import ModelFacts
 from ridgefold.estimators.saving import Storable, unpack_estimator
-from ridgefold.estimators.scale_names import groups_of
+from ridgefold.estimators.scale_names import groups_of, named_scales
 from ridgefold.estimators.validation import unchanged_on_error
 from ridgefold.linalg import namespace_of
 from ridgefold.linalg.namespace import on_device
@@ -21,7 +23,8 @@ from ridgefold.options import metric_of
 from ridgefold.records import TableColumns
 from ridgefold.records.kinds import Count
 from ridgefold.storage.annotations import check_fields
-from ridgefold.tables.frames import as_frame, encode, learn_columns, with_numbers_read
+from ridgefold.tables.encode import encode
+from ridgefold.tables.frames import as_frame, learn_columns, with_numbers_read
 from ridgefold.tables.wide_columns import packed_columns, unpacked_columns
 
 
@@ -195,6 +198,24 @@ class TableModel(Storable):
         if not hasattr(self.model_, "classes_"):
             return float(r2_score(y, predictions))
         return float(accuracy_score(y, predictions))
+
+    def report_facts(self) -> ModelFacts:
+        """What a report may know of the fitted model: that of numbers, with names of a table."""
+        check_is_fitted(self, "model_")
+        facts: ModelFacts = self.model_.report_facts()
+        names = tuple(str(name) for name in self.columns_.feature_names)
+        metric = facts.metric
+        if metric is not None:
+            metric = replace(metric, named=named_scales(self, names, metric.shares))
+        return replace(
+            facts,
+            column_names=names,
+            n_table_columns=len(self.columns_.names),
+            metric=metric,
+            predict=self.predict,
+            predict_proba=None if facts.predict_proba is None else self.predict_proba,
+            predict_interval=None if facts.predict_interval is None else self.predict_interval,
+        )
 
     # -- model files ---------------------------------------------------------------------
 

@@ -1,7 +1,16 @@
 """What folders hand to each other: frozen dataclasses without behaviour."""
 
 from ridgefold.records.cell_search import CELL_SEARCH, CellSearch
-from ridgefold.records.columns import CategoryColumn, NumberColumn, TableColumns
+from ridgefold.records.columns import (
+    CategoryColumn,
+    ColumnRecord,
+    DateColumn,
+    DatePart,
+    NumberColumn,
+    NumberText,
+    OrderedColumn,
+    TableColumns,
+)
 from ridgefold.records.cost import Cost
 from ridgefold.records.intervals import Intervals
 from ridgefold.records.kernel_path import KernelPath
@@ -30,7 +39,10 @@ __all__ = [
     "CellSearch",
     "CellTrial",
     "Cells",
+    "ColumnRecord",
     "Cost",
+    "DateColumn",
+    "DatePart",
     "FittedBatch",
     "FittedModel",
     "FoldShape",
@@ -43,6 +55,8 @@ __all__ = [
     "Membership",
     "MetricCandidate",
     "NumberColumn",
+    "NumberText",
+    "OrderedColumn",
     "Plan",
     "Problem",
     "Quantile",

@@ -1,4 +1,4 @@
-"""How the columns of a table become numbers."""
+"""How the columns of a table become numbers: what is learned, applied to rows and saved."""
 
 from __future__ import annotations
 
@@ -6,6 +6,19 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ridgefold.records.kinds import Finite, OneOf, Positive
+
+DATE_PARTS = ("year", "month", "day_of_week", "day_of_year", "elapsed_days", "hour")
+"""What can be made of a date; days are counted from 1970, the day of the week from Monday as 0."""
+
+
+@dataclass(frozen=True)
+class NumberText:
+    """How the cells of a column write numbers: "1.013,50 EUR" has ",", "." and "EUR"."""
+
+    decimal: Annotated[str, OneOf((".", ","))] = "."
+    thousands: Annotated[str, OneOf(("", ",", ".", " ", "'"))] = ""
+    unit: str = ""
+    """A currency or unit before or behind the number, which is left out; a cell may lack it."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +32,14 @@ class NumberColumn:
     """None where a missing value is an error."""
     boolean: bool = False
     """True if the values are true and false, taken as 1 and 0."""
+    text: NumberText | None = None
+    """How text of this column is read; None where only plain numbers are expected."""
+    missing_indicator: bool = False
+    """True if a second feature is 1 where the value is missing, and 0 elsewhere."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        return (self.name, *_indicator(self))
 
 
 @dataclass(frozen=True)
@@ -29,13 +50,72 @@ class CategoryColumn:
     levels: tuple[str, ...]
     missing_level: bool = False
     """True if missing values are a level of their own, the last."""
+    other_level: bool = False
+    """True if one more feature, before that of missing values, stands for all other levels."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        return (
+            *(f"{self.name}={level}" for level in self.levels),
+            *((f"{self.name} other",) if self.other_level else ()),
+            *((f"{self.name} missing",) if self.missing_level else ()),
+        )
+
+
+@dataclass(frozen=True)
+class OrderedColumn:
+    """Categories with an order, as the numbers 0, 1, 2, … of their places in it, standardised."""
+
+    name: str
+    levels: tuple[str, ...]
+    mean: Finite = 0.0
+    scale: Positive = 1.0
+    fill: Finite = 0.0
+    """The place that stands for missing and unknown levels."""
+    missing_indicator: bool = False
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        return (self.name, *_indicator(self))
+
+
+@dataclass(frozen=True)
+class DatePart:
+    """One number that is made of a date: (value − mean)/scale, `fill` where the date is missing."""
+
+    part: Annotated[str, OneOf(DATE_PARTS)]
+    mean: Finite = 0.0
+    scale: Positive = 1.0
+    fill: Finite = 0.0
+
+
+@dataclass(frozen=True)
+class DateColumn:
+    """A column of dates as several numbers."""
+
+    name: str
+    order: Annotated[str, OneOf(("year_first", "day_first", "month_first"))]
+    """How text such as 03/04/2021 is read."""
+    parts: tuple[DatePart, ...]
+    missing_indicator: bool = False
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        return (*(f"{self.name} {part.part}" for part in self.parts), *_indicator(self))
+
+
+ColumnRecord = NumberColumn | CategoryColumn | OrderedColumn | DateColumn
+
+
+def _indicator(column: NumberColumn | OrderedColumn | DateColumn) -> tuple[str, ...]:
+    return (f"{column.name} missing",) if column.missing_indicator else ()
 
 
 @dataclass(frozen=True)
 class TableColumns:
     """All columns that a model takes, in order."""
 
-    columns: tuple[NumberColumn | CategoryColumn, ...]
+    columns: tuple[NumberColumn | CategoryColumn | OrderedColumn | DateColumn, ...]
     missing: Annotated[str, OneOf(("error", "drop", "fill"))]
     """"error", "drop" (rows with missing values take no part) or "fill"."""
 
@@ -46,23 +126,20 @@ class TableColumns:
     @property
     def feature_names(self) -> tuple[str, ...]:
         """A name for each column of numbers that the model sees."""
-        names: list[str] = []
-        for column in self.columns:
-            if isinstance(column, NumberColumn):
-                names.append(column.name)
-            else:
-                names += [f"{column.name}={level}" for level in column.levels]
-                names += [f"{column.name} missing"] if column.missing_level else []
-        return tuple(names)
+        return tuple(name for column in self.columns for name in column.feature_names)
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """For each column of numbers that the model sees, the column of the table it is made of."""
+        return tuple(column.name for column in self.columns for _ in column.feature_names)
 
     @property
     def category_features(self) -> tuple[tuple[int, ...], ...]:
         """For each column of categories, where its columns of 0 and 1 stand."""
         groups, start = [], 0
         for column in self.columns:
-            width = 1
+            width = len(column.feature_names)
             if isinstance(column, CategoryColumn):
-                width = len(column.levels) + column.missing_level
                 groups.append(tuple(range(start, start + width)))
             start += width
         return tuple(groups)

@@ -11,30 +11,30 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 import ridgefold
-from ridgefold.report.answer import answer, asked, tiles
+from ridgefold.report.headline import asked, headline, tiles
+from ridgefold.report.layout import Canvas
 from ridgefold.report.notes import notes
-from ridgefold.report.parts import Canvas
+from ridgefold.report.reported_model import ReportedModel
 from ridgefold.report.sections import SECTIONS
-from ridgefold.report.subject import Subject
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
 
-def render(subject: Subject) -> str:
+def render(reported: ReportedModel) -> str:
     """The page as text."""
     canvas = Canvas()
-    found = (make(subject, canvas) for make in SECTIONS)
-    sections = [section for section in found if section is not None]
+    made = (make(reported, canvas) for make in SECTIONS)
+    sections = [section for section in made if section is not None]
     style = f"{_resource('page.css')}\n{canvas.classes.css()}\n"
     script = _resource("page.js")
     return _template().render(
-        title=subject.title,
-        answer=answer(subject),
-        tiles=tiles(subject),
-        asked=asked(subject),
+        title=reported.title,
+        headline=headline(reported),
+        tiles=tiles(reported),
+        asked=asked(reported),
         sections=sections,
-        notes=notes(subject),
+        notes=notes(reported),
         version=ridgefold.__version__,
         # Both are files of ours and names of colours: nothing of the user's is in them.
         style=Markup(style),  # noqa: S704

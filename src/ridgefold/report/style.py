@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ridgefold.report.words import clean, tick
+from ridgefold.report.formatting import clean, tick
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,9 +49,11 @@ NAMED = {
 """Every colour that a figure uses, and its name in the style sheet."""
 
 FONT = 9.2
+"""Points of a letter in a figure `WIDTH` wide."""
 WIDTH = 4.6
-"""Inches of a figure: its letters are of the size of the text on a phone."""
+"""Inches of a figure: at the width of a phone its letters have the size of the text."""
 LONGEST_NAME = 26
+"""Characters of a name beside an axis: longer ones would leave no room for the data."""
 MANY_POINTS = 1500
 """More points are drawn as a density."""
 
@@ -69,8 +71,8 @@ def new_figure(height: float = 3.5, width: float = WIDTH) -> tuple[Figure, Axes]
 def axes_or_new(ax: Any) -> Axes:
     """The axes to draw on: those given, or new ones of pyplot's."""
     if ax is not None:
-        found: Axes = ax
-        return found
+        axes: Axes = ax
+        return axes
     import matplotlib.pyplot as plt
 
     return plt.subplots(layout="constrained")[1]
@@ -97,8 +99,8 @@ def plain_ticks(ax: Axes, *, x: bool = True, y: bool = True) -> None:
     """Tick labels without mathematical markup, also on logarithmic axes."""
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-    for axis, wanted in ((ax.xaxis, x), (ax.yaxis, y)):
-        if not wanted:
+    for axis, plain in ((ax.xaxis, x), (ax.yaxis, y)):
+        if not plain:
             continue
         if axis.get_scale() == "log":
             low, high = sorted(axis.get_view_interval())

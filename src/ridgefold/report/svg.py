@@ -64,8 +64,8 @@ class StyleClasses:
 
 def _declarations(style: str) -> str:
     kept = []
-    for part in style.split(";"):
-        name, _, value = part.partition(":")
+    for declaration in style.split(";"):
+        name, _, value = declaration.partition(":")
         name, value = name.strip().lower(), value.strip().lower()
         if name not in _KEPT_STYLES or not _VALUE.match(value):
             continue
@@ -142,8 +142,8 @@ class _Writer:
         """Only identifiers that something refers to are kept, under short names."""
         for element in root.iter():
             for name, value in element.attrib.items():
-                found = _REFERENCE.match(value)
-                target = found[1] if found else None
+                reference = _REFERENCE.match(value)
+                target = reference[1] if reference else None
                 if _local(name) == "href" and value.startswith("#"):
                     target = value[1:]
                 if target is not None:
@@ -179,20 +179,20 @@ class _Writer:
             self.write(child, parts)
 
     def _attributes(self, element: ElementTree.Element) -> dict[str, str]:
-        found: dict[str, str] = {}
+        kept: dict[str, str] = {}
         for full_name, value in element.attrib.items():
             name = _local(full_name)
             if name in _ATTRIBUTES:
-                found[name] = _rounded(value.strip().replace("\n", ""))
+                kept[name] = _rounded(value.strip().replace("\n", ""))
             elif name == "href" and value.startswith("#"):
-                found["href"] = f"#{self._references[value[1:]]}"
+                kept["href"] = f"#{self._references[value[1:]]}"
             elif name == "clip-path" and (match := _REFERENCE.match(value)):
-                found["clip-path"] = f"url(#{self._references[match[1]]})"
+                kept["clip-path"] = f"url(#{self._references[match[1]]})"
             elif name == "id" and value in self._references:
-                found["id"] = self._references[value]
+                kept["id"] = self._references[value]
             elif name == "style" and (style := self._classes.name(value)) is not None:
-                found["class"] = style
-        return found
+                kept["class"] = style
+        return kept
 
 
 def _local(name: Any) -> str:

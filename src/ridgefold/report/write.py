@@ -6,7 +6,7 @@ from os import PathLike
 from typing import Any
 
 from ridgefold.report.page import render
-from ridgefold.report.subject import subject_of
+from ridgefold.report.reported_model import reported_model
 from ridgefold.storage.atomic import require_absent, written_whole
 from ridgefold.storage.paths import usable_path
 
@@ -57,7 +57,7 @@ def write_report(
     path = usable_path(path)
     if not force:
         require_absent(path)
-    subject = subject_of(model, X_test, y_test, target_name=target_name, title=title)
-    page = render(subject)
+    reported = reported_model(model, X_test, y_test, target_name=target_name, title=title)
+    page = render(reported)
     with written_whole(path, replace=force) as file:
         file.write(page.encode("utf-8"))

@@ -8,9 +8,9 @@ quotes, and so is all that stands before it.
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import csv
+import functools
 import io
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,8 +19,10 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from ridgefold.tables.numbers_in_text import MISSING_WORDS, parse_numbers
+from ridgefold.tables.numbers_in_text import parse_numbers
 from ridgefold.tables.table_file import Share, TableFile, first_line
+from ridgefold.tables.text_layout import AsUtf8, TextLayout, layout_of
+from ridgefold.tables.written_numbers import MISSING_WORDS
 
 _BLOCK_BYTES = 4 << 20
 _COLUMNS_OF_A_BLOCK = 4096
@@ -28,18 +30,30 @@ _COLUMNS_OF_A_BLOCK = 4096
 _LONGEST_ROW = 1 << 28
 """Bytes of one row: more of them are an unclosed quote, and reading on would fill the memory."""
 _END = "ridgefold reads to here"
+_LINES_SHOWN = 5
+"""Lines with a wrong number of cells that an error names."""
 COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 
 
 class CsvFile(TableFile):
-    """Comma-separated (or tab-separated) text with a header line, perhaps compressed."""
+    """Separated text with a header line, perhaps compressed; separator and encoding are found."""
 
     types_are_declared = False
 
-    def __init__(self, path: Path, delimiter: str = ",") -> None:
+    def __init__(self, path: Path, usual_separator: str = ",") -> None:
         super().__init__(path)
-        self._delimiter = delimiter
+        self._usual_separator = usual_separator
         self._names: list[str] | None = None
+
+    @functools.cached_property
+    def layout(self) -> TextLayout:
+        """The encoding and separator, as the beginning of the file shows them."""
+        with self._readable():
+            return layout_of(self._bytes, self._usual_separator)
+
+    @property
+    def _delimiter(self) -> str:
+        return self.layout.separator
 
     def names(self) -> list[str]:
         if self._names is None:
@@ -56,11 +70,6 @@ class CsvFile(TableFile):
                 return list(reader.schema.names)
 
         names = self._in_blocks(of_first_block, _BLOCK_BYTES)
-        if len(names) == 1 and ";" in names[0]:
-            raise self.error(
-                f"its columns seem to be separated by semicolons ({names[0][:60]!r}): write them "
-                "with commas, or with tabs to a file that ends in .tsv"
-            )
         return self.once(names)
 
     def read(self, columns: Sequence[str], texts: Collection[str] = ()) -> pa.Table:
@@ -122,23 +131,14 @@ class CsvFile(TableFile):
 
     def places(self, rows: Sequence[int]) -> list[str]:
         """Lines, as editors number them."""
-        wanted, found, row = set(rows), {}, -1
-        with contextlib.suppress(csv.Error), self._opened("") as text:
-            lines = io.TextIOWrapper(
-                io.BufferedReader(text), encoding="utf-8-sig", errors="replace", newline=""
-            )
-            reader = csv.reader(lines, delimiter=self._delimiter)
-            next(reader, None)
-            end = reader.line_num
-            for cells in reader:
-                begin, end = end + 1, reader.line_num
-                if len(cells) > 1 or (cells and cells[0].strip(" \t")):
-                    row += 1
-                    if row in wanted:
-                        found[row] = begin
-                        if len(found) == len(wanted):
-                            break
-        return [f"line {found[row]}" if row in found else f"row {row + 1}" for row in rows]
+        wanted, lines = set(rows), {}
+        with contextlib.suppress(csv.Error):
+            for row, (line, _) in enumerate(self._records(), start=-1):
+                if row in wanted:
+                    lines[row] = line
+                    if len(lines) == len(wanted):
+                        break
+        return [f"line {lines[row]}" if row in lines else f"row {row + 1}" for row in rows]
 
     # -- the options of pyarrow's reader -------------------------------------------------
 
@@ -167,11 +167,21 @@ class CsvFile(TableFile):
 
     @contextlib.contextmanager
     def _opened(self, end: str) -> Iterator[_MarkedText]:
-        compression = COMPRESSED.get(self.path.suffix.lower())
         with self.path.open("rb") as file:
-            text = file if compression is None else pa.CompressedInputStream(file, compression)
+            text = self._decompressed(file)
+            if self.layout.encoding != "utf-8":
+                text = AsUtf8(text, self.layout.encoding)
             with contextlib.closing(text):
                 yield _MarkedText(text, file, end)
+
+    def _decompressed(self, file: BinaryIO) -> Any:
+        compression = COMPRESSED.get(self.path.suffix.lower())
+        return file if compression is None else pa.CompressedInputStream(file, compression)
+
+    @contextlib.contextmanager
+    def _bytes(self) -> Iterator[Any]:
+        with self.path.open("rb") as file, contextlib.closing(self._decompressed(file)) as text:
+            yield text
 
     @contextlib.contextmanager
     def _reader(self, text: _MarkedText, convert: Any, block_bytes: int) -> Iterator[Any]:
@@ -221,12 +231,46 @@ class CsvFile(TableFile):
             raise self.error(error.strerror or first_line(error)) from None
 
     def _reason(self, error: Exception) -> str:
-        with self.path.open("rb") as file:
-            if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-                return "it is in UTF-16: save it in UTF-8"
-        if _is_too_long(error) and self.path.stat().st_size > 0:
+        if self.path.stat().st_size == 0:
+            return "it is empty"
+        if _is_too_long(error):
             return f'a row is longer than {_LONGEST_ROW >> 20} MB, or a quote (") is never closed'
+        if "columns, got" in str(error):
+            return self._ragged_lines() or first_line(error)
         return first_line(error)
+
+    def _ragged_lines(self) -> str:
+        """Which lines have more or fewer cells than there are names, in words."""
+        ragged: list[str] = []
+        width = more = 0
+        with contextlib.suppress(csv.Error):
+            for line, cells in self._records():
+                width = width or len(cells)
+                if len(cells) != width:
+                    if len(ragged) < _LINES_SHOWN:
+                        ragged.append(f"line {line} has {len(cells)}")
+                    else:
+                        more += 1
+        if not ragged:
+            return ""
+        rest = f" and {more:,} more lines" if more else ""
+        return (
+            f"its first line has {width} cells, but {', '.join(ragged)}{rest}. Correct these "
+            f"lines; a cell that holds {self._delimiter!r} must stand in quotes, and quotes must "
+            "be closed"
+        )
+
+    def _records(self) -> Iterator[tuple[int, list[str]]]:
+        """The cells of every record, and the line in which it begins; blank lines are none."""
+        with self._opened("") as text:
+            lines = io.TextIOWrapper(
+                io.BufferedReader(text), encoding="utf-8-sig", errors="replace", newline=""
+            )
+            reader, end = csv.reader(lines, delimiter=self._delimiter), 0
+            for cells in reader:
+                begin, end = end + 1, reader.line_num
+                if len(cells) > 1 or (cells and cells[0].strip(" \t")):
+                    yield begin, cells
 
 
 class _MarkedText(io.RawIOBase):

@@ -5,7 +5,7 @@ Frames of pandas, polars and pyarrow are read through narwhals; none of them is 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from numbers import Real
 from typing import Any
 
@@ -15,7 +15,6 @@ import numpy as np
 from ridgefold.errors import (
     FarValueWarning,
     InvalidInputError,
-    UnknownLevelWarning,
     UnsupportedInputError,
 )
 from ridgefold.notices import warn
@@ -26,14 +25,12 @@ from ridgefold.tables.numbers_in_text import (
     Places,
     report_mixed,
     report_unreadable,
+    rows_by_number,
 )
 
 MOST_LEVELS = 100
 """A text column with more different values is more likely a name than a category."""
 MISSING_CHOICES = ("error", "drop", "fill")
-MOST_DEVIATIONS = 1e6
-"""No number lies farther from the mean, in standard deviations: the square of any distance stays
-finite, and rows that are so far from all others are alone in any kernel that has a width."""
 
 
 def as_frame(X: Any) -> nw.DataFrame[Any]:
@@ -98,12 +95,8 @@ def _require_columns(frame: nw.DataFrame[Any], categorical: Collection[str]) -> 
     if unknown:
         raise InvalidInputError(
             f"categorical names {', '.join(map(repr, unknown))}, but the columns are "
-            f"{_listed(frame.columns)}"
+            f"{listed(frame.columns)}"
         )
-
-
-def rows_by_number(rows: Sequence[int]) -> list[str]:
-    return [f"row {row + 1}" for row in rows]
 
 
 def with_numbers_read(
@@ -137,32 +130,6 @@ def with_numbers_read(
     return frame.with_columns(read) if read else frame
 
 
-def numbers_for(
-    frame: nw.DataFrame[Any],
-    columns: TableColumns,
-    seen: dict[str, ColumnOfText],
-    first_row: int = 0,
-) -> nw.DataFrame[Any]:
-    """The frame, with text turned into numbers where a model has learned numbers.
-
-    What stood in those columns is added to `seen`, for the caller to report.
-    """
-    read = []
-    for column in columns.columns:
-        if isinstance(column, NumberColumn):
-            series, cells = (
-                frame[column.name],
-                seen.setdefault(column.name, ColumnOfText(column.name)),
-            )
-            if is_text(series):
-                texts = texts_as_arrow(series)
-                values = cells.add(texts, boolean=column.boolean, first_row=first_row)
-                read.append(new_series(column.name, values, frame))
-            else:
-                cells.numbers += len(series) - series.null_count()
-    return frame.with_columns(read) if read else frame
-
-
 def new_series(name: str, values: np.ndarray, frame: nw.DataFrame[Any]) -> nw.Series[Any]:
     series = nw.new_series(name, values, nw.Float64(), backend=frame.implementation)
     if frame.implementation.is_pandas_like():
@@ -190,64 +157,8 @@ def complete_rows(frame: nw.DataFrame[Any]) -> np.ndarray:
     return complete
 
 
-def encode(frame: nw.DataFrame[Any], columns: TableColumns) -> tuple[np.ndarray, np.ndarray]:
-    """The matrix that a model takes, and which rows of the frame it holds.
-
-    All rows but with ``missing="drop"``. Levels that were not there when the columns were
-    learned are none of those known: zeros, with a warning.
-    """
-    there = set(frame.columns)
-    absent = [name for name in columns.names if name not in there]
-    if absent:
-        raise InvalidInputError(
-            f"the table lacks {_listed(absent)}: the model takes {_listed(columns.names)}"
-        )
-    seen: dict[str, ColumnOfText] = {}
-    frame = numbers_for(frame.select(list(columns.names)), columns, seen)
-    report_unreadable(list(seen.values()), columns.missing, rows_by_number)
-    rows = np.arange(len(frame))
-    if columns.missing == "drop":
-        rows = np.flatnonzero(complete_rows(frame))
-    out = np.empty((len(rows), len(columns.feature_names)))
-    position = 0
-    for column in columns.columns:
-        series = frame[column.name]
-        if isinstance(column, NumberColumn):
-            values = numbers_of(series)[rows]
-            lost = np.isnan(values)
-            if lost.any():
-                if column.fill is None:
-                    raise InvalidInputError(_says_missing(column.name, lost))
-                values = np.where(lost, column.fill, values)
-            out[:, position] = _standardised(values, column)
-            position += 1
-        else:
-            lost = missing_in(series)[rows]
-            if lost.any() and not column.missing_level:
-                raise InvalidInputError(_says_missing(column.name, lost))
-            width = len(column.levels) + column.missing_level
-            out[:, position : position + width] = _one_hot(series, column)[rows]
-            position += width
-    return out, rows
-
-
-def _standardised(values: np.ndarray, column: NumberColumn) -> np.ndarray:
-    with np.errstate(over="ignore"):
-        found: np.ndarray = (values - column.mean) / column.scale
-    if column.mean == 0.0 and column.scale == 1.0:
-        return found  # as it is, where it was asked for
-    far = np.abs(found) > MOST_DEVIATIONS
-    if far.any():
-        warn(
-            f"column {column.name!r} holds {values[far][0]:g} and {int(far.sum()) - 1:,} more "
-            f"values that lie over {MOST_DEVIATIONS:g} standard deviations from its mean: they are "
-            "taken to lie there",
-            FarValueWarning,
-        )
-    return np.asarray(np.clip(found, -MOST_DEVIATIONS, MOST_DEVIATIONS))
-
-
-def _listed(names: Collection[str], most: int = 8) -> str:
+def listed(names: Collection[str], most: int = 8) -> str:
+    """Names in quotes; of many the first."""
     shown = ", ".join(repr(name) for name in list(names)[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
@@ -322,14 +233,6 @@ def refuse_missing(lost: Mapping[str, int]) -> None:
         )
 
 
-def _says_missing(name: str, lost: np.ndarray) -> str:
-    return (
-        f"column {name!r} has no value in {int(lost.sum())} rows, the first of them row "
-        f"{int(np.argmax(lost)) + 1}, and the model was fitted without missing values: fill them, "
-        'or fit with missing="fill" or "drop"'
-    )
-
-
 def _learn_number(series: nw.Series[Any], standardise: bool, missing: str) -> NumberColumn:
     values = numbers_of(series)
     known = ColumnValues()
@@ -398,26 +301,3 @@ def category_of(name: str, levels: list[str], missing: str) -> CategoryColumn:
     if not levels:
         raise InvalidInputError(f"column {name!r} is empty: leave it out")
     return CategoryColumn(name, tuple(levels), missing == "fill")
-
-
-def _one_hot(series: nw.Series[Any], column: CategoryColumn) -> np.ndarray:
-    lost = missing_in(series)
-    out = np.zeros((len(series), len(column.levels) + column.missing_level))
-    if len(series) == 0:
-        return out
-    texts = texts_of(series)
-    for j, level in enumerate(column.levels):
-        out[:, j] = (texts == level).fill_null(False).to_numpy()
-    out[lost] = 0.0
-    if column.missing_level:
-        out[lost, -1] = 1.0
-    unknown = (out.sum(axis=1) == 0) & ~lost
-    if unknown.any():
-        first = int(np.argmax(unknown))
-        warn(
-            f"column {column.name!r} has values that the model has not seen in "
-            f"{int(unknown.sum())} rows (row {first + 1}: {str(texts[first])[:40]!r}): they are "
-            "treated as none of the known ones",
-            UnknownLevelWarning,
-        )
-    return out

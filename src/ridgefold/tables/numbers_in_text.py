@@ -22,26 +22,41 @@ import numpy as np
 
 from ridgefold.errors import InvalidInputError, MixedColumnWarning, UnreadableNumberWarning
 from ridgefold.notices import warn
+from ridgefold.records import NumberText
+from ridgefold.tables.written_numbers import MISSING_WORDS, read_numbers
 
-MISSING_WORDS = (
-    *("", "NA", "N/A", "n/a", "<NA>", "NaN", "nan", "-NaN", "-nan", "null", "NULL", "None"),
-    *("#N/A", "#NA", "#N/A N/A", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
-)
-"""Cells that mean that a value is missing: those of pandas."""
-_MOST_UNREADABLE = 0.1
+MOST_UNREADABLE = 0.1
 """More of the cells than this share are no typing errors: they mean something."""
-_LEAST_NUMBERS = 10
+LEAST_NUMBERS = 10
 """With fewer different numbers, a column of text may be codes: 1, 2, 3 and "4 or more"."""
 _EXAMPLES = 3
 _COLUMNS_SHOWN = 8
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?|\.[0-9]+([eE][+-]?[0-9]+)?|(?i:inf(inity)?))$"
-_TRUTH = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
+TRUTH_WORDS = (
+    ("true", "false"),
+    ("yes", "no"),
+    ("y", "n"),
+    ("t", "f"),
+    ("on", "off"),
+    ("1", "0"),
+    ("1.0", "0.0"),
+)
+"""Pairs of words for true and false."""
+_PLAIN_TRUTH = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
+_TRUTH = {word: 1.0 - place for pair in TRUTH_WORDS for place, word in enumerate(pair)}
 
 Places = Callable[[Sequence[int]], list[str]]
 """Where rows stand, for messages, by their numbers from 0."""
 
 
-def parse_numbers(texts: Any, *, boolean: bool = False) -> tuple[np.ndarray, np.ndarray]:
+def rows_by_number(rows: Sequence[int]) -> list[str]:
+    """Rows of a table that is not from a file of lines."""
+    return [f"row {row + 1}" for row in rows]
+
+
+def parse_numbers(
+    texts: Any, *, boolean: bool = False, rule: NumberText | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """The float64 numbers of a pyarrow array of texts, and which cells are none though not missing.
 
     Missing and unreadable cells are NaN. Every different text is looked at once.
@@ -49,13 +64,16 @@ def parse_numbers(texts: Any, *, boolean: bool = False) -> tuple[np.ndarray, np.
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if rule is not None and not boolean:
+        return read_numbers(texts, rule)
+    truth = _PLAIN_TRUTH if rule is None else _TRUTH
     if isinstance(texts, pa.ChunkedArray):
         texts = texts.combine_chunks()
     coded = texts.cast(pa.large_string()).dictionary_encode()
     different = pc.utf8_trim_whitespace(coded.dictionary)
     if boolean:
         lowered = pc.utf8_lower(different).to_pylist()
-        values = np.array([_TRUTH.get(text, np.nan) for text in lowered], dtype=np.float64)
+        values = np.array([truth.get(text, np.nan) for text in lowered], dtype=np.float64)
     else:
         is_number = pc.match_substring_regex(different, _NUMBER)
         nothing = pa.scalar(None, pa.large_string())
@@ -80,9 +98,19 @@ class ColumnOfText:
     """The first unreadable cells: number of the row, and text."""
     _different: set[float] = field(default_factory=set)
 
-    def add(self, texts: Any, *, boolean: bool = False, first_row: int = 0) -> np.ndarray:
-        """Look at more cells; their numbers, with NaN where there is none."""
-        values, unreadable = parse_numbers(texts, boolean=boolean)
+    def add(
+        self,
+        texts: Any,
+        *,
+        boolean: bool = False,
+        rule: NumberText | None = None,
+        first_row: int = 0,
+    ) -> np.ndarray:
+        """Look at more cells; their numbers, with NaN where there is none.
+
+        Numbers are plain ones, or true and false, or written as a `rule` says.
+        """
+        values, unreadable = parse_numbers(texts, boolean=boolean, rule=rule)
         self.add_numbers(values[~np.isnan(values)])
         self.unreadable += int(unreadable.sum())
         for row in np.flatnonzero(unreadable)[: _EXAMPLES - len(self.examples)]:
@@ -92,18 +120,18 @@ class ColumnOfText:
     def add_numbers(self, known: np.ndarray) -> None:
         """Count cells that are numbers already."""
         self.numbers += len(known)
-        if len(self._different) < _LEAST_NUMBERS:
-            self._different.update(np.unique(known)[:_LEAST_NUMBERS].tolist())
+        if len(self._different) < LEAST_NUMBERS:
+            self._different.update(np.unique(known)[:LEAST_NUMBERS].tolist())
 
     @property
     def has_few_errors(self) -> bool:
         """Whether its unreadable cells can be typing errors: one always can."""
-        return self.unreadable <= max(1, _MOST_UNREADABLE * (self.numbers + self.unreadable))
+        return self.unreadable <= max(1, MOST_UNREADABLE * (self.numbers + self.unreadable))
 
     @property
     def holds_numbers(self) -> bool:
         return self.has_few_errors and (
-            self.unreadable == 0 or len(self._different) >= _LEAST_NUMBERS
+            self.unreadable == 0 or len(self._different) >= LEAST_NUMBERS
         )
 
     @property

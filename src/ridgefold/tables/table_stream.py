@@ -15,10 +15,10 @@ from ridgefold.errors import InvalidInputError, TableError
 from ridgefold.records import CategoryColumn, NumberColumn, TableColumns
 from ridgefold.storage.atomic import written_whole
 from ridgefold.tables.column_scale import ColumnValues
+from ridgefold.tables.encode import encode
 from ridgefold.tables.frames import (
     category_of,
     complete_rows,
-    encode,
     is_categorical,
     is_text,
     levels_of,

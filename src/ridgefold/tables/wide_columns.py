@@ -1,20 +1,20 @@
 """Thousands of columns in a model file as a few arrays.
 
 A record for each column is some twenty values of metadata, of which a file may hold about a
-hundred thousand. So wide tables have one array for each field of all their columns of numbers;
-names and categories stay text.
+hundred thousand. So wide tables have one array for each field of all their columns of plain
+numbers; names, and columns of other kinds, stay records.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from ridgefold.errors import ModelFileError
-from ridgefold.records import CategoryColumn, NumberColumn, TableColumns
+from ridgefold.records import ColumnRecord, NumberColumn, TableColumns
 from ridgefold.storage.annotations import check_fields, check_record
 
 _MOST_RECORDS = 1000
@@ -26,27 +26,33 @@ def packed_columns(columns: TableColumns) -> TableColumns | dict[str, Any]:
     """What a model file holds of the columns of a table."""
     if len(columns.columns) <= _MOST_RECORDS:
         return columns
-    numbers = [column for column in columns.columns if isinstance(column, NumberColumn)]
-    categories = [column for column in columns.columns if isinstance(column, CategoryColumn)]
+    numbers = [column for column in columns.columns if _is_plain(column)]
+    others = [column for column in columns.columns if not _is_plain(column)]
     return {
         "missing": columns.missing,
         "names": list(columns.names),
-        "is_number": np.array([isinstance(c, NumberColumn) for c in columns.columns]),
+        "is_plain": np.array([_is_plain(column) for column in columns.columns]),
         "filled": np.array([column.fill is not None for column in numbers], dtype=bool),
         "boolean": np.array([column.boolean for column in numbers], dtype=bool),
+        "indicated": np.array([column.missing_indicator for column in numbers], dtype=bool),
         **{
             name: np.array([getattr(column, name) or 0.0 for column in numbers], dtype=np.float64)
             for name in _NUMBERS
         },
-        "categories": categories,
+        "others": others,
     }
+
+
+def _is_plain(column: ColumnRecord) -> TypeGuard[NumberColumn]:
+    """Whether the numbers of `_NUMBERS` and a few truth values are all that there is to it."""
+    return isinstance(column, NumberColumn) and column.text is None
 
 
 def unpacked_columns(where: str, stored: Any) -> TableColumns:
     """The columns that `packed_columns` stored, each checked as a record is."""
     if isinstance(stored, TableColumns):
         return stored
-    arrays = ("is_number", "filled", "boolean", *_NUMBERS)
+    arrays = ("is_plain", "filled", "boolean", "indicated", *_NUMBERS)
     check_fields(
         where,
         stored,
@@ -54,25 +60,35 @@ def unpacked_columns(where: str, stored: Any) -> TableColumns:
             "missing": str,
             "names": list[str],
             **dict.fromkeys(arrays, np.ndarray),
-            "categories": list[CategoryColumn],
+            "others": list[ColumnRecord],
         },
         {},
     )
     _require_lengths(where, stored)
     numbers = zip(
-        *(stored[name].tolist() for name in ("filled", "boolean", *_NUMBERS)), strict=True
+        *(stored[name].tolist() for name in ("filled", "boolean", "indicated", *_NUMBERS)),
+        strict=True,
     )
-    categories = iter(stored["categories"])
-    columns: list[NumberColumn | CategoryColumn] = []
-    for name, is_number in zip(stored["names"], stored["is_number"].tolist(), strict=True):
-        if not is_number:
-            category = next(categories)
-            if category.name != name:
-                raise ModelFileError(f"{where}.categories must have the names of their columns")
-            columns.append(category)
+    others = iter(stored["others"])
+    columns: list[ColumnRecord] = []
+    for name, is_plain in zip(stored["names"], stored["is_plain"].tolist(), strict=True):
+        if not is_plain:
+            other = next(others)
+            if other.name != name:
+                raise ModelFileError(f"{where}.others must have the names of their columns")
+            columns.append(other)
             continue
-        filled, boolean, mean, scale, fill = next(numbers)
-        columns.append(NumberColumn(name, mean, scale, fill if filled else None, boolean))
+        filled, boolean, indicated, mean, scale, fill = next(numbers)
+        columns.append(
+            NumberColumn(
+                name,
+                mean,
+                scale,
+                fill if filled else None,
+                boolean,
+                missing_indicator=indicated,
+            )
+        )
     _check_as_records(where, columns, stored["missing"])
     return TableColumns(tuple(columns), stored["missing"])
 
@@ -93,14 +109,17 @@ def _check_as_records(where: str, columns: list[Any], missing: str) -> None:
 
 def _require_lengths(where: str, stored: Mapping[str, Any]) -> None:
     n = len(stored["names"])
-    kinds = {"is_number": "b", "filled": "b", "boolean": "b", **dict.fromkeys(_NUMBERS, "f")}
+    kinds = {
+        **dict.fromkeys(("is_plain", "filled", "boolean", "indicated"), "b"),
+        **dict.fromkeys(_NUMBERS, "f"),
+    }
     for name, kind in kinds.items():
         array = stored[name]
         if array.ndim != 1 or array.dtype.kind != kind:
             raise ModelFileError(f"{where}.{name} must be a vector of its kind, got {array.dtype}")
         if kind == "f" and not np.all(np.isfinite(array)):
             raise ModelFileError(f"{where}.{name} must be finite")
-    n_numbers = int(stored["is_number"].sum())
-    lengths = [len(stored["is_number"]), *(len(stored[k]) for k in kinds if k != "is_number")]
-    if lengths != [n, *[n_numbers] * 5] or len(stored["categories"]) != n - n_numbers:
+    n_numbers = int(stored["is_plain"].sum())
+    lengths = [len(stored["is_plain"]), *(len(stored[k]) for k in kinds if k != "is_plain")]
+    if lengths != [n, *[n_numbers] * (len(kinds) - 1)] or len(stored["others"]) != n - n_numbers:
         raise ModelFileError(f"{where} must have one entry for each of its {n} columns")

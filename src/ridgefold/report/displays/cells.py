@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from ridgefold.cells.combine import COMBINERS
 from ridgefold.cells.scaled_rows import in_metric
 from ridgefold.errors import InvalidInputError
-from ridgefold.report.displays.base import Display, column_names, fitted
-from ridgefold.report.evidence import HeldOutClasses, HeldOutNumbers, held_out_of
+from ridgefold.estimators.facts import ModelFacts
+from ridgefold.report.displays.base import Display
+from ridgefold.report.formatting import clean, number, percent
+from ridgefold.report.reported_model import facts_of
 from ridgefold.report.style import (
     FONT,
     INK,
@@ -22,15 +23,18 @@ from ridgefold.report.style import (
     dress,
     plain_ticks,
 )
-from ridgefold.report.words import clean, number, percent
+from ridgefold.report.unseen_intervals import owners
+from ridgefold.report.unseen_rows import UnseenClasses, UnseenNumbers, unseen_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SAMPLE_ROWS = 1500
+"""Rows that are drawn: enough to show the shape of cells, few enough for a small page."""
 _MOST_NUMBERS = 40
+"""Cells that carry their number: those of more would cover each other."""
 _LARGEST = 1e150
-"""Squares of larger numbers, added up, leave the range of numbers."""
+"""Sums of squares of larger numbers would overflow: such columns are divided by their largest."""
 _STEPS = (2, 4, 6, 8)
 """The steps of the colours that quarters of the cells get, by their error."""
 
@@ -88,43 +92,41 @@ class CellsDisplay(Display):
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> Self:
         """Draw the cells of a fitted `PartitionedKernelRidge` or `PartitionedLSSVMClassifier`."""
-        return cls.of(estimator).plot(ax)
+        return cls.of(facts_of(estimator)).plot(ax)
 
     @classmethod
-    def of(cls, estimator: Any) -> Self:
+    def of(cls, facts: ModelFacts) -> Self:
         """The display before it is drawn."""
-        inner = fitted(estimator)
-        if not has_map(inner):
+        if facts.cells is None or not facts.cells.side_by_side:
             raise InvalidInputError(
-                f"{type(inner).__name__} has no cells that lie side by side: fit a "
+                f"{facts.name} has no cells that lie side by side: fit a "
                 'PartitionedKernelRidge with combine="blend" or "route" and cells.refine=None'
             )
-        cells = inner._cells
-        n, m = int(inner.X_fit_.shape[0]), len(cells.offsets) - 1
+        cells, n, m = facts.cells.cells, facts.n_rows, len(facts.cells.sizes)
         owner = owners(cells, n)
         sample = np.unique(np.linspace(0, n - 1, min(n, 4 * _SAMPLE_ROWS)).astype(np.intp))
-        rows = np.asarray(inner.X_fit_[sample], dtype=np.float64)
-        known = column_names(estimator)
-        if inner.length_scales_ is not None:
-            rows = in_metric(rows, inner.length_scales_)
-            known = tuple(
-                name
-                for name, scale in zip(known, inner.length_scales_, strict=True)
-                if np.isfinite(scale)
+        rows = np.asarray(facts.rows[sample], dtype=np.float64)
+        columns = facts.column_names
+        if facts.metric is not None:
+            scales = facts.metric.length_scales
+            rows = in_metric(rows, scales)
+            columns = tuple(
+                name for name, scale in zip(columns, scales, strict=True) if np.isfinite(scale)
             )
-        flat, names = _on_a_map(rows, inner, sample, known)
+        targets = None if facts.targets is None else facts.targets[sample]
+        flat, names = _on_a_map(rows, targets, columns)
         centres = np.full((m, 2), np.nan)
         for c in range(m):
             inside = owner[sample] == c
             if inside.any():
                 centres[c] = flat[inside].mean(axis=0)
-        errors, name = errors_by_cell(estimator, owner, m)
+        errors, name = errors_by_cell(facts, owner, m)
         drawn = slice(None, None, max(1, len(sample) // _SAMPLE_ROWS))
         return cls(
             points=flat[drawn],
             owner=owner[sample][drawn],
             centres=centres,
-            sizes=np.asarray(inner.partition_sizes_),
+            sizes=facts.cells.sizes,
             errors=errors,
             axis_names=names,
             error_name=name,
@@ -210,44 +212,25 @@ class CellsDisplay(Display):
             )
 
 
-def has_map(inner: Any) -> bool:
-    """Whether cells lie side by side, so that they can be drawn."""
-    return (
-        hasattr(inner, "partition_sizes_")
-        and COMBINERS[inner._combine].needs_space
-        and len(inner._cells.offsets) - 1 == inner.n_partitions_
-    )
-
-
-def owners(cells: Any, n_rows: int) -> np.ndarray:
-    """For each row the cell that has the largest share in it."""
-    m = len(cells.offsets) - 1
-    cell = np.repeat(np.arange(m), np.diff(cells.offsets))
-    found = np.zeros(n_rows, dtype=np.intp)
-    if cells.weights is None:
-        found[cells.rows] = cell
-        return found
-    order = np.argsort(cells.weights, kind="stable")  # the largest is written last
-    found[cells.rows[order]] = cell[order]
-    return found
-
-
 def errors_by_cell(
-    estimator: Any, owner: np.ndarray, n_cells: int
+    facts: ModelFacts, owner: np.ndarray, n_cells: int
 ) -> tuple[np.ndarray | None, str]:
     """Held-out error of the rows of each cell, and its name."""
-    found = held_out_of(estimator)
-    if found is None or found.rows is None:
+    unseen = unseen_rows(facts)
+    if unseen is None or unseen.rows is None:
         return None, "error"
-    if isinstance(found, HeldOutClasses):
-        losses, name = (found.truth != found.predicted).astype(np.float64), "share of wrong answers"
+    if isinstance(unseen, UnseenClasses):
+        losses, name = (
+            (unseen.truth != unseen.predicted).astype(np.float64),
+            "share of wrong answers",
+        )
     else:
-        assert isinstance(found, HeldOutNumbers)
+        assert isinstance(unseen, UnseenNumbers)
         # Targets differ in their units: each counts by its own spread.
-        spread = found.spread if found.truth.shape[1] > 1 else np.ones(1)
-        scaled = found.residuals / np.where(spread > 0, spread, 1.0)
+        spread = unseen.spread if unseen.truth.shape[1] > 1 else np.ones(1)
+        scaled = unseen.residuals / np.where(spread > 0, spread, 1.0)
         losses, name = np.mean(scaled**2, axis=1), "error"
-    cell = owner[found.rows]
+    cell = owner[unseen.rows]
     totals = np.bincount(cell, weights=losses, minlength=n_cells)
     counts = np.bincount(cell, minlength=n_cells)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -262,16 +245,15 @@ def _drawable(values: np.ndarray) -> np.ndarray:
 
 
 def _on_a_map(
-    rows: np.ndarray, inner: Any, sample: np.ndarray, names: tuple[str, ...]
+    rows: np.ndarray, targets: np.ndarray | None, names: tuple[str, ...]
 ) -> tuple[np.ndarray, tuple[str, str]]:
-    """Two coordinates for each row: principal directions, or what there is."""
+    """Two coordinates for each row: principal directions, or the only column and the target."""
     rows = _drawable(rows)
     if rows.shape[1] == 1:
         name = clean(names[0], 30)
-        truth = getattr(inner, "y_fit_", None)
-        if truth is None:
+        if targets is None:
             return np.column_stack([rows[:, 0], np.zeros(len(rows))]), (name, "")
-        y = np.asarray(truth)[sample].astype(np.float64).reshape(len(sample), -1)[:, 0]
+        y = targets.astype(np.float64).reshape(len(rows), -1)[:, 0]
         return np.column_stack([rows[:, 0], _drawable(y)]), (name, "target")
     centred = rows - rows.mean(axis=0)
     variances, directions = np.linalg.eigh(centred.T @ centred / len(rows))

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from ridgefold.errors import InvalidInputError
-from ridgefold.report.displays.base import Display, fitted
-from ridgefold.report.evidence import HeldOutClasses, classes_of, held_out_of
+from ridgefold.report.displays.base import Display
+from ridgefold.report.formatting import clean, percent
+from ridgefold.report.reported_model import facts_of
 from ridgefold.report.style import (
     FONT,
     INK,
@@ -20,12 +21,13 @@ from ridgefold.report.style import (
     dress,
     name_ticks,
 )
-from ridgefold.report.words import clean, percent
+from ridgefold.report.unseen_rows import UnseenClasses, unseen_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_CLASSES = 20
+"""Of more classes no matrix is drawn: its fields would be too small to read."""
 
 
 class ConfusionDisplay(Display):
@@ -52,21 +54,20 @@ class ConfusionDisplay(Display):
     @classmethod
     def of(cls, estimator: Any, X: Any = None, y: Any = None) -> Self:
         """The display before it is drawn."""
-        fitted(estimator)
-        found = held_out_of(estimator, X, y)
-        if not isinstance(found, HeldOutClasses):
+        facts = facts_of(estimator)
+        unseen = unseen_rows(facts, X, y)
+        if not isinstance(unseen, UnseenClasses) or facts.classes is None:
             raise InvalidInputError(
-                f"{type(estimator).__name__} keeps no held-out classes: give a test set as X and "
+                f"{facts.name} keeps no held-out classes: give a test set as X and "
                 "y, or fit a classifier with probability=True"
             )
-        classes = classes_of(estimator)
-        assert classes is not None
-        return cls.from_held_out(found, [str(label) for label in classes.tolist()])
+        return cls.from_unseen(unseen, [str(label) for label in facts.classes.tolist()])
 
     @classmethod
-    def from_held_out(cls, found: HeldOutClasses, names: Sequence[str]) -> Self:
+    def from_unseen(cls, unseen: UnseenClasses, names: Sequence[str]) -> Self:
+        """The display of the classes of unseen rows."""
         counts = np.zeros((len(names), len(names)), dtype=int)
-        np.add.at(counts, (found.truth, found.predicted), 1)
+        np.add.at(counts, (unseen.truth, unseen.predicted), 1)
         return cls(counts=counts, names=names)
 
     def plot(self, ax: Axes | None = None) -> Self:

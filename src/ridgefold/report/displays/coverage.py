@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from ridgefold.errors import InvalidInputError
-from ridgefold.report.displays.base import Display, fitted
-from ridgefold.report.intervals import intervals_of
+from ridgefold.report.displays.base import Display
+from ridgefold.report.formatting import clean
+from ridgefold.report.reported_model import facts_of
 from ridgefold.report.style import ACCENT, MUTED, SIGNAL, axes_or_new, dress, plain_ticks
-from ridgefold.report.words import clean
+from ridgefold.report.unseen_intervals import unseen_intervals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _BINS, _ROWS_A_BIN = 10, 20
+"""At most so many points, each of at least so many rows: a share of fewer rows says little."""
 
 
 class CoverageDisplay(Display):
@@ -57,16 +59,16 @@ class CoverageDisplay(Display):
         ax: Axes | None = None,
     ) -> Self:
         """Draw the coverage of held-out intervals, or of those that are predicted for X."""
-        fitted(estimator)
-        found = intervals_of(estimator, X, y, (coverage,))
-        if found is None:
+        facts = facts_of(estimator)
+        intervals = unseen_intervals(facts, X, y, (coverage,))
+        if intervals is None:
             raise InvalidInputError(
-                f"{type(estimator).__name__} keeps nothing to make intervals from: fit with "
+                f"{facts.name} keeps nothing to make intervals from: fit with "
                 'intervals="cv+" or "jackknife+"'
             )
         display = cls(
-            predictions=found.predictions[:, target],
-            inside=found.inside[0][:, target],
+            predictions=intervals.predictions[:, target],
+            inside=intervals.inside[0][:, target],
             coverage=coverage,
             target_name=target_name or "target",
         )
@@ -78,10 +80,10 @@ class CoverageDisplay(Display):
         self._drawn_on(ax)
         n = len(self.inside)
         bins = max(1, min(_BINS, n // _ROWS_A_BIN))
-        parts = np.array_split(np.argsort(self.predictions, kind="stable"), bins)
-        middle = np.asarray([float(np.median(self.predictions[part])) for part in parts])
-        share = np.asarray([float(np.mean(self.inside[part])) for part in parts])
-        counts = np.asarray([len(part) for part in parts])
+        binned = np.array_split(np.argsort(self.predictions, kind="stable"), bins)
+        middle = np.asarray([float(np.median(self.predictions[rows])) for rows in binned])
+        share = np.asarray([float(np.mean(self.inside[rows])) for rows in binned])
+        counts = np.asarray([len(rows) for rows in binned])
         # Wilson's interval: it does not leave [0, 1] where nearly all or none are inside.
         z = 1.96
         centre = (share + z**2 / (2 * counts)) / (1 + z**2 / counts)

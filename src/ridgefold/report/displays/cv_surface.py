@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from ridgefold.errors import InvalidInputError
-from ridgefold.options import search_of
-from ridgefold.report.displays.base import Display, fitted
-from ridgefold.report.evidence import HeldOutNumbers, held_out_of
+from ridgefold.estimators.facts import ModelFacts, SearchFacts
+from ridgefold.report.displays.base import Display
+from ridgefold.report.formatting import NARROW, clean, number, percent, setting, tick
+from ridgefold.report.reported_model import facts_of
 from ridgefold.report.style import (
     ACCENT,
     FONT,
@@ -26,15 +27,17 @@ from ridgefold.report.style import (
     note,
     plain_ticks,
 )
-from ridgefold.report.words import NARROW, clean, number, percent, setting, tick
+from ridgefold.report.unseen_rows import UnseenNumbers, unseen_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LIMITS = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0)
-"""How far above the best error the steps of the colours end."""
+"""Where the steps of the colours end, as shares above the best error."""
 _MOST_CURVES = 7
+"""Curves that are drawn, the best ones: more cannot be told apart."""
 _MOST_FOLDS = 12
+"""Folds that are drawn by themselves: lines of more run together."""
 
 
 class CVSurfaceDisplay(Display):
@@ -104,18 +107,17 @@ class CVSurfaceDisplay(Display):
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> Self:
         """Draw the search of a fitted estimator whose name ends in `CV`."""
-        return cls.of(estimator).plot(ax)
+        return cls.of(facts_of(estimator)).plot(ax)
 
     @classmethod
-    def of(cls, estimator: Any) -> Self:
+    def of(cls, facts: ModelFacts) -> Self:
         """The display before it is drawn."""
-        inner = fitted(estimator)
-        if not hasattr(inner, "cv_results_"):
+        if facts.search is None:
             raise InvalidInputError(
-                f"{type(inner).__name__} has searched nothing: use KernelRidgeCV, LSSVMRegressorCV "
+                f"{facts.name} has searched nothing: use KernelRidgeCV, LSSVMRegressorCV "
                 "or LSSVMClassifierCV"
             )
-        results = inner.cv_results_
+        results = facts.search.results
         params = results["params"]
         alphas = np.unique([float(p["alpha"]) for p in params])
         kernels = _kernels_of(params)
@@ -123,14 +125,14 @@ class CVSurfaceDisplay(Display):
         at = [(place[_key(p)], int(np.searchsorted(alphas, float(p["alpha"])))) for p in params]
         means = np.asarray(results["mean_test_score"], dtype=np.float64)
         possible = np.asarray(results.get("bound_test_score", means), dtype=np.float64)
-        readable, errors, name = _reading(estimator, inner)
+        readable, errors, name = _reading(facts, facts.search)
         scores = np.full((len(kernels), len(alphas)), np.nan)
         bounds = scores.copy()
         dropped = np.zeros(scores.shape, dtype=bool)
         for (k, j), mean, bound in zip(at, means, possible, strict=True):
             scores[k, j], bounds[k, j] = readable(mean), readable(bound)
             dropped[k, j] = not np.isfinite(mean)
-        best = at[int(inner.best_index_)]
+        best = at[facts.search.best_index]
         return cls(
             alphas=alphas,
             kernels=kernels,
@@ -218,7 +220,7 @@ class CVSurfaceDisplay(Display):
         ax.scatter([j], [k], s=70, facecolor="none", edgecolor=SIGNAL, linewidth=1.8, zorder=5)
         ax.set_xlim(-0.5, len(self.alphas) - 0.5)
         ax.set_ylim(-0.5, len(widths) - 0.5)
-        dress(ax, x="ridge alpha", y=_words(width), grid=None)
+        dress(ax, x="ridge alpha", y=_shown_name(width), grid=None)
         for edge in ("left", "bottom"):
             ax.spines[edge].set_visible(False)
         places = _nice_places(self.alphas)
@@ -228,7 +230,7 @@ class CVSurfaceDisplay(Display):
             self._draw_legend(ax, names)
 
     def _about(self, width: str, value: float, k: int, j: int) -> str:
-        where = f"{_words(width)} {setting(value)}, alpha {setting(self.alphas[j])}"
+        where = f"{_shown_name(width)} {setting(value)}, alpha {setting(self.alphas[j])}"
         if not self.dropped[k, j]:
             return f"{where}: {self.score_name} {self.shown(self.scores[k, j])}"
         side = "at least" if self.errors else "at most"
@@ -285,7 +287,7 @@ class CVSurfaceDisplay(Display):
         groups: dict[str, list[int]] = {}
         by_family = "kernel" in differing(self.kernels)
         for k, kernel in enumerate(self.kernels):
-            name = str(kernel.get("kernel")) if by_family else _kernel_words(kernel, self.kernels)
+            name = str(kernel.get("kernel")) if by_family else _kernel_label(kernel, self.kernels)
             groups.setdefault(name, []).append(k)
         worst = np.inf if self.errors else -np.inf
         best_of = np.min if self.errors else np.max
@@ -337,10 +339,10 @@ def _key(params: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 def _kernels_of(params: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The kernels that were tried; those of one family by rising width."""
-    found: dict[Any, dict[str, Any]] = {}
+    by_key: dict[Any, dict[str, Any]] = {}
     for each in params:
-        found.setdefault(_key(each), {n: v for n, v in each.items() if n != "alpha"})
-    kernels = list(found.values())
+        by_key.setdefault(_key(each), {n: v for n, v in each.items() if n != "alpha"})
+    kernels = list(by_key.values())
     names = differing(kernels)
     if len(names) == 1 and all(isinstance(each.get(names[0]), (int, float)) for each in kernels):
         kernels.sort(key=lambda kernel: float(kernel[names[0]]))
@@ -353,27 +355,26 @@ def differing(kernels: Sequence[Mapping[str, Any]]) -> list[str]:
     return [n for n in names if len({repr(kernel.get(n)) for kernel in kernels}) > 1]
 
 
-def _words(name: str) -> str:
+def _shown_name(name: str) -> str:
     return {"scale_factor": "factor on the learned scales"}.get(name, name.replace("_", " "))
 
 
-def _kernel_words(kernel: Mapping[str, Any], kernels: Sequence[Mapping[str, Any]]) -> str:
+def _kernel_label(kernel: Mapping[str, Any], kernels: Sequence[Mapping[str, Any]]) -> str:
     """What sets a kernel apart from the others."""
-    parts = []
+    settings = []
     for name in differing(kernels):
         value = kernel.get(name)
         if value is not None:
             shown = number(value, 2) if isinstance(value, float) else str(value)
-            parts.append(shown if name == "kernel" else f"{_words(name)} {shown}")
-    return ", ".join(parts)
+            settings.append(shown if name == "kernel" else f"{_shown_name(name)} {shown}")
+    return ", ".join(settings)
 
 
-def _reading(estimator: Any, inner: Any) -> tuple[Callable[[float], float], bool, str]:
+def _reading(facts: ModelFacts, search: SearchFacts) -> tuple[Callable[[float], float], bool, str]:
     """How scores are best read: a function of them, whether low is good, and a name."""
-    scoring = inner.scoring
-    classify = hasattr(inner, "classes_")
+    scoring, classify = search.scoring, facts.classes is not None
     if not classify and scoring in (None, "neg_mean_squared_error"):
-        if _is_squared_error(estimator, inner):
+        if _is_squared_error(facts, search):
             return lambda score: math.sqrt(max(-score, 0.0)), True, "root mean square error"
         return float, False, "score"
     if classify and scoring in (None, "accuracy"):
@@ -383,19 +384,19 @@ def _reading(estimator: Any, inner: Any) -> tuple[Callable[[float], float], bool
     return float, False, scoring.replace("_", " ") if isinstance(scoring, str) else "score"
 
 
-def _is_squared_error(estimator: Any, inner: Any) -> bool:
-    """A file may have lost a scoring function: then scores are not what they seem to be.
+def _is_squared_error(facts: ModelFacts, search: SearchFacts) -> bool:
+    """Whether the best score is about the squared error of the held-out rows.
 
-    Rows that several folds test, and weights, make the two differ a little.
+    A model file does not keep a scoring function, so that its scores may seem to be squared errors.
+    Rows that several folds test make the two differ a little.
     """
-    weighted = search_of(inner).weighted_scores and inner.cv_plan_.problem.weighted
-    if inner.scoring is not None or weighted:
+    if search.scoring is not None or search.weighted:
         return True
-    kept = held_out_of(estimator)
-    if not isinstance(kept, HeldOutNumbers):
+    unseen = unseen_rows(facts)
+    if not isinstance(unseen, UnseenNumbers):
         return True
-    error = float(np.mean(kept.residuals**2))
-    return error / 1.5 <= -float(inner.best_score_) <= 1.5 * error
+    error = float(np.mean(unseen.residuals**2))
+    return error / 1.5 <= -search.best_score <= 1.5 * error
 
 
 def _by_fold(
@@ -410,11 +411,11 @@ def _by_fold(
     names = [name for name in results if name.startswith("split") and name.endswith("_test_score")]
     if not errors or not 2 <= len(names) <= _MOST_FOLDS:
         return None
-    found = np.full((n_alphas, len(names)), np.nan)
+    errors_of_folds = np.full((n_alphas, len(names)), np.nan)
     for i, (k, j) in enumerate(at):
         if k == kernel:
-            found[j] = [np.sqrt(max(-float(results[name][i]), 0.0)) for name in names]
-    return found
+            errors_of_folds[j] = [np.sqrt(max(-float(results[name][i]), 0.0)) for name in names]
+    return errors_of_folds
 
 
 def _nice_places(alphas: np.ndarray) -> list[int]:

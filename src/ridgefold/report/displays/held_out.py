@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from ridgefold.errors import InvalidInputError
-from ridgefold.report.displays.base import Display, fitted
-from ridgefold.report.evidence import HeldOutNumbers, held_out_of
+from ridgefold.report.displays.base import Display
+from ridgefold.report.formatting import clean
+from ridgefold.report.reported_model import facts_of
 from ridgefold.report.style import (
     BAND,
     INK,
@@ -19,13 +20,18 @@ from ridgefold.report.style import (
     dress,
     plain_ticks,
 )
-from ridgefold.report.words import clean
+from ridgefold.report.unseen_rows import UnseenNumbers, unseen_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 KINDS = ("actual_vs_predicted", "residual_vs_predicted")
 _BINS, _ROWS_A_BIN = 12, 25
+"""Medians are drawn for at most so many bins, each of at least so many rows."""
+_FEWEST_BINS = 3
+"""Fewer medians would make no line."""
+BANDED_ROWS = _FEWEST_BINS * _ROWS_A_BIN
+"""Rows from which on the band of the residuals is drawn."""
 
 
 class HeldOutDisplay(Display):
@@ -91,23 +97,23 @@ class HeldOutDisplay(Display):
         target_name : str, optional
         ax : matplotlib Axes, optional
         """
-        fitted(estimator)
-        found = held_out_of(estimator, X, y)
-        if not isinstance(found, HeldOutNumbers):
+        facts = facts_of(estimator)
+        unseen = unseen_rows(facts, X, y)
+        if not isinstance(unseen, UnseenNumbers):
             raise InvalidInputError(
-                f"{type(estimator).__name__} keeps no held-out predictions of numbers: give a test "
+                f"{facts.name} keeps no held-out predictions of numbers: give a test "
                 "set as X and y, use KernelRidgeCV or LSSVMRegressorCV, or ConfusionDisplay for "
                 "classes"
             )
-        if not 0 <= target < found.truth.shape[1]:
+        if not 0 <= target < unseen.truth.shape[1]:
             raise InvalidInputError(
-                f"target must be one of 0 to {found.truth.shape[1] - 1}, got {target!r}"
+                f"target must be one of 0 to {unseen.truth.shape[1] - 1}, got {target!r}"
             )
         display = cls(
-            truth=found.truth[:, target],
-            predictions=found.predictions[:, target],
+            truth=unseen.truth[:, target],
+            predictions=unseen.predictions[:, target],
             target_name=target_name or "target",
-            source=found.source,
+            source=unseen.source,
         )
         return display.plot(ax, kind=kind)
 
@@ -144,16 +150,16 @@ class HeldOutDisplay(Display):
         self.how_drawn = draw_points(ax, self.predictions, residuals)
         ax.axhline(0.0, color=SIGNAL, linewidth=1.0, zorder=3)
         bins = min(_BINS, len(residuals) // _ROWS_A_BIN)
-        if bins >= 3:
+        if bins >= _FEWEST_BINS:
             self._draw_bands(ax, residuals, bins)
         dress(ax, x=f"predicted {clean(self.target_name, 40)}", y="true minus predicted")
 
     def _draw_bands(self, ax: Axes, residuals: np.ndarray, bins: int) -> None:
         """The median and the middle 90 % of the residuals, bin by bin of predictions."""
-        parts = np.array_split(np.argsort(self.predictions, kind="stable"), bins)
-        middle = [float(np.median(self.predictions[part])) for part in parts]
+        binned = np.array_split(np.argsort(self.predictions, kind="stable"), bins)
+        middle = [float(np.median(self.predictions[rows])) for rows in binned]
         low, median, high = np.asarray(
-            [np.quantile(residuals[part], (0.05, 0.5, 0.95)) for part in parts]
+            [np.quantile(residuals[rows], (0.05, 0.5, 0.95)) for rows in binned]
         ).T
         many = "hexagon" in self.how_drawn
         for edge in (low, high):

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from ridgefold.errors import InvalidInputError
-from ridgefold.estimators.scale_names import column_shares, named_scales
-from ridgefold.report.displays.base import Display, column_names, fitted
+from ridgefold.report.displays.base import Display
+from ridgefold.report.formatting import percent
+from ridgefold.report.reported_model import facts_of
 from ridgefold.report.style import (
     ACCENT,
     FONT,
@@ -18,7 +19,6 @@ from ridgefold.report.style import (
     dress,
     name_ticks,
 )
-from ridgefold.report.words import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,12 +56,12 @@ class RelevanceDisplay(Display):
     @classmethod
     def from_estimator(cls, estimator: Any, *, most: int = 12, ax: Axes | None = None) -> Self:
         """Draw the learned metric of a model that was fitted with ``metric="learned"``."""
-        shares = column_shares(fitted(estimator))
-        if shares is None:
+        facts = facts_of(estimator)
+        if facts.metric is None:
             raise InvalidInputError(
-                f'{type(estimator).__name__} has learned no scales: fit with metric="learned"'
+                f'{facts.name} has learned no scales: fit with metric="learned"'
             )
-        scales = named_scales(estimator, column_names(estimator), shares)
+        scales = facts.metric.named
         return cls(names=scales.names, relevance=scales.shares, most=most).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:

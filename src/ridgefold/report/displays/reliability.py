@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from ridgefold.errors import InvalidInputError
-from ridgefold.report.displays.base import Display, fitted
-from ridgefold.report.evidence import HeldOutClasses, classes_of, held_out_of
+from ridgefold.report.displays.base import Display
+from ridgefold.report.formatting import clean
+from ridgefold.report.reported_model import facts_of
 from ridgefold.report.style import ACCENT, MUTED, RULE, SIGNAL, axes_or_new, dress, plain_ticks
-from ridgefold.report.words import clean
+from ridgefold.report.unseen_rows import UnseenClasses, unseen_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_BINS = 10
-_ROWS_A_BIN = 25
+_BINS, _ROWS_A_BIN = 10, 25
+"""At most so many points, each of at least so many rows: a frequency of fewer rows says little."""
 
 
 class ReliabilityDisplay(Display):
@@ -41,41 +42,41 @@ class ReliabilityDisplay(Display):
         cls, estimator: Any, X: Any = None, y: Any = None, *, ax: Axes | None = None
     ) -> Self:
         """Draw the probabilities of held-out rows of a fitted classifier, or those of X."""
-        fitted(estimator)
-        found = held_out_of(estimator, X, y)
-        if not isinstance(found, HeldOutClasses) or found.probabilities is None:
+        facts = facts_of(estimator)
+        unseen = unseen_rows(facts, X, y)
+        if not isinstance(unseen, UnseenClasses) or unseen.probabilities is None:
             raise InvalidInputError(
-                f"{type(estimator).__name__} keeps no held-out probabilities: fit a classifier "
+                f"{facts.name} keeps no held-out probabilities: fit a classifier "
                 "with probability=True"
             )
-        classes = classes_of(estimator)
-        assert classes is not None
-        return cls.from_held_out(found, str(classes.tolist()[-1])).plot(ax)
+        assert facts.classes is not None
+        return cls.from_unseen(unseen, str(facts.classes.tolist()[-1])).plot(ax)
 
     @classmethod
-    def from_held_out(cls, found: HeldOutClasses, last_class: str) -> Self:
-        assert found.probabilities is not None
-        if found.probabilities.shape[1] == 2:
+    def from_unseen(cls, unseen: UnseenClasses, last_class: str) -> Self:
+        """The display of the probabilities of unseen rows."""
+        assert unseen.probabilities is not None
+        if unseen.probabilities.shape[1] == 2:
             return cls(
-                probabilities=found.probabilities[:, 1],
-                happened=found.truth == 1,
+                probabilities=unseen.probabilities[:, 1],
+                happened=unseen.truth == 1,
                 class_name=last_class,
             )
-        likely = np.argmax(found.probabilities, axis=1)
+        likely = np.argmax(unseen.probabilities, axis=1)
         return cls(
-            probabilities=found.probabilities[np.arange(len(likely)), likely],
-            happened=found.truth == likely,
+            probabilities=unseen.probabilities[np.arange(len(likely)), likely],
+            happened=unseen.truth == likely,
             class_name="the most likely class",
         )
 
     def bins(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mean probability, observed frequency and number of rows of every bin."""
         count = max(1, min(_BINS, len(self.happened) // _ROWS_A_BIN))
-        parts = np.array_split(np.argsort(self.probabilities, kind="stable"), count)
+        binned = np.array_split(np.argsort(self.probabilities, kind="stable"), count)
         return (
-            np.asarray([self.probabilities[part].mean() for part in parts]),
-            np.asarray([self.happened[part].mean() for part in parts]),
-            np.asarray([len(part) for part in parts]),
+            np.asarray([self.probabilities[rows].mean() for rows in binned]),
+            np.asarray([self.happened[rows].mean() for rows in binned]),
+            np.asarray([len(rows) for rows in binned]),
         )
 
     def plot(self, ax: Axes | None = None) -> Self:

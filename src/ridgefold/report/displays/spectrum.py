@@ -10,18 +10,20 @@ import numpy as np
 from ridgefold.cells.partition_count import effective_dimension
 from ridgefold.cells.scaled_rows import in_metric
 from ridgefold.errors import InvalidInputError, NumericalError
+from ridgefold.estimators.facts import CellFacts, ModelFacts, to_numpy
 from ridgefold.kernels import Kernel, KernelGram, PrecomputedGram
-from ridgefold.report.displays.base import Display, fitted
-from ridgefold.report.evidence import to_numpy
+from ridgefold.report.displays.base import Display
+from ridgefold.report.formatting import setting
+from ridgefold.report.reported_model import facts_of
 from ridgefold.report.style import ACCENT, SIGNAL, axes_or_new, dress, note, plain_ticks
-from ridgefold.report.words import setting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SAMPLE_ROWS = 500
+"""Rows whose kernel matrix is decomposed: enough for the large eigenvalues, in a moment."""
 _SMALLEST = 1e-12
-"""Eigenvalues below this share of the largest are rounding."""
+"""Eigenvalues below this share of the largest are rounding errors."""
 
 
 class SpectrumDisplay(Display):
@@ -61,31 +63,30 @@ class SpectrumDisplay(Display):
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> Self:
         """Draw the spectrum of a fitted model's kernel matrix."""
-        return cls.of(estimator).plot(ax)
+        return cls.of(facts_of(estimator)).plot(ax)
 
     @classmethod
-    def of(cls, estimator: Any) -> Self:
+    def of(cls, facts: ModelFacts) -> Self:
         """The display before it is drawn."""
-        inner = fitted(estimator)
-        if hasattr(inner, "compression_bound_"):
+        if facts.compressed:
             raise InvalidInputError(
                 "a compressed model keeps few of its rows: draw the spectrum of the model that it "
                 "came from"
             )
-        found = _cell_sample(inner) if hasattr(inner, "kernels_") else _sample(inner)
-        m = found.matrix.shape[0]
-        if not np.all(np.isfinite(found.matrix)):
+        sample = _sample(facts) if facts.cells is None else _cell_sample(facts, facts.cells)
+        m = sample.matrix.shape[0]
+        if not np.all(np.isfinite(sample.matrix)):
             raise NumericalError(
                 "the kernel matrix has no spectrum, as its values overflow: scale the columns of X"
             )
-        values = np.linalg.eigvalsh(found.matrix)[::-1]
+        values = np.linalg.eigvalsh(sample.matrix)[::-1]
         return cls(
-            eigenvalues=values * found.rows / m,
-            alpha=found.alpha,
-            dimension=_dimension(values, found.alpha * m / found.rows),
+            eigenvalues=values * sample.rows / m,
+            alpha=sample.alpha,
+            dimension=_dimension(values, sample.alpha * m / sample.rows),
             sample_rows=m,
-            rows=found.rows,
-            whose=found.whose,
+            rows=sample.rows,
+            whose=sample.whose,
         )
 
     def plot(self, ax: Axes | None = None) -> Self:
@@ -128,28 +129,27 @@ def _dimension(values: np.ndarray, alpha: float) -> float:
     return float(np.sum(values > _SMALLEST * values[0]))
 
 
-def _some(n: int) -> np.ndarray:
+def _evenly_spread(n: int) -> np.ndarray:
     return np.unique(np.linspace(0, n - 1, min(n, _SAMPLE_ROWS)).astype(np.intp))
 
 
-def _sample(inner: Any) -> _Sample:
-    X = inner.X_fit_
-    gram = KernelGram(inner.kernel_, X) if isinstance(inner.kernel_, Kernel) else PrecomputedGram(X)
+def _sample(facts: ModelFacts) -> _Sample:
+    X, kernel = facts.rows, facts.kernels[0]
+    gram = KernelGram(kernel, X) if isinstance(kernel, Kernel) else PrecomputedGram(X)
     rows = int(X.shape[0])
-    alpha = float(np.ravel(getattr(inner, "alpha_", inner.get_params().get("alpha")))[0])
-    matrix = to_numpy(gram.restricted(_some(rows)).full()).astype(np.float64)
-    return _Sample(matrix, alpha, rows, "all rows")
+    matrix = to_numpy(gram.restricted(_evenly_spread(rows)).full()).astype(np.float64)
+    return _Sample(matrix, float(facts.alphas[0]), rows, "all rows")
 
 
-def _cell_sample(inner: Any) -> _Sample:
-    """From the cell of middle size: its matrix is what a partitioned model solves."""
-    cells, models = inner._cells, inner._models
+def _cell_sample(facts: ModelFacts, facts_of_cells: CellFacts) -> _Sample:
+    """A sample of the cell of middle size: a partitioned model solves the matrix of each cell."""
+    cells, models = facts_of_cells.cells, facts_of_cells.models
     sizes = np.diff(cells.offsets)
     c = int(np.argsort(sizes, kind="stable")[len(sizes) // 2])
     rows = cells.rows[cells.offsets[c] : cells.offsets[c + 1]]
-    X = np.asarray(inner.X_fit_[rows[_some(len(rows))]], dtype=np.float64)
-    if inner.length_scales_ is not None:
-        X = in_metric(X, inner.length_scales_)
+    X = np.asarray(facts.rows[rows[_evenly_spread(len(rows))]], dtype=np.float64)
+    if facts.metric is not None:
+        X = in_metric(X, facts.metric.length_scales)
     kernel = models.kernels[int(models.kernel_of_cell[c])]
     whose = f"cell {c + 1}" if len(sizes) > 1 else "all rows"
     return _Sample(KernelGram(kernel, X).full(), float(models.alpha[c]), len(rows), whose)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ridgefold.report.parts import Canvas, Section
+from ridgefold.report.layout import Canvas, Section
+from ridgefold.report.reported_model import ReportedModel
 from ridgefold.report.sections.cells import cells
 from ridgefold.report.sections.classes import classes
 from ridgefold.report.sections.computed import computed
@@ -13,9 +14,8 @@ from ridgefold.report.sections.held_out import held_out
 from ridgefold.report.sections.relevance import relevance
 from ridgefold.report.sections.search import search
 from ridgefold.report.sections.spectrum import spectrum
-from ridgefold.report.subject import Subject
 
-SECTIONS: tuple[Callable[[Subject, Canvas], Section | None], ...] = (
+SECTIONS: tuple[Callable[[ReportedModel, Canvas], Section | None], ...] = (
     held_out,
     classes,
     coverage,

@@ -6,19 +6,19 @@ import numpy as np
 
 from ridgefold.report.displays.confusion import MOST_CLASSES, ConfusionDisplay
 from ridgefold.report.displays.reliability import ReliabilityDisplay
-from ridgefold.report.evidence import HeldOutClasses
-from ridgefold.report.parts import Canvas, Cell, Picture, Section, Table, rows_of, text
-from ridgefold.report.subject import Subject
-from ridgefold.report.words import clean, count, number, percent
+from ridgefold.report.formatting import clean, count, number, percent
+from ridgefold.report.layout import Canvas, Cell, Picture, Section, Table, rows_of, text
+from ridgefold.report.reported_model import ReportedModel
+from ridgefold.report.unseen_rows import UnseenClasses
 
 
-def classes(subject: Subject, canvas: Canvas) -> Section | None:
+def classes(reported: ReportedModel, canvas: Canvas) -> Section | None:
     """Confusion matrix and reliability of probabilities."""
-    found = subject.held_out
-    if not isinstance(found, HeldOutClasses) or subject.classes is None:
+    unseen = reported.unseen
+    if not isinstance(unseen, UnseenClasses) or reported.class_names is None:
         return None
-    names = subject.classes
-    matrix = ConfusionDisplay.from_held_out(found, names)
+    names = reported.class_names
+    matrix = ConfusionDisplay.from_unseen(unseen, names)
     pictures: list[Picture] = []
     if len(names) <= MOST_CLASSES:
         pictures.append(
@@ -30,8 +30,8 @@ def classes(subject: Subject, canvas: Canvas) -> Section | None:
                 keys=lambda: matrix.keys,
             )
         )
-    if found.probabilities is not None:
-        reliability = ReliabilityDisplay.from_held_out(found, names[-1])
+    if unseen.probabilities is not None:
+        reliability = ReliabilityDisplay.from_unseen(unseen, names[-1])
         pictures.append(
             canvas.draw(
                 reliability.plot,
@@ -42,33 +42,33 @@ def classes(subject: Subject, canvas: Canvas) -> Section | None:
             )
         )
     lead = (
-        f"Every row was classified by a model that had not seen it ({found.source})."
-        if found.rows is not None
-        else f"The model had not seen the {found.source}."
+        f"Every row was classified by a model that had not seen it ({unseen.source})."
+        if unseen.rows is not None
+        else f"The model had not seen the {unseen.source}."
     )
     return Section(
-        "classes", "Classes of unseen rows", lead, tuple(pictures), (_by_class(matrix, found),)
+        "classes", "Classes of unseen rows", lead, tuple(pictures), (_by_class(matrix, unseen),)
     )
 
 
-def _by_class(matrix: ConfusionDisplay, found: HeldOutClasses) -> Table:
+def _by_class(matrix: ConfusionDisplay, unseen: UnseenClasses) -> Table:
     rows = []
     right = np.diag(matrix.counts)
-    true, said = matrix.counts.sum(axis=1), matrix.counts.sum(axis=0)
+    true, named = matrix.counts.sum(axis=1), matrix.counts.sum(axis=0)
     for k, name in enumerate(matrix.names):
         recognised = right[k] / true[k] if true[k] else float("nan")
-        trusted = right[k] / said[k] if said[k] else float("nan")
+        trusted = right[k] / named[k] if named[k] else float("nan")
         row = [
             text(clean(name)),
             Cell(count(int(true[k])), float(true[k])),
             Cell(percent(float(recognised)), float(recognised)),
             Cell(percent(float(trusted)), float(trusted)),
         ]
-        if found.probabilities is not None:
-            brier = float(np.mean((found.probabilities[:, k] - (found.truth == k)) ** 2))
+        if unseen.probabilities is not None:
+            brier = float(np.mean((unseen.probabilities[:, k] - (unseen.truth == k)) ** 2))
             row.append(Cell(number(brier), brier))
         rows.append(row)
-    last = ("Brier score",) if found.probabilities is not None else ()
+    last = ("Brier score",) if unseen.probabilities is not None else ()
     titles = ("class", "rows", "recognised", "right when named", *last)
     return Table(
         titles,

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from ridgefold.planning.words import in_bytes, in_seconds
-from ridgefold.report.parts import Canvas, Cell, Section, Table, rows_of, text
-from ridgefold.report.subject import Subject
-from ridgefold.report.words import clean
+from ridgefold.report.formatting import clean
+from ridgefold.report.layout import Canvas, Cell, Section, Table, rows_of, text
+from ridgefold.report.reported_model import ReportedModel
 
 
-def computed(subject: Subject, canvas: Canvas) -> Section | None:
+def computed(reported: ReportedModel, canvas: Canvas) -> Section | None:
     """One row a step, and why other methods were not taken."""
-    planned = hasattr(subject.inner, "plan_")
-    if not planned and not hasattr(subject.inner, "run_record_"):
+    facts = reported.facts
+    if facts.explain is None:
         return None
-    steps = subject.inner.explain().steps
+    planned, steps = facts.methods_compared, facts.explain().steps
     measured = all("measured_seconds" in step for step in steps)
     titles = ["step", "method", "predicted time"]
     titles += ["measured time"] if measured else []

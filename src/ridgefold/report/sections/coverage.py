@@ -5,26 +5,27 @@ from __future__ import annotations
 import numpy as np
 
 from ridgefold.report.displays.coverage import CoverageDisplay
-from ridgefold.report.intervals import HeldOutIntervals, intervals_of
-from ridgefold.report.parts import Canvas, Cell, Section, Table, rows_of, text
-from ridgefold.report.subject import Subject
-from ridgefold.report.words import number, percent
+from ridgefold.report.formatting import number, percent
+from ridgefold.report.layout import Canvas, Cell, Section, Table, rows_of, text
+from ridgefold.report.reported_model import ReportedModel
+from ridgefold.report.unseen_intervals import UnseenIntervals, unseen_intervals
 
 _DRAWN = 0.9
+"""The coverage that is drawn: what most people ask intervals for."""
 
 
-def coverage(subject: Subject, canvas: Canvas) -> Section | None:
+def coverage(reported: ReportedModel, canvas: Canvas) -> Section | None:
     """Widths of intervals, and the share of true values in them."""
-    found = intervals_of(subject.model, subject.X_test, subject.y_test)
-    if found is None:
+    intervals = unseen_intervals(reported.facts, reported.X_test, reported.y_test)
+    if intervals is None:
         return None
-    place = found.coverages.index(_DRAWN)
-    several = found.predictions.shape[1] > 1
+    place = intervals.coverages.index(_DRAWN)
+    several = intervals.predictions.shape[1] > 1
     display = CoverageDisplay(
-        predictions=found.predictions[:, 0],
-        inside=found.inside[place][:, 0],
+        predictions=intervals.predictions[:, 0],
+        inside=intervals.inside[place][:, 0],
         coverage=_DRAWN,
-        target_name=subject.target_names[0],
+        target_name=reported.target_names[0],
     )
     picture = canvas.draw(
         display.plot,
@@ -33,25 +34,27 @@ def coverage(subject: Subject, canvas: Canvas) -> Section | None:
         "are too narrow; above, too wide.",
         height=3.3,
     )
-    width = float(found.widths[place][0])
-    whose = f" of {subject.target_names[0]}" if several else ""
+    width = float(intervals.widths[place][0])
+    whose = f" of {reported.target_names[0]}" if several else ""
     lead = (
         f"A {100 * _DRAWN:.0f} % interval{whose} is {number(width)} wide on average. Intervals are "
-        f"{found.how}."
+        f"{intervals.how}."
     )
-    if not subject.tested:
+    if not reported.tested:
         lead += (
             " Over all rows the share inside is close to what was asked for by their making; where "
             "the misses lie is what there is to see."
         )
-    return Section("coverage", "How sure it is", lead, (picture,), (_table(subject, found),))
+    return Section("coverage", "How sure it is", lead, (picture,), (_table(reported, intervals),))
 
 
-def _table(subject: Subject, found: HeldOutIntervals) -> Table:
+def _table(reported: ReportedModel, intervals: UnseenIntervals) -> Table:
     rows = []
-    several = found.predictions.shape[1] > 1
-    for share, inside, widths in zip(found.coverages, found.inside, found.widths, strict=True):
-        for j, name in enumerate(subject.target_names):
+    several = intervals.predictions.shape[1] > 1
+    for share, inside, widths in zip(
+        intervals.coverages, intervals.inside, intervals.widths, strict=True
+    ):
+        for j, name in enumerate(reported.target_names):
             seen = float(np.mean(inside[:, j]))
             row = [text(name)] if several else []
             rows.append(

@@ -2,44 +2,44 @@
 
 from __future__ import annotations
 
-from ridgefold.report.displays.held_out import HeldOutDisplay
-from ridgefold.report.evidence import HeldOutNumbers
-from ridgefold.report.parts import Canvas, Cell, Picture, Section, Table, rows_of, text
-from ridgefold.report.subject import Subject
-from ridgefold.report.words import count, number, percent
+from ridgefold.report.displays.held_out import BANDED_ROWS, HeldOutDisplay
+from ridgefold.report.formatting import count, number, percent
+from ridgefold.report.layout import Canvas, Cell, Picture, Section, Table, rows_of, text
+from ridgefold.report.reported_model import ReportedModel
+from ridgefold.report.unseen_rows import UnseenNumbers
 
 _MOST_TARGETS = 4
+"""Targets that are drawn, two figures each; the table has all of them."""
 
 
-def held_out(subject: Subject, canvas: Canvas) -> Section | None:
+def held_out(reported: ReportedModel, canvas: Canvas) -> Section | None:
     """True against predicted, and residuals."""
-    found = subject.held_out
-    if not isinstance(found, HeldOutNumbers):
+    unseen = reported.unseen
+    if not isinstance(unseen, UnseenNumbers):
         return None
-    n_targets = found.truth.shape[1]
+    n_targets = unseen.truth.shape[1]
     pictures: list[Picture] = []
     for j in range(min(n_targets, _MOST_TARGETS)):
         display = HeldOutDisplay(
-            truth=found.truth[:, j],
-            predictions=found.predictions[:, j],
-            target_name=subject.target_names[j],
-            source=found.source,
+            truth=unseen.truth[:, j],
+            predictions=unseen.predictions[:, j],
+            target_name=reported.target_names[j],
+            source=unseen.source,
         )
         pictures += _two_pictures(display, canvas)
     lead = (
-        f"Every row was predicted by a model that had not seen it ({found.source}). "
-        if found.rows is not None
-        else f"The model had not seen the {found.source}. "
+        f"Every row was predicted by a model that had not seen it ({unseen.source}). "
+        if unseen.rows is not None
+        else f"The model had not seen the {unseen.source}. "
     )
     lead += "On the line, prediction and truth agree."
     if n_targets > _MOST_TARGETS:
         lead += f" The first {_MOST_TARGETS} of {n_targets} targets are drawn."
-    tables = (_by_target(subject, found),) if n_targets > 1 else ()
+    tables = (_by_target(reported, unseen),) if n_targets > 1 else ()
     return Section("held-out", "Predictions of unseen rows", lead, tuple(pictures), tables)
 
 
 def _two_pictures(display: HeldOutDisplay, canvas: Canvas) -> list[Picture]:
-    drawn = display.truth - display.predictions
     return [
         canvas.draw(
             display.plot,
@@ -52,16 +52,16 @@ def _two_pictures(display: HeldOutDisplay, canvas: Canvas) -> list[Picture]:
             title="What is left: true minus predicted",
             caption="Solid: the median of neighbouring rows; between the broken lines lie 90 % of "
             "them. A good model leaves a flat, even band."
-            if len(drawn) >= 75
+            if len(display.truth) >= BANDED_ROWS
             else "A good model leaves a flat, even band.",
             height=3.9,
         ),
     ]
 
 
-def _by_target(subject: Subject, found: HeldOutNumbers) -> Table:
+def _by_target(reported: ReportedModel, unseen: UnseenNumbers) -> Table:
     rows = []
-    for name, error, spread in zip(subject.target_names, found.rmse, found.spread, strict=True):
+    for name, error, spread in zip(reported.target_names, unseen.rmse, unseen.spread, strict=True):
         r2 = 1.0 - (error / spread) ** 2 if spread > 0 else float("nan")
         rows.append(
             [
@@ -74,7 +74,7 @@ def _by_target(subject: Subject, found: HeldOutNumbers) -> Table:
     return Table(
         ("target", "error (RMS)", "error of the mean", "R²"),
         rows_of(rows),
-        caption=f"Every target by itself, on {count(len(found.truth))} rows.",
+        caption=f"Every target by itself, on {count(len(unseen.truth))} rows.",
         numbers=frozenset((1, 2, 3)),
         sortable=True,
     )

@@ -6,26 +6,28 @@ import sys
 
 import numpy as np
 
-from ridgefold.estimators.scale_names import NamedScales, column_shares, named_scales
+from ridgefold.estimators.facts import MetricFacts
 from ridgefold.report.displays.relevance import RelevanceDisplay
-from ridgefold.report.parts import Canvas, Cell, Section, Table, rows_of, text
-from ridgefold.report.subject import Subject
-from ridgefold.report.words import clean, number, percent, plural
+from ridgefold.report.formatting import clean, number, percent, plural
+from ridgefold.report.layout import Canvas, Cell, Section, Table, rows_of, text
+from ridgefold.report.reported_model import ReportedModel
 
 _MOST_BARS = 12
+"""Columns that are drawn, the most relevant ones."""
 _MOST_ROWS = 200
+"""Columns that the table lists: of more, nobody reads the rest."""
 _NOTHING = 0.005
+"""Columns with a smaller share than this hardly change which rows are alike."""
 _LAST = sys.float_info.max
-"""Where columns without a scale stand when they are sorted by it."""
+"""Columns without a scale come last when the table is sorted by scales."""
 
 
-def relevance(subject: Subject, canvas: Canvas) -> Section | None:
+def relevance(reported: ReportedModel, canvas: Canvas) -> Section | None:
     """Shares of the columns in distance, and their length scales."""
-    shares = column_shares(subject.inner)
-    if shares is None:
+    metric = reported.facts.metric
+    if metric is None:
         return None
-    named = named_scales(subject.model, subject.column_names, shares)
-    names, shares = named.names, named.shares
+    names, shares, learned = metric.named.names, metric.named.shares, metric.learned
     display = RelevanceDisplay(names=names, relevance=shares, most=_MOST_BARS)
     bars = min(len(names), _MOST_BARS)
     picture = canvas.draw(
@@ -36,7 +38,6 @@ def relevance(subject: Subject, canvas: Canvas) -> Section | None:
         else f"The {bars} most relevant of {plural(len(names), 'column')}.",
         height=0.5 + 0.27 * bars,
     )
-    metric = getattr(subject.inner, "metric_", None)
     unused = int(np.sum(shares < _NOTHING))
     lead = (
         "One length scale was learned for every column by the gradient of the held-out error. A "
@@ -48,20 +49,21 @@ def relevance(subject: Subject, canvas: Canvas) -> Section | None:
         else "."
     )
     remarks = []
-    left_out = int(np.sum(np.isinf(np.asarray(subject.inner.length_scales_)[named.first_columns])))
+    scales = np.asarray(metric.length_scales)[metric.named.first_columns]
+    left_out = int(np.sum(np.isinf(scales)))
     if left_out:
         remarks.append(
             f"{plural(left_out, 'column')} of {len(names)} {'are' if left_out > 1 else 'is'} left "
             "out of the kernel, which saves time: without them predictions changed by at most 3% "
             "of their error."
         )
-    if metric is not None and metric.isotropic:
+    if learned is not None and learned.isotropic:
         remarks.append(
             "Scales that differ by more than the columns' spreads did not do better on rows that "
             "took no part, so the kernel is the same in all directions."
         )
-    elif metric is not None and metric.isotropic_error > 0:
-        gain = 1.0 - np.sqrt(metric.outside_error / metric.isotropic_error)
+    elif learned is not None and learned.isotropic_error > 0:
+        gain = 1.0 - np.sqrt(learned.outside_error / learned.isotropic_error)
         remarks.append(
             f"On rows that took no part in the learning, the learned scales have an error "
             f"{percent(float(gain))} below that of one scale for all columns."
@@ -71,15 +73,14 @@ def relevance(subject: Subject, canvas: Canvas) -> Section | None:
         "Which columns count",
         lead,
         (picture,),
-        (_table(subject, named),),
+        (_table(metric),),
         tuple(remarks),
     )
 
 
-def _table(subject: Subject, named: NamedScales) -> Table:
-    scales = np.asarray(subject.inner.length_scales_, dtype=np.float64)
-    metric = getattr(subject.inner, "metric_", None)
-    transforms = None if metric is None else metric.transforms
+def _table(metric: MetricFacts) -> Table:
+    named, scales = metric.named, np.asarray(metric.length_scales, dtype=np.float64)
+    transforms = None if metric.learned is None else metric.learned.transforms
     order = np.argsort(-named.shares, kind="stable")[:_MOST_ROWS]
     rows = []
     for k in order:

@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ridgefold.report.displays.cv_surface import CVSurfaceDisplay, differing
-from ridgefold.report.kernel_words import kernel_in_words
-from ridgefold.report.parts import Canvas, Cell, Section, Table, rows_of, text
-from ridgefold.report.subject import Subject
-from ridgefold.report.words import clean, count, setting
+from ridgefold.report.formatting import clean, count, setting
+from ridgefold.report.kernel_description import described_kernel
+from ridgefold.report.layout import Canvas, Cell, Section, Table, rows_of, text
+from ridgefold.report.reported_model import ReportedModel
 
 _MOST_PAIRS = 8
+"""Pairs that the table lists, the best ones."""
 _SHORT = {"root mean square error": "RMS error", "share of wrong answers": "wrong answers"}
 
 
-def search(subject: Subject, canvas: Canvas) -> Section | None:
+def search(reported: ReportedModel, canvas: Canvas) -> Section | None:
     """The errors of all pairs that were tried, the best marked."""
-    inner = subject.inner
-    if not hasattr(inner, "cv_results_"):
+    facts = reported.facts
+    if facts.search is None:
         return None
-    display = CVSurfaceDisplay.of(subject.model)
-    tried = len(inner.cv_results_["params"])
+    display = CVSurfaceDisplay.of(facts)
+    tried = len(facts.search.results["params"])
     if tried < 2:
         return None
     gone = int(display.dropped.sum())
     best = float(display.scores[display.best])
-    alphas = np.ravel(inner.alpha_)
+    alphas = facts.alphas
     ridge = (
         f"alpha {setting(float(alphas[0]))}"
         if len(np.unique(alphas)) == 1
         else f"alphas from {setting(float(alphas.min()))} to {setting(float(alphas.max()))}"
     )
     lead = (
-        f"Of {count(tried)} pairs of kernel and ridge, {kernel_in_words(inner.kernel_)} with "
+        f"Of {count(tried)} pairs of kernel and ridge, {described_kernel(facts.kernels[0])} with "
         f"{ridge} did best on held-out rows: {display.score_name} {display.shown(best)}."
     )
     if gone:
@@ -61,11 +60,11 @@ def search(subject: Subject, canvas: Canvas) -> Section | None:
         keys=lambda: display.keys,
     )
     return Section(
-        "search", "How kernel and ridge were chosen", lead, (picture,), (_pairs(inner, display),)
+        "search", "How kernel and ridge were chosen", lead, (picture,), (_pairs(display),)
     )
 
 
-def _pairs(inner: Any, display: CVSurfaceDisplay) -> Table:
+def _pairs(display: CVSurfaceDisplay) -> Table:
     """The best pairs, as a table."""
     finite = np.argwhere(np.isfinite(display.scores))
     values = display.scores[finite[:, 0], finite[:, 1]]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from ridgefold.errors import RidgefoldError
 from ridgefold.report.displays.spectrum import SpectrumDisplay
-from ridgefold.report.parts import Canvas, Section
-from ridgefold.report.subject import Subject
-from ridgefold.report.words import count, number
+from ridgefold.report.formatting import count, number
+from ridgefold.report.layout import Canvas, Section
+from ridgefold.report.reported_model import ReportedModel
 
 
-def spectrum(subject: Subject, canvas: Canvas) -> Section | None:
+def spectrum(reported: ReportedModel, canvas: Canvas) -> Section | None:
     """Eigenvalues of a sample, and the effective dimension."""
-    if hasattr(subject.inner, "compression_bound_"):
+    if reported.facts.compressed:
         return None
     try:
-        display = SpectrumDisplay.of(subject.model)
+        display = SpectrumDisplay.of(reported.facts)
     except RidgefoldError:
         return None  # a kernel of the user's own that cannot be evaluated on some of the rows
     if not display.eigenvalues[0] > 0:

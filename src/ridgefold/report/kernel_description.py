@@ -8,12 +8,13 @@ import numpy as np
 
 from ridgefold.kernels import Columns, Kernel, Warped
 from ridgefold.kernels.distances import DistanceKernel
-from ridgefold.report.words import clean, number, setting
+from ridgefold.report.formatting import clean, number, setting
 
 _LONGEST = 90
+"""Characters of a kernel that is not one of distances: about a line of the page."""
 
 
-def kernel_in_words(kernel: Any) -> str:
+def described_kernel(kernel: Any) -> str:
     """Its name and width; a kernel with many scales says that it has them."""
     if not isinstance(kernel, Kernel):
         return "the given kernel matrix"

@@ -80,8 +80,8 @@ class Canvas:
         figure, ax = new_figure(height)
         plot(ax)
         self._count += 1
-        found = keys() if callable(keys) else keys
-        svg = inline_svg(figure, self.classes, prefix=f"f{self._count}-", label=title, keys=found)
+        texts = keys() if callable(keys) else keys
+        svg = inline_svg(figure, self.classes, prefix=f"f{self._count}-", label=title, keys=texts)
         return Picture(svg, title, caption() if callable(caption) else caption)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ridgefold.report.words import number, percent, plural, setting, tick
+from ridgefold.report.formatting import number, percent, plural, setting, tick
 
 
 @pytest.mark.parametrize(

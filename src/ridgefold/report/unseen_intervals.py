@@ -7,16 +7,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import narwhals
 import numpy as np
 
 from ridgefold.errors import InvalidInputError
-from ridgefold.report.evidence import HeldOutNumbers, held_out_of, inner_of, to_numpy
+from ridgefold.estimators.facts import ModelFacts, to_numpy
+from ridgefold.records import Cells
+from ridgefold.report.unseen_rows import UnseenNumbers, unseen_rows
 
 _MOST_TEST_ROWS = 2000
+"""Test rows that intervals are predicted for: in cells, each costs about as much as a fit."""
+_MOST_FOLDS = 50
+"""With more folds, leaving the residuals of a row's own fold out changes no digit that is shown."""
 
 
 @dataclass(frozen=True)
-class HeldOutIntervals:
+class UnseenIntervals:
     """Which true values lie in their intervals, for several coverages."""
 
     how: str
@@ -30,9 +36,12 @@ class HeldOutIntervals:
     """The mean width for each coverage, shape (n_targets,)."""
 
 
-def intervals_of(
-    model: Any, X: Any = None, y: Any = None, coverages: Sequence[float] = (0.5, 0.8, 0.9, 0.95)
-) -> HeldOutIntervals | None:
+def unseen_intervals(
+    facts: ModelFacts,
+    X: Any = None,
+    y: Any = None,
+    coverages: Sequence[float] = (0.5, 0.8, 0.9, 0.95),
+) -> UnseenIntervals | None:
     """Intervals of test rows as they are predicted, or of held-out rows; None if none are kept.
 
     The interval of a held-out row is its held-out prediction give or take a quantile of the
@@ -41,49 +50,49 @@ def intervals_of(
     for coverage in coverages:
         if not 0 < coverage < 1:
             raise InvalidInputError(f"coverage must lie between 0 and 1, got {coverage!r}")
-    inner = inner_of(model)
-    if not _keeps_intervals(inner):
+    if facts.intervals is None:
         return None
-    found = held_out_of(model, X, y)
-    if not isinstance(found, HeldOutNumbers):
+    unseen = unseen_rows(facts, X, y)
+    if not isinstance(unseen, UnseenNumbers):
         return None
     if X is not None:
-        return _predicted(model, X, y, coverages)
-    residuals = np.abs(found.residuals)
-    groups, own = _groups(inner, found)
+        return _predicted(facts, X, y, coverages)
+    residuals = np.abs(unseen.residuals)
+    by_cell, groups = facts.intervals.by_cell, facts.intervals.groups
+    if by_cell and facts.cells is not None:
+        groups = owners(facts.cells.cells, facts.n_rows)
+    elif groups is not None and len(np.unique(groups)) > _MOST_FOLDS:
+        groups = None
+    if groups is not None:
+        groups = groups[unseen.rows]
     inside, widths = [], []
     for coverage in coverages:
-        radius = _radii(residuals, groups, coverage, own=own)
+        radius = _radii(residuals, groups, coverage, own=by_cell)
         inside.append(residuals <= radius)
         widths.append(2 * radius.mean(axis=0))
-    how = "the residuals of the rows of its cell" if own else "the residuals of the other rows"
-    return HeldOutIntervals(
-        f"around the held-out prediction of every row, as wide as {how} ask for",
+    whose = (
+        "the residuals of the rows of its cell" if by_cell else "the residuals of the other rows"
+    )
+    return UnseenIntervals(
+        f"around the held-out prediction of every row, as wide as {whose} ask for",
         tuple(coverages),
-        found.predictions,
+        unseen.predictions,
         tuple(inside),
         tuple(widths),
     )
 
 
-def _keeps_intervals(inner: Any) -> bool:
-    if hasattr(inner, "classes_"):
-        return False
-    if hasattr(inner, "held_out_residuals_"):
-        return inner._kept_for_intervals() is not None
-    return getattr(inner, "intervals_", None) is not None
-
-
-def _groups(inner: Any, found: HeldOutNumbers) -> tuple[np.ndarray | None, bool]:
-    """Rows that were held out together, or that share a cell (then True)."""
-    if hasattr(inner, "held_out_residuals_"):
-        from ridgefold.report.displays.cells import owners
-
-        return owners(inner._cells, int(inner.X_fit_.shape[0]))[found.rows], True
-    groups = np.asarray(inner.intervals_.groups)
-    if len(groups) != len(inner.y_fit_) or len(np.unique(groups)) > 50:
-        return None, False  # rows of weight zero are in none, or every row is its own
-    return groups[found.rows], False
+def owners(cells: Cells, n_rows: int) -> np.ndarray:
+    """For each row the cell that has the largest share in it."""
+    m = len(cells.offsets) - 1
+    cell = np.repeat(np.arange(m), np.diff(cells.offsets))
+    owner = np.zeros(n_rows, dtype=np.intp)
+    if cells.weights is None:
+        owner[cells.rows] = cell
+        return owner
+    order = np.argsort(cells.weights, kind="stable")  # the largest is written last
+    owner[cells.rows[order]] = cell[order]
+    return owner
 
 
 def _radii(
@@ -106,25 +115,29 @@ def _quantile(residuals: np.ndarray, coverage: float) -> np.ndarray:
     return np.asarray(np.partition(residuals, place, axis=0)[place])
 
 
-def _predicted(model: Any, X: Any, y: Any, coverages: Sequence[float]) -> HeldOutIntervals:
+def _predicted(
+    facts: ModelFacts, X: Any, y: Any, coverages: Sequence[float]
+) -> UnseenIntervals | None:
+    if facts.predict_interval is None:
+        return None
     truth = np.asarray(y, dtype=np.float64)
     n = len(truth)
     rows = np.unique(np.linspace(0, n - 1, min(n, _MOST_TEST_ROWS)).astype(np.intp))
-    part = _take(X, rows)
+    X = _take(X, rows)
     truth = truth[rows].reshape(len(rows), -1)
-    predictions = to_numpy(model.predict(part)).astype(np.float64).reshape(len(rows), -1)
+    predictions = to_numpy(facts.predict(X)).astype(np.float64).reshape(len(rows), -1)
     known = np.all(np.isfinite(predictions) & np.isfinite(truth), axis=1)
     inside, widths = [], []
     for coverage in coverages:
         lower, upper = (
             to_numpy(end).astype(np.float64).reshape(len(rows), -1)[known]
-            for end in model.predict_interval(part, coverage)
+            for end in facts.predict_interval(X, coverage)
         )
         inside.append((lower <= truth[known]) & (truth[known] <= upper))
         widths.append(np.mean(upper - lower, axis=0))
-    some = "" if len(rows) == n else f" (a sample of {len(rows):,})"
-    return HeldOutIntervals(
-        f"as predict_interval gives them for the test rows{some}",
+    sample = "" if len(rows) == n else f" (a sample of {len(rows):,})"
+    return UnseenIntervals(
+        f"as predict_interval gives them for the test rows{sample}",
         tuple(coverages),
         predictions[known],
         tuple(inside),
@@ -134,10 +147,7 @@ def _predicted(model: Any, X: Any, y: Any, coverages: Sequence[float]) -> HeldOu
 
 def _take(X: Any, rows: np.ndarray) -> Any:
     """Some rows of a matrix or a table."""
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    if hasattr(X, "take") and hasattr(X, "column_names"):
-        return X.take(rows)
     if isinstance(X, (list, tuple)):
         return np.asarray(X)[rows]
-    return X[rows]
+    frame = narwhals.from_native(X, eager_only=True, pass_through=True)
+    return frame[rows].to_native() if isinstance(frame, narwhals.DataFrame) else X[rows]

@@ -1,0 +1,59 @@
+"""The columns that were learned, applied to tables of any library and to files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ridgefold.errors import InvalidInputError
+from ridgefold.records import ColumnRecord, TableColumns
+from ridgefold.tables.encode import encode
+from ridgefold.tables.table_input import read_input
+
+
+class EncodedTable(NamedTuple):
+    """A table as numbers."""
+
+    X: np.ndarray
+    """float64, a row for each row of the table."""
+    feature_names: tuple[str, ...]
+    origins: tuple[str, ...]
+    """For each feature, the column of the table that it is made of."""
+
+
+@dataclass(frozen=True)
+class TableEncoder:
+    """How the columns of a table become numbers; `columns` is what a model file stores."""
+
+    columns: TableColumns
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Columns of the table that are read; others may be there or not."""
+        return self.columns.names
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        return self.columns.feature_names
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        return self.columns.origins
+
+    def apply(self, table: Any) -> EncodedTable:
+        """The numbers of a table (a frame, a dict of columns, NumPy or a path).
+
+        Missing values are filled as they were learned to be, so that every row has numbers.
+        """
+        matrix, rows = encode(read_input(table).frame, self.columns)
+        assert len(matrix) == len(rows)
+        return EncodedTable(matrix, self.feature_names, self.origins)
+
+    def replacing(self, column: ColumnRecord) -> TableEncoder:
+        """This encoder with another way to encode the column of that name."""
+        if column.name not in self.names:
+            raise InvalidInputError(f"the encoder has no column {column.name!r}")
+        columns = tuple(column if old.name == column.name else old for old in self.columns.columns)
+        return TableEncoder(replace(self.columns, columns=columns))
