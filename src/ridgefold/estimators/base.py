@@ -208,23 +208,34 @@ class KernelModel(TakesOptions, Storable):
 
     def _predictor(self) -> Callable[[Array, FittedModel], Array]:
         """f(x) of checked rows for any model on the same training rows, which are prepared once."""
-        kernel, like = self.kernel_, self._model.intercept
+        kernels, like = (self.kernel_, *self._further_kernels()), self._model.intercept
         budget = available_resources(self.memory_budget, device=device_of(like)).memory_bytes
-        prepared: list[KernelGram | PrecomputedGram] = []
+        prepared: dict[int, KernelGram | PrecomputedGram] = {}
 
-        def predict(X: Array, model: FittedModel) -> Array:
+        def of_one(place: int, X: Array, model: FittedModel) -> Array:
+            kernel = kernels[place]
             if model.primal_coef is not None:
                 assert isinstance(kernel, Kernel)
                 return predict_primal(kernel, X, model.primal_coef, model.intercept, budget)
-            if not prepared:
-                prepared.append(
+            if place not in prepared:
+                prepared[place] = (
                     KernelGram(kernel, self.X_fit_)
                     if isinstance(kernel, Kernel)
                     else PrecomputedGram(self.X_fit_)
                 )
-            return predict_dual(prepared[0], X, model.dual_coef, model.intercept, budget)
+            return predict_dual(prepared[place], X, model.dual_coef, model.intercept, budget)
+
+        def predict(X: Array, model: FittedModel) -> Array:
+            values = of_one(0, X, model)
+            for place, further in enumerate(model.further, start=1):
+                values = values + of_one(place, X, further)
+            return values
 
         return predict
+
+    def _further_kernels(self) -> tuple[Kernel | str, ...]:
+        """Those of the other members of a stack, in the order of `FittedModel.further`."""
+        return ()
 
     @out_of_memory_is_a_budget_error("compress")
     def compress(self, n_centers: int, *, tol: float = 0.0) -> Self:
@@ -245,6 +256,11 @@ class KernelModel(TakesOptions, Storable):
             ``compression_bound_ * sqrt(k(x, x))``, one number a target.
         """
         check_is_fitted(self, "X_fit_")
+        if self._model.further:
+            raise UnsupportedInputError(
+                "compress takes a model of one kernel, and this one is a stack of "
+                f"{1 + len(self._model.further)}: fit without stack=True"
+            )
         if not isinstance(self.kernel_, Kernel):
             raise InvalidInputError(
                 'a model with kernel="precomputed" keeps no training rows to choose centres from'
@@ -341,7 +357,15 @@ class KernelModel(TakesOptions, Storable):
 
     def _require_consistent(self) -> None:
         """Rows and coefficients are finite numbers of one type, and their shapes fit together."""
-        model, rows = self._model, self.X_fit_
+        for kernel, model in zip(
+            (self.kernel_, *self._further_kernels()),
+            (self._model, *self._model.further),
+            strict=True,
+        ):
+            self._require_one_consistent(kernel, model)
+
+    def _require_one_consistent(self, kernel: Kernel | str, model: FittedModel) -> None:
+        rows = self.X_fit_
         numbers = rows.data if scipy.sparse.issparse(rows) else rows
         arrays = [numbers, model.dual_coef, model.intercept]
         arrays += [] if model.primal_coef is None else [model.primal_coef]
@@ -353,26 +377,26 @@ class KernelModel(TakesOptions, Storable):
             for a in arrays
         ):
             raise ModelFileError("model.state must hold finite numbers of one type")
-        n, t = rows.shape[0], model.intercept.size
+        n, t = rows.shape[0], self._model.intercept.size
         good = (
             rows.ndim == 2
             and min(n, rows.shape[1], t) > 0
             and model.dual_coef.shape == (n, t)
             and model.intercept.shape == (t,)
         )
-        if isinstance(self.kernel_, str):
-            good = good and self.kernel_ == PRECOMPUTED and model.primal_coef is None
+        if isinstance(kernel, str):
+            good = good and kernel == PRECOMPUTED and model.primal_coef is None
             good = good and isinstance(rows, np.ndarray) and rows.shape[0] == rows.shape[1]
         elif good and model.primal_coef is not None:
-            width = self.kernel_.feature_dimension(int(rows.shape[1]))
+            width = kernel.feature_dimension(int(rows.shape[1]))
             good = model.primal_coef.shape == (width, t)
         certificate = model.certificate
         if certificate is not None:
             good = good and matches(certificate, _CERTIFICATE) and certificate.shape == (t,)
         if not good:
             raise ModelFileError("model.state holds arrays whose shapes do not fit together")
-        if isinstance(self.kernel_, Kernel):
-            require_kernel(self.kernel_, rows, "model.state.kernel")
+        if isinstance(kernel, Kernel):
+            require_kernel(kernel, rows, "model.state.kernel")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -13,10 +13,12 @@ from ridgefold.crossval import Folds
 from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.cross_validated import CrossValidatedModel
 from ridgefold.estimators.other_defaults import with_defaults
-from ridgefold.estimators.regressor import KernelRegressor
+from ridgefold.estimators.regressor import KernelRegressor, rows_that_count
+from ridgefold.estimators.stacked import sum_of, weighted
 from ridgefold.estimators.validation import check_training_data, unchanged_on_error
 from ridgefold.linalg import Array
 from ridgefold.options import Compute, MetricLearning, Search, metric_of
+from ridgefold.records import FittedModel
 from ridgefold.runtime.training_data import TrainingData
 from ridgefold.selection.describe import TrainingGram
 from ridgefold.selection.held_out_predictions import by_row
@@ -25,6 +27,7 @@ from ridgefold.selection.learning_optimism import widening_by_learning
 from ridgefold.selection.scoring import Truth
 from ridgefold.selection.search import Choice
 from ridgefold.selection.splits import folds_of
+from ridgefold.selection.stack.search import StackChoice
 
 _MOST_FOLDS = 50
 """With more folds, one model a fold takes more room than the rows."""
@@ -185,7 +188,10 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
         folds: Folds,
     ) -> None:
         few = folds.each_row_once and len(folds) <= _MOST_FOLDS
-        by_folds = self._interval_method() == "cv+" or (self.intervals == "auto" and few)
+        method = self._interval_method()
+        by_folds = method == "cv+" or (self.intervals == "auto" and few)
+        # The stack without a row is a model like that without a fold: weights and kernels change.
+        by_folds = by_folds or (bool(self.stack) and method == "jackknife+")
         held_out = by_row(folds, choice.predictions) if by_folds else None
         self._solve_with_intervals(
             data,
@@ -213,6 +219,24 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
             )
             self.intervals_ = replace(self.intervals_, widening=widening)
 
+    def _without_folds(self, chosen: StackChoice, place: int, folds: Folds) -> FittedModel | None:
+        if self.intervals_ is None:
+            return None
+        stacks = [chosen.without(k) for k in range(len(folds))]
+        weights = np.concatenate([each.weights[place] for each in stacks])
+        offset = np.concatenate([each.offset for each in stacks])
+        return weighted(self.intervals_.model, weights, offset if place == 0 else 0.0 * offset)
+
+    def _set_stack_intervals(
+        self, data: TrainingData, targets: Array, chosen: StackChoice, kept: list[Any]
+    ) -> None:
+        if self.intervals_ is None:
+            return
+        errors = data.namespace.to_numpy(targets) - chosen.nested.held_out
+        errors = errors[rows_that_count(data)]
+        residuals = data.namespace.asarray(errors, self.intervals_.residuals)
+        self.intervals_ = replace(self.intervals_, model=sum_of(kept), residuals=residuals)
+
     def _require_usable(self, data: TrainingData, folds: Folds) -> None:
         super()._require_usable(data, folds)
         method = self._interval_method()
@@ -224,6 +248,11 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
             )
         if method == "jackknife+":
             self._require_room(folds.n_rows, data)
+            if self.stack and not folds.leave_one_out:
+                raise InvalidInputError(
+                    f'intervals="jackknife+" of a stack needs cv="loo", got cv={self.cv!r}: its '
+                    'weights without a row come from there; use intervals="cv+", or cv="loo"'
+                )
 
     def _why_no_intervals(self) -> str:
         if hasattr(self, "compression_bound_"):

@@ -242,6 +242,8 @@ def as_single(value: Any) -> Any:
     """float64 arrays in a tree of values as float32; values that do not fit are an error."""
     if isinstance(value, Mapping):
         return {key: as_single(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return tuple(map(as_single, value))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in dataclasses.fields(value)]
         return dataclasses.replace(value, **{n: as_single(getattr(value, n)) for n in names})

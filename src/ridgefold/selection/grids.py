@@ -169,7 +169,9 @@ def wider(candidate: Candidate, factor: float) -> Candidate:
     """The same kernel with its width multiplied."""
     assert isinstance(candidate.kernel, DistanceKernel)
     width = candidate.params["length_scale"] * factor
-    return Candidate(replace(candidate.kernel, length_scale=width), {"length_scale": width})
+    return Candidate(
+        replace(candidate.kernel, length_scale=width), {**candidate.params, "length_scale": width}
+    )
 
 
 def _kernel_params(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -71,10 +71,8 @@ def to_learn(model: Any) -> MetricLearning | None:
     return MetricLearning(scales=False) if asked is None else asked
 
 
-def learned_grid(
-    model: Any, asked: MetricLearning, data: TrainingData, targets: Array, folds: Folds
-) -> LearnedGrid:
-    """Learn from (a subset of) the rows, then lay a small grid around what was found."""
+def learning_arguments(model: Any, asked: MetricLearning, data: TrainingData) -> Mapping[str, Any]:
+    """What the model asks of `learn_metric` and `candidates`, whatever rows they learn from."""
     if scipy.sparse.issparse(data.X):
         raise UnsupportedInputError(
             'metric and kernel="auto" cannot take sparse X: pass X.toarray()'
@@ -87,18 +85,27 @@ def learned_grid(
         budget = available_resources(model.memory_budget).memory_bytes
         rows = learning_rows_within(budget - data.copied_bytes, rows, n, d)
     look = None if data.deadline is None else partial(data.deadline.check, "learning scales")
-    learn = partial(
+    return {
+        "family": _families(model.kernel, model.kernel_params),
+        "preprocess": asked.transforms,
+        "bias": bool(model.fit_intercept),
+        "max_rows": rows,
+        "random_state": seed,
+        "scale_groups": asked.groups,
+        "look_at_clock": look,
+    }
+
+
+def learned_grid(
+    model: Any, asked: MetricLearning, data: TrainingData, targets: Array, folds: Folds
+) -> LearnedGrid:
+    """Learn from (a subset of) the rows, then lay a small grid around what was found."""
+    learn: Relearn = partial(
         learn_metric,
-        family=_families(model.kernel, model.kernel_params),
         learn_scales=bool(asked.scales),
-        preprocess=asked.transforms,
-        bias=bool(model.fit_intercept),
-        max_rows=rows,
-        random_state=seed,
-        scale_groups=asked.groups,
-        look_at_clock=look,
+        **learning_arguments(model, asked, data),
     )
-    metric = learn(data.X, targets, weights=data.weights, folds=_folds_to_learn_from(folds))
+    metric = learn(data.X, targets, weights=data.weights, folds=folds_to_learn_from(folds))
     if data.deadline is not None:
         data.deadline.begun = True
     many = int(data.X.shape[0]) > _MANY_ROWS
@@ -129,7 +136,7 @@ def _families(kernel: Any, parameters: Mapping[str, Any] | None) -> Any:
     return resolved
 
 
-def _folds_to_learn_from(folds: Folds) -> list[np.ndarray] | int | None:
+def folds_to_learn_from(folds: Folds) -> list[np.ndarray] | int | None:
     """The test sets of the search where the criterion can use them.
 
     Folds that overlap, or that train on less than all other rows (time series), have no short
