@@ -143,7 +143,7 @@ def test_candidates_that_are_not_members_have_no_weight_and_are_named():
 
 
 def test_all_families_are_candidates_of_an_automatic_kernel():
-    model = stacked(kernel="auto", alphas=[0.01, 0.1, 1.0]).fit(X, Y)
+    model = stacked(kernel="auto", alpha=[0.01, 0.1, 1.0]).fit(X, Y)
     everyone = (*model.stack_.members, *model.stack_.left_out)
     assert {each.family for each in everyone} == set(ridgefold.metric.FAMILIES)
 
@@ -236,8 +236,8 @@ def test_a_file_holds_the_whole_stack(tmp_path, classify):
 def test_every_array_library_gives_the_same_stack(library):
     convert = LIBRARIES[library]
     ridges = [0.01, 0.1, 1.0]
-    expected = stacked(alphas=ridges).fit(X, Y)
-    model = stacked(alphas=ridges).fit(convert(X), convert(Y))
+    expected = stacked(alpha=ridges).fit(X, Y)
+    model = stacked(alpha=ridges).fit(convert(X), convert(Y))
     found = model.predict(convert(X_NEW))
     assert type(found) is type(convert(X_NEW))
     np.testing.assert_allclose(to_numpy(found), expected.predict(X_NEW), rtol=1e-6, atol=1e-7)
@@ -278,7 +278,7 @@ def noisy(n, d, seed=0, share=1.0):
 
 def test_learned_metrics_are_candidates_on_their_own_merits():
     Z, y = noisy(250, 4)
-    model = stacked(kernel=["matern12", "rbf"], learn_scales=True).fit(Z, y)
+    model = stacked(kernel=["matern12", "rbf"], metric="learned").fit(Z, y)
     everyone = (*model.stack_.members, *model.stack_.left_out)
     assert {each.origin for each in everyone} <= {"isotropic", "slopes", "descended"}
     Z_new, y_new = noisy(1000, 4, seed=1)
@@ -292,7 +292,7 @@ def test_what_is_learned_from_few_rows_does_not_flatter_itself():
     gains, covered = [], []
     for seed in range(3):
         Z, y = noisy(100, 30, seed, share=0.0)
-        model = stacked(kernel=["matern32"], learn_scales=True).fit(Z, y)
+        model = stacked(kernel=["matern32"], metric="learned").fit(Z, y)
         gains.append(1.0 + model.best_score_ / np.var(y))
         Z_new, y_new = noisy(1000, 30, seed=100 + seed, share=0.0)
         lower, upper = model.predict_interval(Z_new, 0.9)
@@ -302,7 +302,7 @@ def test_what_is_learned_from_few_rows_does_not_flatter_itself():
 
 
 def test_its_explanation_has_a_step_for_every_candidate_and_for_every_member():
-    model = stacked(kernel=["rbf", "linear", "laplacian"], alphas=[0.1, 1.0]).fit(X, Y)
+    model = stacked(kernel=["rbf", "linear", "laplacian"], alpha=[0.1, 1.0]).fit(X, Y)
     members = [each.family for each in model.stack_.members]
     found = [step["step"] for step in model.explain().steps]
     assert found == [
@@ -315,4 +315,4 @@ def test_its_explanation_has_a_step_for_every_candidate_and_for_every_member():
 
 def test_a_stack_that_does_not_fit_the_memory_is_refused_with_a_way_out():
     with pytest.raises(BudgetError, match="memory_budget"):
-        stacked(alphas=[0.1, 1.0], memory_budget="40KB").fit(rows(300, 3), targets(rows(300, 3)))
+        stacked(alpha=[0.1, 1.0], memory_budget="40KB").fit(rows(300, 3), targets(rows(300, 3)))

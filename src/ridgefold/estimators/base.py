@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse
@@ -34,6 +34,7 @@ from ridgefold.kernels import (
     takes_sparse_and_negative,
 )
 from ridgefold.linalg import Array, namespace_of
+from ridgefold.options import TakesOptions, compute_of
 from ridgefold.planning import (
     Explanation,
     available_resources,
@@ -59,20 +60,24 @@ _STATE = {
 _CERTIFICATE = Annotated[np.ndarray, Floats((1,), least=0.0, infinite=True, unknown=True)]
 
 
-class KernelModel(Storable):
+class KernelModel(TakesOptions, Storable):
     """Base of the exact kernel models; subclasses add their arguments, `fit` and `predict`."""
 
     alpha: Any
     kernel: Any
     gamma: float | None
-    degree: float
-    coef0: float
     kernel_params: dict[str, Any] | None
     fit_intercept: bool
-    solver: str
-    tol: float | None
     memory_budget: Any
     time_budget: float | None
+    compute: Any
+
+    _without_use: ClassVar[Mapping[str, str]] = {
+        "compute.device": "an exact model computes where X is, so pass a tensor that is there",
+        "compute.n_jobs": "it makes one fit",
+        "compute.executor": "it makes one fit",
+        "compute.run_dir": "it makes one fit",
+    }
     _nature: str
     """What the model is, in words."""
 
@@ -116,7 +121,7 @@ class KernelModel(Storable):
             self.memory_budget, seconds_left(self.time_budget, data), device_of(data.like)
         )
         work = SystemWork(system, resources)
-        _, record = Fit(self.solver).perform(problem, work)
+        _, record = Fit(compute_of(self).solver).perform(problem, work)
         model = work.model
         assert model is not None
         self.plan_ = record.plan
@@ -131,11 +136,10 @@ class KernelModel(Storable):
         return _columns(model, slice(t, int(everything.shape[1])))
 
     def _tolerance(self, data: TrainingData) -> float:
-        if self.tol is None:
+        tol = compute_of(self).tol
+        if tol is None:
             return 1e-3 if self._single(data) else 1e-10
-        if not isinstance(self.tol, (int, float)) or not 0 < self.tol < 1:
-            raise InvalidInputError(f"tol must lie between 0 and 1, or be None, got {self.tol!r}")
-        return float(self.tol)
+        return float(tol)
 
     @staticmethod
     def _single(data: TrainingData) -> bool:
@@ -146,8 +150,11 @@ class KernelModel(Storable):
         """The Gram matrix of training rows, as a source."""
         if isinstance(self.kernel, str) and self.kernel == PRECOMPUTED:
             return PrecomputedGram(X)
-        settings = KernelSettings(self.gamma, self.degree, self.coef0, self.kernel_params)
-        return KernelGram(resolve_kernel(self.kernel, settings, int(X.shape[1])), X)
+        return KernelGram(resolve_kernel(self.kernel, self._settings(), int(X.shape[1])), X)
+
+    def _settings(self) -> KernelSettings:
+        """Arguments of a named kernel."""
+        return KernelSettings(gamma=self.gamma, parameters=self.kernel_params)
 
     # -- explanation ---------------------------------------------------------------------
 

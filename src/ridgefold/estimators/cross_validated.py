@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -31,10 +31,10 @@ from ridgefold.estimators.stored_values import (
 from ridgefold.kernels import Kernel
 from ridgefold.linalg import Array
 from ridgefold.notices import warn
+from ridgefold.options import compute_of, search_of
 from ridgefold.planning import available_resources, device_of, plan_fit
 from ridgefold.records import FittedModel, LearnedMetric, Plan, RunRecord, Stack, StepRecord
 from ridgefold.records.kinds import Amount, Count
-from ridgefold.runtime.executor_argument import SharesExecutor
 from ridgefold.runtime.progress import progress_bar
 from ridgefold.runtime.training_data import TrainingData, require_comparable, seconds_left
 from ridgefold.selection.describe import TrainingGram, describe
@@ -48,9 +48,9 @@ from ridgefold.selection.held_out_predictions import by_row
 from ridgefold.selection.kernel_paths import KernelPaths
 from ridgefold.selection.learned_grid import (
     LearnedGrid,
-    check_learning,
     learned_grid,
     length_scales_of,
+    to_learn,
 )
 from ridgefold.selection.path_tasks import Common, gram_of
 from ridgefold.selection.scoring import Rule, Truth, scoring_of
@@ -71,28 +71,19 @@ _SEARCH = {
 }
 
 
-class CrossValidatedModel(SharesExecutor, KernelModel):
+class CrossValidatedModel(KernelModel):
     """Search over kernels and alphas by exact cross-validation, then one fit on all rows."""
 
-    alphas: Any
-    length_scale: Any
     cv: Any
     scoring: Any
-    method: str
-    search: str
-    one_standard_error: bool
-    average_folds: bool
-    weighted_scores: bool
-    learn_scales: bool
-    preprocess: str | None
-    learning_rows: int
-    scale_groups: Any
+    metric: Any
+    search: Any
     random_state: Any
+
+    _without_use: ClassVar[Mapping[str, str]] = {
+        "compute.device": KernelModel._without_use["compute.device"]
+    }
     stack: bool = False
-    n_jobs: int | None
-    executor: Any
-    run_dir: Any
-    verbose: int
 
     def _choose_and_fit(
         self,
@@ -100,16 +91,15 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
         targets: Array,
         folds: Folds,
         truth: Truth,
-        *,
-        alpha_per_target: bool = False,
     ) -> None:
         """Set all fitted attributes but those that depend on the shape of y."""
         self._require_usable(data, folds)
         require_comparable(data.namespace.to_numpy(targets))
+        asked = search_of(self)
         settings = Settings(
-            alpha_per_target=alpha_per_target,
-            one_standard_error=bool(self.one_standard_error),
-            search=self._search(),
+            alpha_per_target=bool(asked.alpha_per_target),
+            one_standard_error=bool(asked.one_standard_error),
+            race=asked.race,
         )
         self.__dict__.pop("stack_", None)
         if self.stack:
@@ -131,16 +121,20 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
         settings: Settings,
     ) -> np.ndarray:
         """One kernel; returns its held-out predictions."""
-        given = self.alphas is not None
-        learned = learned_grid(self, data, targets, folds) if check_learning(self) else None
+        given, to_be_learned = self.alpha is not None, to_learn(self)
+        learned = None
+        if to_be_learned is not None:
+            learned = learned_grid(self, to_be_learned, data, targets, folds)
         if learned is not None:
             grid, alphas = learned.grid, learned.alphas
         else:
-            grid = kernel_grid(self.kernel, self._kernel_settings(), data)
+            grid = kernel_grid(
+                self.kernel, {"gamma": self.gamma, "kernel_params": self.kernel_params}, data
+            )
             middle = grid.candidates[len(grid.candidates) // 2].kernel
             alphas = np.empty(0) if given else alphas_from_data(middle, data)
         if given:
-            alphas = check_alphas(self.alphas)
+            alphas = check_alphas(self.alpha)
         with self._searching(data, targets, folds, truth) as (paths, progress):
             paths.reserved_seconds = self._seconds_to_fit(data, targets, grid, alphas)
             search = GridSearch(paths, self._rule(truth), settings)
@@ -167,7 +161,7 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
         with (
             np.errstate(over="ignore", invalid="ignore", divide="ignore"),
             opened_paths(self, data, common) as paths,
-            progress_bar(self.verbose, "choosing kernel and alpha") as progress,
+            progress_bar(compute_of(self).verbose, "choosing kernel and alpha") as progress,
         ):
             yield paths, progress
 
@@ -185,7 +179,6 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
         settings: Settings,
     ) -> np.ndarray:
         """Several kernels with weights; returns the stack's own held-out predictions."""
-        check_learning(self)
         weights = None if data.weights is None else data.namespace.to_numpy(data.weights)
         require_stackable(folds, weights, self.cv)
         plan = stack_plan(self, data, targets, folds)
@@ -259,7 +252,7 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
                 data, targets, gram_of(kernel, data.X), alphas[:1], bias=bool(self.fit_intercept)
             )
             try:
-                plans.append(plan_fit(problem, resources, self.solver))
+                plans.append(plan_fit(problem, resources, compute_of(self).solver))
             except BudgetError as error:
                 refusal = error
         if not plans and refusal is not None:
@@ -268,10 +261,10 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
 
     def _require_usable(self, data: TrainingData, folds: Folds) -> None:
         """What is asked for can be had from these folds: to be known before a long search."""
-        if self.average_folds and not folds.each_row_once:
+        if search_of(self).average_folds and not folds.each_row_once:
             raise InvalidInputError(
-                f"average_folds=True needs a cv that holds every row out once, got cv={self.cv!r}: "
-                "use another cv, or average_folds=False"
+                "search.average_folds=True needs a cv that holds every row out once, got "
+                f"cv={self.cv!r}: use another cv, or average_folds=False"
             )
 
     def _fit_choice(
@@ -300,7 +293,7 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
         by its own predictions of them, and a fit is linear in its targets. So the mean of the
         models of l folds is one fit of y − (y − ŷ)/l, ŷ the held-out predictions.
         """
-        if not self.average_folds:
+        if not search_of(self).average_folds:
             return targets
         numbers = data.namespace.to_numpy(targets)
         mean = numbers - (numbers - by_row(folds, choice.predictions)) / len(folds)
@@ -317,23 +310,9 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        if self.learn_scales or self.preprocess is not None:
+        if self.metric is not None:
             tags.input_tags.sparse = False
         return tags
-
-    def _search(self) -> str:
-        if self.search not in ("auto", "full", "race"):
-            raise InvalidInputError(f'search must be "auto", "full" or "race", got {self.search!r}')
-        return self.search
-
-    def _kernel_settings(self) -> Mapping[str, Any]:
-        return {
-            "gamma": self.gamma,
-            "length_scale": self.length_scale,
-            "degree": self.degree,
-            "coef0": self.coef0,
-            "kernel_params": self.kernel_params,
-        }
 
     def _set_choice(self, choice: Choice, folds: Folds, alpha_per_target: bool) -> None:
         self.alpha_ = choice.alphas if alpha_per_target else float(choice.alphas[0])
@@ -359,7 +338,7 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
             best_params=self.best_params_,
             best_score=float(self.best_score_),
             scoring=self.scoring,
-            weighted=bool(self.weighted_scores and self.cv_plan_.problem.weighted),
+            weighted=bool(search_of(self).weighted_scores and self.cv_plan_.problem.weighted),
             n_splits=self.n_splits_,
         )
         learned: LearnedMetric | None = getattr(self, "metric_", None)
@@ -446,13 +425,13 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
         raise NotImplementedError
 
     def _score_weights(self, data: TrainingData, folds: Folds) -> np.ndarray | None:
-        if not self.weighted_scores or data.weights is None:
+        if not search_of(self).weighted_scores or data.weights is None:
             return None
         if not scoring_of(self.scoring, classifier=isinstance(self, ClassifierMixin)).takes_weights:
             warn(
                 f"scoring={self.scoring!r} takes no sample_weight, so that every row counts once "
                 "in the scores, though not in the fits: use another score, or say so by "
-                "weighted_scores=False",
+                "search.weighted_scores=False",
                 UnweightedScoresWarning,
             )
             return None
@@ -460,7 +439,7 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
         if not np.any(weights > 0):
             raise InvalidInputError(
                 "sample_weight is zero for every row that cv holds out, so there is nothing to "
-                "score: use another cv, or weighted_scores=False"
+                "score: use another cv, or search.weighted_scores=False"
             )
         return weights
 

@@ -70,14 +70,12 @@ class KernelRegressor(KernelModel):
     # -- intervals -----------------------------------------------------------------------
 
     def _interval_method(self) -> str | None:
-        """The kind of intervals to prepare for; None for none."""
-        if self.intervals in (None, "cv+", "jackknife+"):
-            return None if self.intervals is None else str(self.intervals)
+        """The kind of intervals that is asked for; None where there are none, or it is open."""
+        if self.intervals is None or self.intervals in ("auto", "cv+", "jackknife+"):
+            return self.intervals if self.intervals in ("cv+", "jackknife+") else None
         raise InvalidInputError(
-            f"intervals must be {self._interval_choices}, got {self.intervals!r}"
+            f'intervals must be "auto", "cv+", "jackknife+" or None, got {self.intervals!r}'
         )
-
-    _interval_choices = 'None, "cv+" or "jackknife+"'
 
     def _solve_with_intervals(
         self,

@@ -15,6 +15,7 @@ from ridgefold.exact.leave_two_out import leave_two_out
 from ridgefold.kernels import Kernel, KernelGram
 from ridgefold.linalg import Array
 from ridgefold.metric import FAMILIES, candidates
+from ridgefold.options import MetricLearning
 from ridgefold.records import MetricCandidate
 from ridgefold.runtime.training_data import TrainingData
 from ridgefold.selection.grids import (
@@ -29,6 +30,7 @@ from ridgefold.selection.learned_grid import (
     folds_to_learn_from,
     is_automatic,
     learning_arguments,
+    to_learn,
 )
 from ridgefold.selection.learning_optimism import few_rows_a_scale
 from ridgefold.selection.stack.nested import fold_groups, rows_of_groups
@@ -77,8 +79,9 @@ class StackPlan:
 
 def stack_plan(model: Any, data: TrainingData, targets: Array, folds: Folds) -> StackPlan:
     """Candidates of a model that combines kernels: learned metrics, else a grid of every family."""
-    if model.learn_scales or model.preprocess is not None:
-        return _learned(model, data, targets, folds)
+    asked = to_learn(model)
+    if asked is not None and (asked.scales or asked.transforms is not None):
+        return _learned(model, asked, data, targets, folds)
     grids = _grids(model, data)
     if len(grids) < 2:
         raise InvalidInputError(
@@ -95,7 +98,7 @@ def _grids(model: Any, data: TrainingData) -> list[StackCandidate]:
         kernels = list(FAMILIES.values())
     if not isinstance(kernels, (list, tuple)):
         kernels = [kernels]
-    settings = model._kernel_settings()
+    settings = {"gamma": model.gamma, "kernel_params": model.kernel_params}
     names = dict(zip(FAMILIES.values(), FAMILIES, strict=True))
     made = []
     for kernel in kernels:
@@ -104,8 +107,8 @@ def _grids(model: Any, data: TrainingData) -> list[StackCandidate]:
         else:
             grid = kernel_grid(kernel, settings, data)
         middle = grid.candidates[len(grid.candidates) // 2].kernel
-        given = model.alphas is not None
-        alphas = check_alphas(model.alphas) if given else alphas_from_data(middle, data)
+        given = model.alpha is not None
+        alphas = check_alphas(model.alpha) if given else alphas_from_data(middle, data)
         name = names.get(kernel, kernel if isinstance(kernel, str) else repr(kernel))
         named = tuple(
             replace(each, params={"kernel": name, **each.params}) for each in grid.candidates
@@ -114,17 +117,19 @@ def _grids(model: Any, data: TrainingData) -> list[StackCandidate]:
     return made
 
 
-def _learned(model: Any, data: TrainingData, targets: Array, folds: Folds) -> StackPlan:
-    again: LearnAgain = partial(candidates, **learning_arguments(model, data))
+def _learned(
+    model: Any, asked: MetricLearning, data: TrainingData, targets: Array, folds: Folds
+) -> StackPlan:
+    again: LearnAgain = partial(candidates, **learning_arguments(model, asked, data))
     found = again(data.X, targets, weights=data.weights, folds=folds_to_learn_from(folds))
-    if not model.learn_scales:
+    if not asked.scales:
         found = tuple(each for each in found if each.origin == "isotropic")
     if data.deadline is not None:
         data.deadline.begun = True
     bias = bool(model.fit_intercept)
-    if not few_rows_a_scale(data.X, data.weights, model.scale_groups):
+    if not few_rows_a_scale(data.X, data.weights, asked.groups):
         chosen = promising(found, data.X, targets, data.weights, bias=bias)
-        ridges = None if model.alphas is None else check_alphas(model.alphas)
+        ridges = None if model.alpha is None else check_alphas(model.alpha)
         made = tuple(of_metric(each, ridges) for each in chosen)
         return StackPlan(made, None, fold_groups(folds))
     groups = fold_groups(folds, MOST_RELEARNED)
