@@ -43,41 +43,39 @@ _MOST_FOLDS = 12
 class CVSurfaceDisplay(Display):
     """Held-out error over kernel width and ridge: a map, or curves over the ridge.
 
-        Made by :meth:`from_estimator`.
+    Made by :meth:`from_estimator`.
 
-        Parameters
-        ----------
-        alphas : array of shape (n_alphas,)
-            Ridge values, rising.
-        kernels : sequence of dict
-            Parameters of every kernel that was tried; widths rising.
-        scores : array of shape (n_kernels, n_alphas)
-            Errors, or scores; NaN where a pair was not tried or left the race.
-        dropped : bool array of the same shape
-            Pairs that left the race because they could not win any more.
-        bounds : array of the same shape or None
-            What dropped pairs could have reached at best.
-        best : (int, int)
-            Position of the chosen pair.
-        errors : bool
-            True if low is good.
-        score_name : str
-        by_fold : array of shape (n_alphas, n_folds) or None
-            Scores of every fold with the chosen kernel.
+    Parameters
+    ----------
+    alphas : array of shape (n_alphas,)
+        Ridge values, rising.
+    kernels : sequence of dict
+        Parameters of every kernel that was tried; widths rising.
+    scores : array of shape (n_kernels, n_alphas)
+        Errors, or scores; NaN where a pair was not tried or left the race.
+    dropped : bool array of the same shape
+        Pairs that left the race because they could not win any more.
+    bounds : array of the same shape or None
+        What dropped pairs could have reached at best.
+    best : (int, int)
+        Position of the chosen pair.
+    errors : bool
+        True if low is good.
+    score_name : str
+    by_fold : array of shape (n_alphas, n_folds) or None
+        Scores of every fold with the chosen kernel.
 
-        Examples
-        --------
-        >>> import numpy as np
-
-    from ridgefold.options import search_of
-        >>> from ridgefold import CVSurfaceDisplay, KernelRidgeCV
-        >>> rng = np.random.default_rng(0)
-        >>> X = rng.uniform(-3, 3, size=(120, 2))
-        >>> y = np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(120)
-        >>> model = KernelRidgeCV().fit(X, y)
-        >>> display = CVSurfaceDisplay.from_estimator(model)
-        >>> display.scores.shape == (len(display.kernels), len(display.alphas))
-        True
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ridgefold import CVSurfaceDisplay, KernelRidgeCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-3, 3, size=(120, 2))
+    >>> y = np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(120)
+    >>> model = KernelRidgeCV().fit(X, y)
+    >>> display = CVSurfaceDisplay.from_estimator(model)
+    >>> display.scores.shape == (len(display.kernels), len(display.alphas))
+    True
     """
 
     def __init__(
