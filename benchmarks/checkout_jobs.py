@@ -25,11 +25,18 @@ RENAMED: dict[str, tuple[str, ...]] = {
     # name in the jobs below: what it may be called in a checkout
     "KernelRidgeCV": ("KernelRidgeCV",),
     "LSSVMClassifierCV": ("LSSVMClassifierCV",),
-    "PartitionedKernelRidge": ("PartitionedKernelRidge",),
-    "alphas": ("alphas", "alpha"),
-    "learning_rows": ("learning_rows",),
+    "PartitionedLSSVMRegressor": ("PartitionedLSSVMRegressor", "PartitionedKernelRidge"),
+    "alpha": ("alpha", "alphas"),
+    "learn_scales": ("metric.scales", "learn_scales"),
+    "learning_rows": ("metric.rows", "learning_rows"),
+    "length_scale": ("kernel_params.length_scale", "length_scale"),
 }
-"""Public names of classes and parameters that differ between checkouts."""
+"""Public names of classes and parameters that differ between checkouts.
+
+With a dot: an argument of the object, or an entry of the dict, that the estimator takes by the name
+before it.
+"""
+_OBJECTS = {"metric": "MetricLearning"}
 MEMORY = "4GB"
 
 Measured = tuple[Callable[[], Any], Callable[[Any], float]]
@@ -44,12 +51,20 @@ def made(name: str, **settings: Any) -> Any:
         raise LookupError(f"this checkout has no {name}")
     estimator = getattr(ridgefold, known[0])
     accepted = inspect.signature(estimator).parameters
-    given = {}
+    given: dict[str, Any] = {}
+    inner: dict[str, dict[str, Any]] = {}
     for key, value in settings.items():
-        names = [n for n in RENAMED.get(key, (key,)) if n in accepted]
+        names = [n for n in RENAMED.get(key, (key,)) if n.partition(".")[0] in accepted]
         if not names:
             raise LookupError(f"{known[0]} of this checkout has no {key}")
-        given[names[0]] = value
+        argument, _, part = names[0].partition(".")
+        if part:
+            inner.setdefault(argument, {})[part] = value
+        else:
+            given[argument] = value
+    for argument, parts in inner.items():
+        made_of = getattr(ridgefold, _OBJECTS[argument]) if argument in _OBJECTS else dict
+        given[argument] = made_of(**parts)
     return estimator(**given)
 
 
@@ -102,11 +117,11 @@ def classifier(n: int) -> Measured:
 
 
 def cells(n: int) -> Measured:
-    return fit_of("PartitionedKernelRidge", n)
+    return fit_of("PartitionedLSSVMRegressor", n)
 
 
 def cells_of_any_family(n: int) -> Measured:
-    return fit_of("PartitionedKernelRidge", n, kernel="auto")
+    return fit_of("PartitionedLSSVMRegressor", n, kernel="auto")
 
 
 def learned_scales(n: int) -> Measured:
@@ -123,7 +138,7 @@ def predict(n: int) -> Measured:
 def predict_in_cells(n: int) -> Measured:
     X, y = rows(n)
     settings = {"n_partitions": 16, "alpha": 0.1, "length_scale": 2.0}
-    model = made("PartitionedKernelRidge", memory_budget=MEMORY, **settings).fit(X, y)
+    model = made("PartitionedLSSVMRegressor", memory_budget=MEMORY, **settings).fit(X, y)
     return predictions_of(model, 10 * n)
 
 
@@ -158,7 +173,7 @@ def explained(n: int) -> Measured:
     models = [
         made("KernelRidgeCV"),
         made("KernelRidgeCV", cv="loo"),
-        made("PartitionedKernelRidge"),
+        made("PartitionedLSSVMRegressor"),
     ]
 
     def call() -> int:

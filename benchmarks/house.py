@@ -226,7 +226,7 @@ def walked(source: Path, name: str) -> dict[str, int]:
         command_line = ["fit", str(table), "--target", "y", "--output", str(model)]
         calls: dict[str, Callable[[], Any]] = {
             "KernelRidgeCV().fit": lambda: ridgefold.KernelRidgeCV().fit(X, y),
-            "a fit in cells": lambda: ridgefold.PartitionedKernelRidge().fit(X, y),
+            "a fit in cells": lambda: ridgefold.PartitionedLSSVMRegressor().fit(X, y),
             "ridgefold fit": lambda: run_command(command_line),
         }
         sys.setprofile(walk)

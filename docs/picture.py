@@ -18,7 +18,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import ridgefold
-from ridgefold import LSSVMRegressorCV
+from ridgefold import LSSVMRegressorCV, Search
 
 BLUE, PALE, ORANGE, RED, INK, GREY = (
     "#1f5f99", "#cfe0f0", "#d98c1f", "#c0392b", "#22303c", "#8a8a8a",
@@ -34,7 +34,9 @@ def main() -> None:
     alphas = np.logspace(-4, 2, 43)
     widths = np.logspace(-1.1, 1.3, 41)
     order = rng.permutation(160)
-    model = LSSVMRegressorCV(alphas, length_scale=list(widths), cv=5, search="full")
+    model = LSSVMRegressorCV(
+        alphas, kernel_params={"length_scale": list(widths)}, cv=5, search=Search(race="full")
+    )
     model.fit(x[order, None], y[order])
 
     plt.rcParams.update({"font.size": 9.5, "axes.edgecolor": GREY, "axes.labelcolor": INK,
@@ -94,7 +96,10 @@ def _methods(axis: plt.Axes) -> None:
     times = {}
     for method in METHODS:
         plan = ridgefold.explain(
-            LSSVMRegressorCV(method=method), n_samples=10_000, n_features=20, memory_budget="1TB"
+            LSSVMRegressorCV(search=Search(method=method)),
+            n_samples=10_000,
+            n_features=20,
+            memory_budget="1TB",
         )
         times[method] = plan.steps[0]["predicted_seconds"]
     times = dict(sorted(times.items(), key=lambda item: -item[1]))

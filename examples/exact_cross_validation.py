@@ -40,7 +40,7 @@ paths, times = {}, {}
 for method in ("auto", "eigendecomposition", "banded"):
     paths[method], times[method] = seconds(
         lambda method=method: cross_val_path(
-            X, y, gamma=GAMMA, alphas=alphas, method=method
+            X, y, gamma=GAMMA, alpha=alphas, method=method
         )
     )
     print(f"{method:18} ran {paths[method].method:18} {times[method]:.2f} s")

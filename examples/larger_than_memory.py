@@ -13,7 +13,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from ridgefold import PartitionedKernelRidge
+from ridgefold import Compute, PartitionedKernelRidge
 
 rng = np.random.default_rng(0)
 folder = tempfile.TemporaryDirectory()
@@ -34,8 +34,10 @@ rows = np.load(path, mmap_mode="r")
 # task of cells writes what it has fitted to a file of its own in the run directory.
 
 budget = rows.nbytes // 10
-settings = {"n_partitions": 100, "alpha": 0.1, "length_scale": 1.0}
-model = PartitionedKernelRidge(**settings, memory_budget=budget, run_dir=run)
+settings = {"n_partitions": 100, "alpha": 0.1, "kernel_params": {"length_scale": 1.0}}
+model = PartitionedKernelRidge(
+    memory_budget=budget, compute=Compute(run_dir=run), **settings
+)
 started = time.perf_counter()
 model.fit(rows, y)
 whole_time = time.perf_counter() - started
@@ -54,7 +56,9 @@ for kept in left:
     for piece in pieces[kept:]:
         piece.unlink()
     started = time.perf_counter()
-    again = PartitionedKernelRidge(**settings, memory_budget=budget, run_dir=run)
+    again = PartitionedKernelRidge(
+        memory_budget=budget, compute=Compute(run_dir=run), **settings
+    )
     again.fit(rows, y)
     seconds.append(time.perf_counter() - started)
 

@@ -3,7 +3,7 @@ Which columns matter? Learned scales beside one width and boosting
 ===================================================================
 
 A kernel with one width treats all columns alike, and drowns where most of them do not matter.
-``learn_scales=True`` learns one length scale a column by the gradient of the exact held-out error.
+``metric="learned"`` learns one length scale a column by the gradient of the exact held-out error.
 Here ten columns are drawn, of which five enter Friedman's function
 10 sin(πx₁x₂) + 20(x₃ − ½)² + 10x₄ + 5x₅ (J. H. Friedman, *Multivariate adaptive regression
 splines*, 1991), and noise is added.
@@ -35,7 +35,7 @@ X_new, truth_new = draw(4000)
 
 models = {
     "one width": LSSVMRegressorCV(),
-    "learned scales": LSSVMRegressorCV(learn_scales=True),
+    "learned scales": LSSVMRegressorCV(metric="learned"),
     "boosting": HistGradientBoostingRegressor(random_state=0),
 }
 sizes = [100, 200, 400, 800]

@@ -14,7 +14,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from ridgefold import PartitionedKernelRidge
+from ridgefold import CellOptions, PartitionedKernelRidge
 from ridgefold.cells.cut import Tree
 
 rng = np.random.default_rng(0)
@@ -33,7 +33,9 @@ path = Path(folder.name) / "rows.npy"
 np.save(path, X)
 
 started = time.perf_counter()
-model = PartitionedKernelRidge(tuning="shared").fit(np.load(path, mmap_mode="r"), y)
+model = PartitionedKernelRidge(cells=CellOptions(tuning="shared")).fit(
+    np.load(path, mmap_mode="r"), y
+)
 print(
     f"{len(X):,} rows, {model.n_partitions_} cells, {time.perf_counter() - started:.1f} s"
 )
@@ -53,7 +55,10 @@ line = np.stack([np.linspace(-2.5, 2.5, 1500), np.full(1500, -1.6)], axis=1)
 along = {}
 for combine in ("route", "blend"):
     local = PartitionedKernelRidge(
-        n_partitions=64, combine=combine, alpha=0.05, length_scale=0.6
+        kernel_params={"length_scale": 0.6},
+        n_partitions=64,
+        combine=combine,
+        alpha=0.05,
     )
     along[combine] = local.fit(X, y).predict(line)
     print(

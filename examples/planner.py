@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import ridgefold
-from ridgefold import KernelRidgeCV
+from ridgefold import KernelRidgeCV, Search
 
 print(ridgefold.explain(n_samples=26_000, n_features=20, memory_budget="16GB"))
 
@@ -35,10 +35,10 @@ rng = np.random.default_rng(0)
 X = rng.standard_normal((2500, 5))
 y = np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(2500)
 alphas, gamma = [0.1, 1.0], 0.2
-ample = KernelRidgeCV(alphas, gamma=gamma, search="full").fit(X, y)
-scarce = KernelRidgeCV(alphas, gamma=gamma, search="full", memory_budget="30MB").fit(
-    X, y
-)
+ample = KernelRidgeCV(alphas, gamma=gamma, search=Search(race="full")).fit(X, y)
+scarce = KernelRidgeCV(
+    alphas, gamma=gamma, memory_budget="30MB", search=Search(race="full")
+).fit(X, y)
 print(f"kernel matrix: {8 * 2500**2 / 1e6:.0f} MB; budget: 30 MB")
 print(f"ample memory:  {ample.cv_plan_.method}, then {ample.plan_.method}")
 print(f"scarce memory: {scarce.cv_plan_.method}, then {scarce.plan_.method}")
@@ -54,7 +54,7 @@ seconds, room = ({m: [] for m in methods} for _ in range(2))
 for n in sizes:
     for method in methods:
         plan = ridgefold.explain(
-            KernelRidgeCV(method=method),
+            KernelRidgeCV(search=Search(method=method)),
             n_samples=int(n),
             n_features=20,
             memory_budget="10TB",

@@ -25,14 +25,17 @@ import pandas as pd
 import scipy.sparse
 
 from ridgefold import (
+    CellOptions,
     KernelRidge,
     KernelRidgeCV,
     LSSVMClassifier,
     LSSVMClassifierCV,
     LSSVMRegressor,
     LSSVMRegressorCV,
-    PartitionedKernelRidge,
+    MetricLearning,
     PartitionedLSSVMClassifier,
+    PartitionedLSSVMRegressor,
+    Search,
     TableModel,
 )
 from ridgefold.kernels import (
@@ -106,30 +109,32 @@ FITTED: dict[str, Callable[[], Any]] = {
     "two classes": lambda: LSSVMClassifier(0.1).fit(X, Y > 1.5),
     "search": lambda: KernelRidgeCV(_ALPHAS, cv=4).fit(X, Y),
     "search by target": lambda: LSSVMRegressorCV(
-        _ALPHAS, cv=4, kernel=["rbf", "laplacian"], alpha_per_target=True
+        _ALPHAS, cv=4, kernel=["rbf", "laplacian"], search=Search(alpha_per_target=True)
     ).fit(X, np.column_stack([Y, -Y])),
     "learned": lambda: LSSVMRegressorCV(
-        [0.1, 1.0], cv=4, learn_scales=True, preprocess="auto", learning_rows=30
+        [0.1, 1.0], cv=4, metric=MetricLearning(transforms="auto", rows=30)
     ).fit(X, Y),
     "searched classes": lambda: LSSVMClassifierCV(_ALPHAS, cv=4, probability=True).fit(X, LABELS),
-    "cells": lambda: PartitionedKernelRidge(
+    "cells": lambda: PartitionedLSSVMRegressor(
         n_partitions=4, intervals="jackknife+", random_state=3
     ).fit(X, Y, np.linspace(0.5, 2.0, 40)),
-    "routed cells": lambda: PartitionedKernelRidge("hyperplanes", 3, "route").fit(X, Y),
-    "centres": lambda: PartitionedKernelRidge("kmeans", 3, learn_scales=True).fit(X, Y),
-    "average": lambda: PartitionedKernelRidge("random", 3, "average").fit(X, Y),
-    "refined": lambda: PartitionedKernelRidge(n_partitions=3, refine="exact", alpha=0.1).fit(X, Y),
+    "routed cells": lambda: PartitionedLSSVMRegressor("hyperplanes", 3, "route").fit(X, Y),
+    "centres": lambda: PartitionedLSSVMRegressor("kmeans", 3, metric="learned").fit(X, Y),
+    "average": lambda: PartitionedLSSVMRegressor("random", 3, "average").fit(X, Y),
+    "refined": lambda: PartitionedLSSVMRegressor(
+        n_partitions=3, alpha=0.1, cells=CellOptions(refine="exact")
+    ).fit(X, Y),
     "classes in cells": lambda: PartitionedLSSVMClassifier(n_partitions=3, probability=True).fit(
         X, LABELS
     ),
     "table": lambda: TableModel(
-        LSSVMRegressorCV([0.1, 1.0], cv=4, learn_scales=True, learning_rows=30),
+        LSSVMRegressorCV([0.1, 1.0], cv=4, metric=MetricLearning(rows=30)),
         categories="product",
     ).fit(TABLE, Y),
     "table with holes": lambda: TableModel(
         LSSVMClassifier(0.1, probability=True), missing="fill"
     ).fit(_holes(), LABELS),
-    "table in cells": lambda: TableModel(PartitionedKernelRidge(n_partitions=3)).fit(TABLE, Y),
+    "table in cells": lambda: TableModel(PartitionedLSSVMRegressor(n_partitions=3)).fit(TABLE, Y),
 }
 """One small model of every kind that a file can hold."""
 
@@ -251,12 +256,34 @@ _OTHERS: list[Any] = [
     {"kernel": {"name": "Polynomial", "degree": 2**20, "gamma": 1.0, "coef0": 1.0}},
     {"texts": {"shape": [2], "values": ["a", "b"]}},
 ]
+
+
+def _options(**values: Any) -> dict[str, Any]:
+    """An option object as files hold it."""
+    return {"dict": [[name, value] for name, value in values.items()]}
+
+
 _STEERING = {
-    "n_jobs": [64, -1, 0, "a"],
-    "executor": ["processes", "threads", "dask", "tcp://127.0.0.1:1"],
+    "compute": [
+        _options(n_jobs=64),
+        _options(executor="tcp://127.0.0.1:1"),
+        _options(run_dir="/tmp/forged"),  # noqa: S108 - must never be written to
+        _options(device="cuda", verbose=1),
+        "cuda",
+        None,
+    ],
+    "search": [_options(method="refit"), _options(method=3), _options(executor="dask"), "a", 3],
+    "metric": [_options(scales=True), _options(groups=[[0, -1]]), _options(rows="a"), "scales", 3],
+    "cells": [
+        _options(refine=3),
+        _options(refine="exact"),
+        _options(refine="a"),
+        _options(tolerance="a"),
+        _options(tolerance={"float": "nan"}),
+        _options(tolerance=10**30),
+        3,
+    ],
     "device": ["cuda", "cpu", 3],
-    "run_dir": ["/tmp/forged", 3],  # noqa: S108 - must never be written to
-    "verbose": [1, "a"],
     "memory_budget": ["1B", "1e30GB", -1, 1e300, [], "a"],
     "time_budget": [1e-9, -1, "a"],
     "kernel": ["rbf", "auto", 3, [], {"kernel": {"name": "Linear"}}],
@@ -264,19 +291,18 @@ _STEERING = {
     "partition": ["random", "tree", "kmeans", "a", 3, []],
     "combine": ["average", "route", 3],
     "intervals": ["cv+", "jackknife+", "auto", 3, []],
-    "refine": [3, "exact", "a"],
     "fit_intercept": ["a", 3, [], None],
     "probability": [True, False, "a"],
     "missing": ["drop", "error", "a", 3],
     "scoring": ["r2", 3, []],
     "alpha": ["a", [], -1.0, {"float": "nan"}, 10**30, {"tuple": []}, None],
-    "loss": ["a", {"float": "nan"}, 10**30, None],
 }
 _TAGS = ["tuple", "dict", "array", "objects", "texts", "masked", "csr", "kernel", "record", "float"]
 _ARRAY_FILLS = [np.nan, np.inf, -np.inf, 0.0, -1.0, 1e308, 1e-308, 1e155, 2.0**53]
 _ESTIMATORS = sorted({type(each).__name__ for each in ()} | {
     "KernelRidge", "KernelRidgeCV", "LSSVMClassifier", "LSSVMClassifierCV", "LSSVMRegressor",
-    "LSSVMRegressorCV", "PartitionedKernelRidge", "PartitionedLSSVMClassifier", "TableModel",
+    "LSSVMRegressorCV", "PartitionedKernelRidge", "PartitionedLSSVMClassifier",
+    "PartitionedLSSVMRegressor", "TableModel",
     "object",
 })  # fmt: skip
 _KERNELS = ["RBF", "Matern", "Linear", "Polynomial", "Sum", "Scaled", "Columns", "Warped", "Chi2"]

@@ -22,7 +22,7 @@ import numpy as np
 
 import ridgefold as rf
 
-Cells = rf.PartitionedKernelRidge
+Cells = rf.PartitionedLSSVMRegressor
 
 
 def rows(n, d=5):
@@ -56,39 +56,41 @@ EXACT = {
         .fit(*rows(n))
         .predict_interval(rows(n)[0])
     ),
-    "search": lambda n, b: rf.KernelRidgeCV(kernel="rbf", alphas=[0.01, 1.0], **b).fit(*rows(n)),
+    "search": lambda n, b: rf.KernelRidgeCV(kernel="rbf", alpha=[0.01, 1.0], **b).fit(*rows(n)),
     "average of folds": lambda n, b: rf.KernelRidgeCV(
-        kernel="rbf", alphas=[0.01, 1.0], average_folds=True, **b
+        kernel="rbf", alpha=[0.01, 1.0], search=rf.Search(average_folds=True), **b
     ).fit(*rows(n)),
-    "learned scales": lambda n, b: rf.KernelRidgeCV(learn_scales=True, **b).fit(*rows(n)),
+    "learned scales": lambda n, b: rf.KernelRidgeCV(metric="learned", **b).fit(*rows(n)),
     "kernel chosen": lambda n, b: rf.KernelRidgeCV(kernel="auto", **b).fit(*rows(n // 3)),
     "many targets": lambda n, b: rf.KernelRidgeCV(kernel="rbf", **b).fit(
         rows(n)[0], rows(n, 30)[0]
     ),
     "regressor": lambda n, b: rf.LSSVMRegressor(**b).fit(*rows(n)),
-    "regressor, search": lambda n, b: rf.LSSVMRegressorCV(alphas=[0.1], **b).fit(*rows(n)),
+    "regressor, search": lambda n, b: rf.LSSVMRegressorCV(alpha=[0.1], **b).fit(*rows(n)),
     "classifier": lambda n, b: rf.LSSVMClassifier(probability=True, **b).fit(*labels(n)),
-    "classifier, search": lambda n, b: rf.LSSVMClassifierCV(alphas=[0.1], **b).fit(*labels(n)),
+    "classifier, search": lambda n, b: rf.LSSVMClassifierCV(alpha=[0.1], **b).fit(*labels(n)),
     "path": lambda n, b: rf.cross_val_path(*rows(n), **b),
 }
 CELLS = {
     "cells": lambda n, b: Cells(**b).fit(*rows(n)),
     "one cell": lambda n, b: Cells(n_partitions=1, **b).fit(*rows(n)),
-    "given pair": lambda n, b: Cells(n_partitions=12, alpha=0.1, length_scale=1.0, **b).fit(
-        *rows(n)
-    ),
+    "given pair": lambda n, b: Cells(
+        n_partitions=12, alpha=0.1, kernel_params={"length_scale": 1.0}, **b
+    ).fit(*rows(n)),
     "cells, laplacian": lambda n, b: Cells(kernel="laplacian", **b).fit(*rows(n)),
     "cells, kernel chosen": lambda n, b: Cells(kernel="auto", **b).fit(*rows(n)),
-    "cells, learned scales": lambda n, b: Cells(learn_scales=True, **b).fit(*rows(n)),
+    "cells, learned scales": lambda n, b: Cells(metric="learned", **b).fit(*rows(n)),
     "averaged cells": lambda n, b: Cells("random", combine="average", **b).fit(*rows(n)),
-    "refined": lambda n, b: Cells(refine=2, **b).fit(*rows(n)),
+    "refined": lambda n, b: Cells(cells=rf.CellOptions(refine=2), **b).fit(*rows(n)),
     "weights": lambda n, b: Cells(**b).fit(*rows(n), sample_weight=whole_numbers(n)),
-    "cells, threads": lambda n, b: Cells(n_jobs=3, executor="threads", **b).fit(*rows(n)),
+    "cells, threads": lambda n, b: Cells(compute=rf.Compute(n_jobs=3, executor="threads"), **b).fit(
+        *rows(n)
+    ),
     "cells, intervals": lambda n, b: (
         Cells(intervals="jackknife+", **b).fit(*rows(n)).predict_interval(rows(300)[0])
     ),
     "cells, predict": lambda n, b: (
-        Cells(n_partitions=12, alpha=0.1, length_scale=1.0, **b)
+        Cells(n_partitions=12, alpha=0.1, kernel_params={"length_scale": 1.0}, **b)
         .fit(*rows(n))
         .predict(rows(10 * n)[0])
     ),

@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 
 from ridgefold import (
+    Compute,
     KernelRidge,
     KernelRidgeCV,
     LSSVMClassifier,
     LSSVMClassifierCV,
     LSSVMRegressor,
     LSSVMRegressorCV,
-    PartitionedKernelRidge,
     PartitionedLSSVMClassifier,
+    PartitionedLSSVMRegressor,
 )
 
 _RNG = np.random.default_rng(7)
@@ -40,24 +41,27 @@ class Case:
 CASES = {
     "KernelRidge": Case(lambda: KernelRidge(0.1, kernel="rbf", gamma=0.5), Y),
     "KernelRidge, conjugate gradients": Case(
-        lambda: KernelRidge(0.1, kernel="rbf", gamma=0.5, solver="conjugate_gradient"), Y
+        lambda: KernelRidge(
+            0.1, kernel="rbf", gamma=0.5, compute=Compute(solver="conjugate_gradient")
+        ),
+        Y,
     ),
     "LSSVMRegressor": Case(lambda: LSSVMRegressor(0.1, intervals="jackknife+"), Y),
     "LSSVMClassifier": Case(lambda: LSSVMClassifier(0.1, probability=True), LABELS),
     "KernelRidgeCV": Case(lambda: KernelRidgeCV(cv=4), Y),
     "LSSVMRegressorCV": Case(lambda: LSSVMRegressorCV(cv=4, kernel="laplacian"), Y),
     "LSSVMRegressorCV, learned scales": Case(
-        lambda: LSSVMRegressorCV([0.1, 1.0], cv=4, learn_scales=True, random_state=3), Y
+        lambda: LSSVMRegressorCV([0.1, 1.0], cv=4, random_state=3, metric="learned"), Y
     ),
     "LSSVMClassifierCV": Case(lambda: LSSVMClassifierCV(cv=4, probability=True), LABELS),
     "PartitionedKernelRidge": Case(
-        lambda: PartitionedKernelRidge(n_partitions=4, random_state=3), Y
+        lambda: PartitionedLSSVMRegressor(n_partitions=4, random_state=3), Y
     ),
     "PartitionedKernelRidge, random cells": Case(
-        lambda: PartitionedKernelRidge("random", 4, "average", random_state=3), Y
+        lambda: PartitionedLSSVMRegressor("random", 4, "average", random_state=3), Y
     ),
     "PartitionedKernelRidge, k-means": Case(
-        lambda: PartitionedKernelRidge("kmeans", 4, random_state=3), Y
+        lambda: PartitionedLSSVMRegressor("kmeans", 4, random_state=3), Y
     ),
     "PartitionedLSSVMClassifier": Case(
         lambda: PartitionedLSSVMClassifier(n_partitions=3, random_state=3), LABELS

@@ -9,13 +9,15 @@ import numpy as np
 import pandas as pd
 
 from ridgefold import (
+    CellOptions,
     KernelRidge,
     KernelRidgeCV,
     LSSVMClassifier,
     LSSVMClassifierCV,
     LSSVMRegressorCV,
-    PartitionedKernelRidge,
     PartitionedLSSVMClassifier,
+    PartitionedLSSVMRegressor,
+    Search,
     TableModel,
 )
 from ridgefold.kernels import RBF
@@ -57,7 +59,7 @@ def _table() -> Any:
 
 
 def _raced() -> Any:
-    return KernelRidgeCV(ALPHAS, cv=4, search="race").fit(rows(), numbers(rows()))
+    return KernelRidgeCV(ALPHAS, cv=4, search=Search(race="race")).fit(rows(), numbers(rows()))
 
 
 def _one_kernel() -> Any:
@@ -70,7 +72,7 @@ def _families() -> Any:
 
 
 def _learned() -> Any:
-    model = KernelRidgeCV(learn_scales=True, cv=4, fit_intercept=True)
+    model = KernelRidgeCV(cv=4, fit_intercept=True, metric="learned")
     return model.fit(rows(200, 5), numbers(rows(200, 5)))
 
 
@@ -103,21 +105,21 @@ def _plain_classifier() -> Any:
 
 
 def _cells() -> Any:
-    return PartitionedKernelRidge(n_partitions=4).fit(rows(600), numbers(rows(600)))
+    return PartitionedLSSVMRegressor(n_partitions=4).fit(rows(600), numbers(rows(600)))
 
 
 def _cells_of_classes() -> Any:
-    model = PartitionedLSSVMClassifier(n_partitions=3, probability=True, learn_scales=True)
+    model = PartitionedLSSVMClassifier(n_partitions=3, probability=True, metric="learned")
     return model.fit(rows(400), labels(rows(400), ("a", "b", "c")))
 
 
 def _average() -> Any:
-    model = PartitionedKernelRidge("random", 3, "average", alpha=0.1)
+    model = PartitionedLSSVMRegressor("random", 3, "average", alpha=0.1)
     return model.fit(rows(), numbers(rows()))
 
 
 def _refined() -> Any:
-    model = PartitionedKernelRidge(n_partitions=2, refine="exact", alpha=0.1)
+    model = PartitionedLSSVMRegressor(n_partitions=2, alpha=0.1, cells=CellOptions(refine="exact"))
     return model.fit(rows(), numbers(rows()))
 
 
@@ -135,7 +137,7 @@ def _compressed() -> Any:
 
 def _hostile_columns() -> Any:
     frame = pd.DataFrame(rows(120, 6), columns=list(HOSTILE))
-    return KernelRidgeCV(learn_scales=True, cv=3).fit(frame, numbers(rows(120, 6)))
+    return KernelRidgeCV(cv=3, metric="learned").fit(frame, numbers(rows(120, 6)))
 
 
 def _hostile_classes() -> Any:

@@ -30,7 +30,7 @@ def rlscore(X: Any, y: Any, alphas: Any, kernel: str) -> dict[str, Any]:
 def himalaya(X: Any, y: Any, alphas: Any, kernel: str) -> dict[str, Any]:
     from himalaya.kernel_ridge import KernelRidgeCV
 
-    model = KernelRidgeCV(kernel=kernel, alphas=alphas, cv=FOLDS).fit(X, y)
+    model = KernelRidgeCV(kernel=kernel, alpha=alphas, cv=FOLDS).fit(X, y)
     return {"alpha": float(model.best_alphas_[0])}
 
 

@@ -103,7 +103,7 @@ def ours(method: str, X: Any, y: Any, folds: int) -> Any:
     from ridgefold import cross_val_path
 
     path = cross_val_path(
-        X, y, gamma=1 / COLUMNS, alphas=[ALPHA], cv=folds, method=method, fit_intercept=True
+        X, y, gamma=1 / COLUMNS, alpha=[ALPHA], cv=folds, method=method, fit_intercept=True
     )
     return path.predictions[0, :, 0]
 

@@ -97,7 +97,7 @@ def partitioned(
     way: tuple[str, str], m: int, kernel: Any, alpha: float, seed: int, arrays: tuple[Any, ...]
 ) -> tuple[float, float]:
     """Test error, and processor seconds of the fit."""
-    from ridgefold import PartitionedKernelRidge
+    from ridgefold import CellOptions, PartitionedKernelRidge
 
     X, y, new, truth = arrays
     model = PartitionedKernelRidge(
@@ -107,8 +107,8 @@ def partitioned(
         kernel=kernel,
         alpha=alpha,
         fit_intercept=False,
-        clip=False,
         random_state=seed,
+        cells=CellOptions(clip=False),
     )
     started = processor_seconds()
     model.fit(X, y)
@@ -117,11 +117,11 @@ def partitioned(
 
 
 def whole(kernel: Any, alpha: float, arrays: tuple[Any, ...]) -> tuple[float, float]:
-    from ridgefold import KernelRidge
+    from ridgefold import Compute, KernelRidge
 
     X, y, new, truth = arrays
     started = processor_seconds()
-    model = KernelRidge(alpha, kernel=kernel, solver="cholesky").fit(X, y)
+    model = KernelRidge(alpha, kernel=kernel, compute=Compute(solver="cholesky")).fit(X, y)
     seconds = processor_seconds() - started
     return float(np.sqrt(np.mean((model.predict(new) - truth) ** 2))), seconds
 

@@ -73,7 +73,7 @@ def path(way: str, split: str, X: Any, y: Any, count: int) -> Any:
     from ridgefold import cross_val_path
 
     return cross_val_path(
-        X, y, gamma=1.0, alphas=alphas_of(count), cv=SPLITS[split], method=WAYS[way]
+        X, y, gamma=1.0, alpha=alphas_of(count), cv=SPLITS[split], method=WAYS[way]
     )
 
 
@@ -249,10 +249,10 @@ def peers() -> Iterator[Peers | None]:
 
 def choose_and_fit(X: Any, y: Any, alphas: Any, kernel: str) -> tuple[float, Any]:
     """Processor seconds of our fit, and the model."""
-    from ridgefold import KernelRidgeCV
+    from ridgefold import KernelRidgeCV, Search
 
     model = KernelRidgeCV(
-        alphas=alphas, kernel=kernel, gamma=1.0, cv=FOLDS, method="eigendecomposition"
+        alpha=alphas, kernel=kernel, gamma=1.0, cv=FOLDS, search=Search(method="eigendecomposition")
     )
     gc.collect()
     started = processor_seconds()

@@ -43,7 +43,7 @@ def himalaya(X: Any, y: Any, new: Any, widths: Any, alphas: Any) -> tuple[Any, d
     best = None
     for width in widths:
         kernel = np.exp(-squared_distances(X, X) / (2 * width**2))
-        model = KernelRidgeCV(kernel="precomputed", alphas=alphas, cv=KFold(FOLDS)).fit(kernel, y)
+        model = KernelRidgeCV(kernel="precomputed", alpha=alphas, cv=KFold(FOLDS)).fit(kernel, y)
         score = float(np.max(model.cv_scores_))
         if best is None or score > best[0]:
             best = (score, width, model)

@@ -28,7 +28,7 @@ from _boosters import BOOSTERS
 import data
 import measure
 from measure import Figure
-from ridgefold import LSSVMClassifierCV, LSSVMRegressorCV
+from ridgefold import LSSVMClassifierCV, LSSVMRegressorCV, MetricLearning
 
 TRAINING_ROWS = {
     "ccpp": 7500,
@@ -46,7 +46,7 @@ sees the same rows and columns, chooses everything on the training rows, and run
 processor seconds to tune and fit are in brackets. Only splits on which all four were measured
 count.
 
-- learned scales: `LSSVMRegressorCV(kernel="auto", learn_scales=True, preprocess="auto")`
+- learned scales: `LSSVMRegressorCV(kernel="auto", metric=MetricLearning(transforms="auto"))`
 - HistGradientBoosting (scikit-learn): 1000 rounds, rate 0.05, early stopping
 - LightGBM: 5000 rounds, rate 0.03, 63 leaves, rows and columns sampled by 0.8
 - CatBoost: 3000 rounds, rate 0.05, depth 8
@@ -71,7 +71,11 @@ class Outcome:
 
 def learned_scales(X: np.ndarray, y: np.ndarray, seed: int, classify: bool) -> Any:
     """Everything left to the library: family, transforms, scales and ridge."""
-    settings = {"kernel": "auto", "learn_scales": True, "preprocess": "auto", "random_state": seed}
+    settings = {
+        "kernel": "auto",
+        "metric": MetricLearning(transforms="auto"),
+        "random_state": seed,
+    }
     return (LSSVMClassifierCV if classify else LSSVMRegressorCV)(**settings).fit(X, y)
 
 

@@ -12,12 +12,12 @@ import numpy as np
 import data
 import measure
 from measure import Figure
-from ridgefold import PartitionedKernelRidge
+from ridgefold import PartitionedLSSVMRegressor
 
 COVERAGE = 0.9
 SPLITS = 10
 NOTES = """
-Share of 2,000 new targets inside the intervals of `PartitionedKernelRidge`'s
+Share of 2,000 new targets inside the intervals of `PartitionedLSSVMRegressor`'s
 `predict_interval(X, 0.9)`, averaged over 10 random splits; about 500 rows a cell, each with its own
 kernel width and ridge. Widths are relative to the standard deviation of the target. Seconds are
 processor time on one thread, for all splits together: `predict_interval` alone.
@@ -33,7 +33,7 @@ def one_split(name: str, n: int, seed: int) -> dict[str, float] | None:
         return None
     X, y, X_new, y_new = rows
     X_new, y_new = X_new[:NEW_ROWS], y_new[:NEW_ROWS]
-    model = PartitionedKernelRidge(n_partitions=max(1, n // ROWS_A_CELL)).fit(X, y)
+    model = PartitionedLSSVMRegressor(n_partitions=max(1, n // ROWS_A_CELL)).fit(X, y)
     started = measure.processor_seconds()
     lower, upper = model.predict_interval(X_new, COVERAGE)
     return {

@@ -43,7 +43,9 @@ def whole_job(path: str, widths: list[float], alphas: list[float]) -> Callable[[
         X, y, new = arrays["X"], arrays["y"], arrays["new"]
 
     def run(rows: int, some: list[float]) -> None:
-        model = KernelRidgeCV(kernel="rbf", length_scale=some, alphas=alphas, cv=5)
+        model = KernelRidgeCV(
+            kernel="rbf", kernel_params={"length_scale": some}, alpha=alphas, cv=5
+        )
         model.fit(X[:rows], y[:rows])
         np.save(path + ".predicted.npy", model.predict(new))
 

@@ -12,7 +12,7 @@ import numpy as np
 import data
 import measure
 from measure import Figure
-from ridgefold import LSSVMRegressor, LSSVMRegressorCV
+from ridgefold import LSSVMRegressor, LSSVMRegressorCV, Search
 
 COVERAGE = 0.9
 SPLITS = 10
@@ -40,7 +40,7 @@ def one_split(name: str, n: int, seed: int) -> dict[str, dict[str, float]] | Non
         return None
     X, y, X_new, y_new = rows
     X_new, y_new = X_new[: TEST_ROWS.get(name, 2000)], y_new[: TEST_ROWS.get(name, 2000)]
-    search = LSSVMRegressorCV(kernel="rbf", cv=shuffled_cv(n), search="full").fit(X, y)
+    search = LSSVMRegressorCV(kernel="rbf", cv=shuffled_cv(n), search=Search(race="full")).fit(X, y)
     results = {}
     for method in ("cv+", "jackknife+"):
         model = search

@@ -39,13 +39,7 @@ def _rows(n: int) -> tuple[np.ndarray, np.ndarray, float]:
 def krylov(n: int, folds: int, alpha: float) -> Callable[[], Any]:
     X, y, width = _rows(n)
     return lambda: cross_val_path(
-        X,
-        y,
-        kernel=RBF(width),
-        alphas=[alpha],
-        cv=folds,
-        method="krylov",
-        fit_intercept=True,
+        X, y, kernel=RBF(width), alpha=[alpha], cv=folds, method="krylov", fit_intercept=True
     )
 
 

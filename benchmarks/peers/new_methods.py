@@ -55,7 +55,7 @@ def tanaka(n: int) -> list[Figure]:
 
         def run(method: str, cv: object = cv, paths: dict = paths) -> None:
             paths[method] = cross_val_path(
-                x, y, kernel="rbf", gamma=1.0, alphas=alphas, cv=cv, method=method
+                x, y, kernel="rbf", gamma=1.0, alpha=alphas, cv=cv, method=method
             )
 
         printed = "the paper's algorithm"
@@ -108,7 +108,7 @@ def full_rank(name: str, n: int, widths: tuple[float, ...]) -> list[Figure]:
         def run(method: str, width: float = width, paths: dict = paths) -> None:
             try:
                 paths[method] = cross_val_path(
-                    X, y, kernel=RBF(width * median), alphas=alphas, cv=5, method=method
+                    X, y, kernel=RBF(width * median), alpha=alphas, cv=5, method=method
                 )
             except MethodGaveUpError:
                 paths[method] = None

@@ -32,7 +32,7 @@ from _other_peers import OTHER_PEERS
 import data
 import measure
 from measure import Figure
-from ridgefold import LSSVMClassifierCV, LSSVMRegressorCV
+from ridgefold import LSSVMClassifierCV, LSSVMRegressorCV, MetricLearning
 
 REGRESSION = (
     "ccpp", "cpusmall", "california", "kin8nm", "protein", "puma32h", "elevators", "pol",
@@ -128,7 +128,7 @@ def fixed_kernel(X: np.ndarray, y: np.ndarray, seed: int, classify: bool) -> Any
 
 def learned_scales(X: np.ndarray, y: np.ndarray, seed: int, classify: bool) -> Any:
     """Family, transforms, scales and ridge left to the library."""
-    settings = {"kernel": "auto", "learn_scales": True, "preprocess": "auto"}
+    settings = {"kernel": "auto", "metric": MetricLearning(transforms="auto")}
     model = LSSVMClassifierCV if classify else LSSVMRegressorCV
     return model(**settings, **_seeded(seed, classify)).fit(X, y)
 

@@ -57,7 +57,9 @@ over the ridge, is larger than the differences that matter.
 
 
 def ours(X: Any, y: Any, new: Any, widths: list[float], alphas: list[float]) -> Any:
-    model = KernelRidgeCV(kernel="rbf", length_scale=widths, alphas=alphas, cv=5).fit(X, y)
+    model = KernelRidgeCV(
+        kernel="rbf", kernel_params={"length_scale": widths}, alpha=alphas, cv=5
+    ).fit(X, y)
     return model, model.predict(new)
 
 

@@ -31,13 +31,14 @@ LARGER_ROWS = 10**7
 NOTES = """
 Data as in [rows](rows.md): 10 uniform columns, float64, in memory-mapped .npy files.
 
-*Workers.* `PartitionedKernelRidge(executor=client, run_dir=…)` with no other arguments on 1,000,000
-rows; a cluster of worker processes on this machine, one BLAS thread each, loopback only. Time is by
-the clock, from the memory map to the fitted model: the number of cells and the pair of width and
+*Workers.* `PartitionedLSSVMRegressor(compute=Compute(executor=client, run_dir=…))` with no other
+arguments on 1,000,000 rows; a cluster of worker processes on this machine, one BLAS thread each,
+loopback only. Time is by the clock, from the memory map to the fitted model: the number of cells
+and the pair of width and
 ridge chosen, rows placed and cells fitted by the workers, and what every task writes flushed to the
 disk; the cuts are found by the process that drives them. The cluster is started before. Then the
-1,000,000 rows are predicted by the workers. *Grid:* `KernelRidgeCV(executor=client,
-search="full")`, seven widths, on the first 2,000 rows. *Load* is the number of
+1,000,000 rows are predicted by the workers. *Grid:* `KernelRidgeCV` with the same workers and
+`Search(race="full")`, seven widths, on the first 2,000 rows. *Load* is the number of
 processes that wanted to run (the mean of the last minute), before and after: above the number of
 workers, others had a part of the cores.
 
@@ -49,19 +50,26 @@ memory beyond what the process held before it opened the rows, mapped pages amon
 
 def fit_here(folder: str, workers: int) -> dict[str, Any]:
     """Times of a fit, a prediction and a search on a cluster of this machine."""
-    from ridgefold import KernelRidgeCV, PartitionedKernelRidge
+    from ridgefold import (
+        Compute,
+        KernelRidgeCV,
+        PartitionedLSSVMRegressor,
+        Search,
+    )
     from ridgefold.executors.dask import local_cluster
 
     X, y, new, truth = _arrays(folder)
     small = len(X) <= QUICK_ROWS
-    settings = {"n_partitions": len(X) // 256, "tuning": "shared"} if small else {}
+    settings = {"n_partitions": len(X) // 256, "cells__tuning": "shared"} if small else {}
     part = 300 if small else GRID_ROWS
     load = os.getloadavg()[0]
     with local_cluster(workers) as client, tempfile.TemporaryDirectory() as run:
         client.wait_for_workers(workers)
         client.run(_warm)
         started = time.perf_counter()
-        model = PartitionedKernelRidge(executor=client, run_dir=Path(run) / "run", **settings)
+        model = PartitionedLSSVMRegressor(
+            compute=Compute(executor=client, run_dir=Path(run) / "run")
+        ).set_params(**settings)
         model.fit(X, y)
         seconds = time.perf_counter() - started
         started = time.perf_counter()
@@ -69,7 +77,9 @@ def fit_here(folder: str, workers: int) -> dict[str, Any]:
         predicting = time.perf_counter() - started
         error = float(np.sqrt(np.mean((model.predict(new) - truth) ** 2)))
         started = time.perf_counter()
-        KernelRidgeCV(executor=client, search="full").fit(X[:part], y[:part])
+        KernelRidgeCV(search=Search(race="full"), compute=Compute(executor=client)).fit(
+            X[:part], y[:part]
+        )
         searching = time.perf_counter() - started
     return {
         "seconds": seconds,
@@ -89,19 +99,22 @@ def _warm() -> None:
 
 def fit_larger_here(folder: str, budget: int) -> dict[str, Any]:
     """Peak memory of a fit and a prediction from disk in this process."""
-    from ridgefold import PartitionedKernelRidge
+    from ridgefold import PartitionedLSSVMRegressor
 
     def status(entry: str) -> float:
         lines = Path("/proc/self/status").read_text().splitlines()
         return next(1024.0 * int(line.split()[1]) for line in lines if line.startswith(entry))
 
     warm = np.random.default_rng(0).standard_normal((500, 3))
-    PartitionedKernelRidge(n_partitions=2).fit(warm, warm[:, 0]).predict(warm)
+    PartitionedLSSVMRegressor(n_partitions=2).fit(warm, warm[:, 0]).predict(warm)
     X, y, _, _ = _arrays(folder)
     Path("/proc/self/clear_refs").write_text("5")
     held, started = status("VmRSS"), time.perf_counter()
-    model = PartitionedKernelRidge(
-        n_partitions=len(X) // 200, alpha=0.1, length_scale=1.0, memory_budget=budget
+    model = PartitionedLSSVMRegressor(
+        kernel_params={"length_scale": 1.0},
+        n_partitions=len(X) // 200,
+        alpha=0.1,
+        memory_budget=budget,
     ).fit(X, y)
     fitted, seconds = status("VmHWM") - held, time.perf_counter() - started
     part = slice(0, len(X) // 10)

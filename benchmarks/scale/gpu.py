@@ -153,7 +153,7 @@ def agreement(n: int) -> list[Figure]:
         "anchored",
         "refit",
     ):
-        settings = {"kernel": kernel, "alphas": alphas, "method": method}
+        settings = {"kernel": kernel, "alpha": alphas, "method": method}
         try:
             gpu = cross_val_path(X, y, **settings).predictions.cpu().numpy()
             cpu = cross_val_path(*on_cpu, **settings).predictions
@@ -297,7 +297,7 @@ def paths(n: int, methods: tuple[str, ...], columns: int = 64) -> list[Figure]:
     small = data(3000, columns)
     words = "" if columns == 64 else f" and {columns} columns"
     for method in methods:
-        settings = {"kernel": kernel, "alphas": ALPHAS, "method": method, "memory_budget": BUDGET}
+        settings = {"kernel": kernel, "alpha": ALPHAS, "method": method, "memory_budget": BUDGET}
         what = f"5-fold, 30 alphas, n = {n}{words}, {method}"
         try:
             cross_val_path(*small, **settings)
@@ -354,7 +354,7 @@ def _plain_path(X: Any, y: Any) -> list[Figure]:
 
 def cells(few: int, many: int) -> list[Figure]:
     """Partitioned fits, many cells at once on the device; of `few` rows beside the processor."""
-    from ridgefold import PartitionedKernelRidge
+    from ridgefold import Compute, PartitionedLSSVMRegressor
 
     figures: list[Figure] = []
 
@@ -363,16 +363,19 @@ def cells(few: int, many: int) -> list[Figure]:
         X = rng.uniform(-1.0, 1.0, (n, 10))
         y = np.sin(3.0 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(n)
         new = rng.uniform(-1.0, 1.0, (min(n, 100_000), 10))
-        model = PartitionedKernelRidge(n_partitions=max(2, n // 512), device=device)
+        model = PartitionedLSSVMRegressor(
+            n_partitions=max(2, n // 512), compute=Compute(device=device)
+        )
         fit, _ = _timed(
-            f"PartitionedKernelRidge.fit, {n} rows of 10 columns, {where}", lambda: model.fit(X, y)
+            f"PartitionedLSSVMRegressor.fit, {n} rows of 10 columns, {where}",
+            lambda: model.fit(X, y),
         )
         predict, values = _timed("the same: predict", lambda: model.predict(new))
         figures.append(fit)
         figures.append(Figure(f"the same: predict {len(new)} rows", predict.measured, predict.unit))
         return values
 
-    small = PartitionedKernelRidge(n_partitions=4, device=DEVICE)
+    small = PartitionedLSSVMRegressor(n_partitions=4, compute=Compute(device=DEVICE))
     X = np.random.default_rng(1).uniform(size=(2000, 10))
     small.fit(X, X[:, 0]).predict(X)
     on_device = run(few, DEVICE, f"{few // 512} cells, each its own pair, on the device")
@@ -391,12 +394,15 @@ def cells(few: int, many: int) -> list[Figure]:
 
 def in_blocks(n: int) -> list[Figure]:
     """A fit whose matrix is larger than the device."""
-    from ridgefold import KernelRidge
+    from ridgefold import Compute, KernelRidge
     from ridgefold.kernels import RBF
 
     X, y = data(n)
     model = KernelRidge(
-        alpha=10.0, kernel=RBF(WIDTH), tol=1e-6, solver="conjugate_gradient", memory_budget=BUDGET
+        alpha=10.0,
+        kernel=RBF(WIDTH),
+        memory_budget=BUDGET,
+        compute=Compute(tol=1e-6, solver="conjugate_gradient"),
     )
     figure, fitted = _timed(f"KernelRidge.fit, n = {n}, K in blocks", lambda: model.fit(X, y))
     if fitted is None:
@@ -417,10 +423,10 @@ def scales(n: int) -> list[Figure]:
     from ridgefold import LSSVMRegressorCV
 
     X, y = data(n, 16)
-    model = LSSVMRegressorCV(learn_scales=True)
+    model = LSSVMRegressorCV(metric="learned")
     model.fit(X[:300], y[:300])
     figure, _ = _timed(
-        f"LSSVMRegressorCV(learn_scales=True), n = {n}, 16 columns", lambda: model.fit(X, y)
+        f"LSSVMRegressorCV(metric='learned'), n = {n}, 16 columns", lambda: model.fit(X, y)
     )
     return [figure]
 

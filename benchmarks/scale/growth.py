@@ -94,25 +94,27 @@ def path_call(method: str, shape: dict[str, int]) -> Callable[[], Any]:
     width = np.sqrt(2.0 * shape["d"])
     alphas = np.geomspace(0.1 if method == "low_rank" else 1e-2, 10.0, shape["alphas"])
     return lambda: cross_val_path(
-        X, y, kernel=RBF(width), alphas=alphas, cv=shape["folds"], method=method, memory_budget=8e9
+        X, y, kernel=RBF(width), alpha=alphas, cv=shape["folds"], method=method, memory_budget=8e9
     )
 
 
 def solver_call(solver: str, n: int) -> Callable[[], Any]:
-    from ridgefold import KernelRidge
+    from ridgefold import Compute, KernelRidge
     from ridgefold.kernels import RBF, Linear
 
     X, y = data_of({**BASE, "n": n})
     kernel = Linear() if solver == "primal" else RBF(4.0)
-    model = KernelRidge(0.1, kernel=kernel, solver=solver, memory_budget=8e9)
+    model = KernelRidge(0.1, kernel=kernel, memory_budget=8e9, compute=Compute(solver=solver))
     return lambda: model.fit(X, y)
 
 
 def cells_call(m: int) -> Callable[[], Any]:
-    from ridgefold import PartitionedKernelRidge
+    from ridgefold import PartitionedLSSVMRegressor
 
     X, y = data_of({**BASE, "n": CELL_ROWS})
-    model = PartitionedKernelRidge("tree", m, "route", alpha=0.1, length_scale=4.0)
+    model = PartitionedLSSVMRegressor(
+        "tree", m, "route", kernel_params={"length_scale": 4.0}, alpha=0.1
+    )
     return lambda: model.fit(X, y[:, 0])
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import data
 import measure
 from measure import Figure
-from ridgefold import LSSVMClassifierCV, LSSVMRegressorCV
+from ridgefold import LSSVMClassifierCV, LSSVMRegressorCV, MetricLearning
 from ridgefold.linalg import numpy_namespace
 from ridgefold.metric import FAMILIES, HeldOutError, learn_metric
 from ridgefold.metric.families import with_scales
@@ -26,9 +26,9 @@ NOTES = """
 One thread, processor time. The products that a step of leave-one-out needs: Cholesky factor and
 inverse of an n × n matrix, C diag(g) C as a symmetric product, and two products of an n × n matrix
 with the rows (distances, and the contraction of their derivatives; for Manhattan distances these
-are the loops themselves). The last part compares kernel="auto", learn_scales=True,
-preprocess="auto" with the default isotropic RBF kernel on the same rows: test RMSE, or error rate
-for classes.
+are the loops themselves). The last part compares kernel="auto",
+metric=MetricLearning(transforms="auto") with the default isotropic RBF kernel on the same rows:
+test RMSE, or error rate for classes.
 """
 
 REGRESSION = {
@@ -123,7 +123,7 @@ def puma(n: int) -> list[Figure]:
     if rows is None:
         return [Figure("puma32h", None, "data set not at hand")]
     X, y, X_test, y_test = rows
-    model = LSSVMRegressorCV(kernel="auto", learn_scales=True).fit(X, y)
+    model = LSSVMRegressorCV(kernel="auto", metric="learned").fit(X, y)
     share = float(np.mean((model.predict(X_test) - y_test) ** 2) / np.var(y_test))
     first = {3, 4, 16, 17}
     found = float(model.feature_relevance_[sorted(first)].sum())
@@ -176,7 +176,7 @@ def compare(name: str, n: int, split: int, *, classify: bool) -> tuple[float, ..
         y, y_test = np.log1p(y), np.log1p(y_test)
     cls = LSSVMClassifierCV if classify else LSSVMRegressorCV
     found: list[float] = []
-    for settings in ({}, {"kernel": "auto", "learn_scales": True, "preprocess": "auto"}):
+    for settings in ({}, {"kernel": "auto", "metric": MetricLearning(transforms="auto")}):
         with measure.one_thread():
             started = time.process_time()
             model = cls(**settings).fit(X, y)

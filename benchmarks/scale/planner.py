@@ -93,7 +93,7 @@ def path_of(shape: dict[str, Any], method: str, X: Any, y: Any) -> Any:
         X,
         y,
         kernel=kernels[shape.get("kernel", "rbf")],
-        alphas=np.geomspace(1e-2, 10.0, shape["alphas"]) if shape["alphas"] > 1 else [0.1],
+        alpha=np.geomspace(1e-2, 10.0, shape["alphas"]) if shape["alphas"] > 1 else [0.1],
         cv=shape["cv"],
         method=method,
         fit_intercept=shape.get("bias", False),
@@ -253,10 +253,10 @@ def _limited(seed: int, answer: Any) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     cv = [2, 5, 10, "loo"][int(rng.integers(4))]
     model = KernelRidgeCV(
+        kernel_params={"length_scale": [float(np.sqrt(2 * d))]},
         cv=cv,
         memory_budget=budget,
-        length_scale=[float(np.sqrt(2 * d))],
-        alphas=np.geomspace(1e-2, 1.0, int(rng.integers(1, 12))),
+        alpha=np.geomspace(1e-2, 1.0, int(rng.integers(1, 12))),
         fit_intercept=bool(rng.integers(2)),
     )
     started = time.perf_counter()

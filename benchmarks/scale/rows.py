@@ -25,9 +25,10 @@ WORKERS = 2
 NOTES = """
 Made-up data: 10 uniform columns on [−1, 1]; y = sin(3x₁) + x₂x₃ + |x₄| + 0.5·sin(2x₅ + x₆) plus
 normal noise of deviation 0.1, float64, in memory-mapped .npy files.
-`PartitionedKernelRidge(n_jobs=2)` with no other arguments: number of cells, width and ridge are
-chosen (above 300,000 rows one width and ridge for all cells), cells overlap and are blended; then
-100,000 new rows are predicted. *Time* is by the clock, both cores, from the memory map to the
+`PartitionedLSSVMRegressor(compute=Compute(n_jobs=2))` with no other arguments: number of cells,
+width and ridge are chosen (above 300,000 rows one width and ridge for all cells), cells overlap and
+are blended; then 100,000 new rows are predicted. *Time* is by the clock, both cores, from the
+memory map to the
 predictions; *memory* the most that was resident in the process and its workers together, pages of
 the memory-mapped file among it. Every size runs in a fresh process.
 """
@@ -61,7 +62,7 @@ def run_here(folder: str) -> dict[str, Any]:
     """Fit and predict in this process; figures of time, memory and error."""
     import threading
 
-    from ridgefold import PartitionedKernelRidge
+    from ridgefold import Compute, PartitionedLSSVMRegressor
 
     peak, stop = [0.0], threading.Event()
 
@@ -76,7 +77,7 @@ def run_here(folder: str) -> dict[str, Any]:
     )
     watcher.start()
     started = time.perf_counter()
-    model = PartitionedKernelRidge(n_jobs=WORKERS).fit(X, y)
+    model = PartitionedLSSVMRegressor(compute=Compute(n_jobs=WORKERS)).fit(X, y)
     fitted = time.perf_counter()
     predictions = model.predict(new)
     done = time.perf_counter()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cases import rows
-from ridgefold import PartitionedKernelRidge
+from ridgefold import PartitionedLSSVMRegressor
 from ridgefold.cells import cell_prediction, cell_rows
 from ridgefold.cells.cell_prediction import IndexedRows, busy_batches, predict_cells
 from ridgefold.executors import Serial
@@ -45,7 +45,9 @@ def predicted(model, executor):
 @pytest.mark.parametrize("settings", [{}, {"partition": "random", "combine": "average"}])
 def test_tasks_that_are_sent_predict_the_same(settings, monkeypatch):
     monkeypatch.setattr(cell_rows, "ROWS_A_BATCH", 200)
-    model = PartitionedKernelRidge(n_partitions=12, alpha=0.1, length_scale=1.0, **settings)
+    model = PartitionedLSSVMRegressor(
+        kernel_params={"length_scale": 1.0}, n_partitions=12, alpha=0.1
+    ).set_params(**settings)
     model.fit(X, Y)
     executor = Sending()
     np.testing.assert_array_equal(predicted(model, executor), model.predict(NEW))
@@ -57,7 +59,9 @@ def test_what_is_sent_does_not_grow_with_the_number_of_cells(monkeypatch):
     monkeypatch.setattr(cell_rows, "ROWS_A_BATCH", 1)
     beside = []
     for m in (8, 64):
-        model = PartitionedKernelRidge(n_partitions=m, alpha=0.1, length_scale=1.0).fit(X, Y)
+        model = PartitionedLSSVMRegressor(
+            kernel_params={"length_scale": 1.0}, n_partitions=m, alpha=0.1
+        ).fit(X, Y)
         executor = Sending()
         predicted(model, executor)
         beside.append(max(executor.sizes) - len(pickle.dumps(model.X_fit_)))
@@ -66,7 +70,9 @@ def test_what_is_sent_does_not_grow_with_the_number_of_cells(monkeypatch):
 
 def test_many_cells_make_no_more_batches_than_are_worth_it(monkeypatch):
     monkeypatch.setattr(cell_rows, "ROWS_A_BATCH", 1)
-    model = PartitionedKernelRidge(n_partitions=40, alpha=0.1, length_scale=1.0).fit(X, Y)
+    model = PartitionedLSSVMRegressor(
+        kernel_params={"length_scale": 1.0}, n_partitions=40, alpha=0.1
+    ).fit(X, Y)
     assignment = model._assignment(X)
     assert len(busy_batches(model._cells, assignment)) == 40
     monkeypatch.setattr(cell_prediction, "_MOST_BATCHES", 10)
@@ -79,13 +85,17 @@ def test_batches_of_cells_that_predict_every_row_stay_small(monkeypatch):
     """A batch of them holds what all of its cells predict."""
     monkeypatch.setattr(cell_rows, "ROWS_A_BATCH", 1)
     monkeypatch.setattr(cell_prediction, "_MOST_BATCHES", 2)
-    model = PartitionedKernelRidge("random", 10, combine="average", alpha=0.1, length_scale=1.0)
+    model = PartitionedLSSVMRegressor(
+        "random", 10, kernel_params={"length_scale": 1.0}, combine="average", alpha=0.1
+    )
     model.fit(X, Y)
     assert len(busy_batches(model._cells, model._assignment(X))) == 10
 
 
 def test_rows_of_cells_can_be_gone_through_again():
-    model = PartitionedKernelRidge(n_partitions=6, alpha=0.1, length_scale=1.0).fit(X, Y)
+    model = PartitionedLSSVMRegressor(
+        kernel_params={"length_scale": 1.0}, n_partitions=6, alpha=0.1
+    ).fit(X, Y)
     some = IndexedRows(model.X_fit_, model._cells).rows_of_cells((1, 4))
     for first, again in zip(some, some, strict=True):
         np.testing.assert_array_equal(first, again)

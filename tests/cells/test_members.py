@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ridgefold import PartitionedKernelRidge, PartitionedLSSVMClassifier
+from ridgefold import PartitionedLSSVMClassifier, PartitionedLSSVMRegressor
 from ridgefold.cells.average_search import error_of_average
 from ridgefold.cells.cell_rows import Training
 from ridgefold.cells.distinct_rows import distinct_rows
@@ -90,8 +90,8 @@ def test_cores_and_pilots_take_the_members_of_their_rows_along():
 
 def test_sizes_are_compared_by_rows_left_out_one_at_a_time():
     X, y = draws(n_rows=1500, n_places=700, n_targets=1)
-    settings = {"alpha": 0.1, "length_scale": 0.7, "clip": False}
-    model = PartitionedKernelRidge(**settings, intervals="jackknife+").fit(X, y[:, 0])
+    settings = {"alpha": 0.1, "kernel_params": {"length_scale": 0.7}, "cells__clip": False}
+    model = PartitionedLSSVMRegressor(intervals="jackknife+").set_params(**settings).fit(X, y[:, 0])
     n = len(np.unique(X, axis=0))
     taken = next(t for t in model.trials_ if round(n / t.cell_rows) == model.n_partitions_)
     error = np.sqrt(np.mean(model.held_out_residuals_**2))
@@ -153,7 +153,7 @@ def test_effects_of_places_that_are_seen_often_are_learned():
     effect = rng.normal(size=80)
     seen = rng.integers(80, size=4000)
     X, y = places[seen], effect[seen] + 0.5 * rng.normal(size=4000)
-    model = PartitionedKernelRidge().fit(X, y)
+    model = PartitionedLSSVMRegressor().fit(X, y)
     assert np.sqrt(np.mean((model.predict(places) - effect) ** 2)) < 0.15
     clear = np.abs(effect) > 0.3
     labels = PartitionedLSSVMClassifier().fit(X, y > 0).predict(places[clear])

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ridgefold import PartitionedKernelRidge
+from ridgefold import CellOptions, PartitionedLSSVMRegressor
 from ridgefold.cells import held_out_errors as held_out
 from ridgefold.cells import partition_count
 from ridgefold.records import CELL_SEARCH, CellTrial
@@ -37,7 +37,7 @@ def tried(monkeypatch):
 
 def test_cells_share_a_pair_while_sizes_are_compared_and_choose_their_own_afterwards(tried):
     X, y = problem()
-    model = PartitionedKernelRidge().fit(X, y)
+    model = PartitionedLSSVMRegressor().fit(X, y)
     assert len(tried) == sum(trial.measured for trial in model.trials_)
     assert all(settings.held_out and not settings.choose for settings in tried)
     pairs = set(zip(model.alpha_, (k.length_scale for k in model.kernels_), strict=True))
@@ -47,7 +47,9 @@ def test_cells_share_a_pair_while_sizes_are_compared_and_choose_their_own_afterw
 
 def test_models_that_share_a_pair_are_those_that_were_tried():
     X, y = problem()
-    model = PartitionedKernelRidge(tuning="shared", intervals="jackknife+").fit(X, y)
+    model = PartitionedLSSVMRegressor(
+        intervals="jackknife+", cells=CellOptions(tuning="shared")
+    ).fit(X, y)
     trial = next(t for t in model.trials_ if round(len(y) / t.cell_rows) == model.n_partitions_)
     assert trial.cell_rows >= CELL_SEARCH.smallest_tried
     error = np.sqrt(np.mean(model.held_out_residuals_**2))
@@ -66,7 +68,7 @@ def test_the_next_size_starts_where_the_last_one_ended(monkeypatch):
 
     monkeypatch.setattr(partition_count, "choose_pair", watched)
     X, y = problem()
-    PartitionedKernelRidge().fit(X, y)
+    PartitionedLSSVMRegressor().fit(X, y)
     assert len(starts) > 1
     assert [good for _, good, _ in starts] == [False] + [True] * (len(starts) - 1)
     for (_, _, ended), (begun, _, _) in itertools.pairwise(starts):
@@ -75,7 +77,7 @@ def test_the_next_size_starts_where_the_last_one_ended(monkeypatch):
 
 @pytest.mark.parametrize("n", [300, 500, 600, 760, 1100])
 def test_one_cell_of_all_rows_is_tried_once(n):
-    model = PartitionedKernelRidge().fit(*problem(n))
+    model = PartitionedLSSVMRegressor().fit(*problem(n))
     counts = [max(1, round(n / trial.cell_rows)) for trial in model.trials_]
     assert counts.count(1) <= 1
     assert sorted(counts, reverse=True) == counts
@@ -117,7 +119,7 @@ def test_errors_that_do_not_fall_are_not_extrapolated():
 @pytest.mark.parametrize("n", [300, 3200])
 def test_targets_that_are_all_the_same_are_learned_by_the_first_cells_tried(n):
     X, _ = problem(n)
-    model = PartitionedKernelRidge().fit(X, np.ones(n))
+    model = PartitionedLSSVMRegressor().fit(X, np.ones(n))
     assert [trial.error for trial in model.trials_] == [0.0]
     assert np.allclose(model.predict(X), 1.0)
 
@@ -131,7 +133,7 @@ def test_a_size_beyond_those_measured_is_cut_and_fitted_on_all_rows(monkeypatch)
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (1000, 6))
     y = np.sin(2 * X[:, 0]) * X[:, 1] + X[:, 2] * X[:, 3] * X[:, 4]
-    model = PartitionedKernelRidge().fit(X, y)
+    model = PartitionedLSSVMRegressor().fit(X, y)
     rows = 1000 / model.n_partitions_
     assert [t.cell_rows for t in model.trials_ if t.measured] == [32, 64, 128]
     assert any(not t.measured for t in model.trials_)
@@ -142,7 +144,7 @@ def test_a_size_beyond_those_measured_is_cut_and_fitted_on_all_rows(monkeypatch)
 def test_of_many_rows_only_small_cells_are_tried(monkeypatch):
     smaller(monkeypatch, smallest_tried=32, largest_tried=256, many_rows=500, largest_of_many=64)
     X, y = problem(600)
-    model = PartitionedKernelRidge().fit(X, X @ [1.0, 2.0, 3.0] + 0.0 * y)
+    model = PartitionedLSSVMRegressor().fit(X, X @ [1.0, 2.0, 3.0] + 0.0 * y)
     assert max(trial.cell_rows for trial in model.trials_) <= 64
     assert all(trial.measured for trial in model.trials_)
 
@@ -181,7 +183,7 @@ def test_rows_of_weight_zero_count_in_no_score(monkeypatch):
     monkeypatch.setattr(partition_count, "_measure", watched)
     weights = np.ones(600)
     weights[::10] = 0.5
-    PartitionedKernelRidge().fit(X, y, weights)
+    PartitionedLSSVMRegressor().fit(X, y, weights)
     training, (_, count) = seen[0]
     assert count == 600
     ignored = np.where(np.arange(600) % 10 == 0, 0.0, 1.0)

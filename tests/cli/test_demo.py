@@ -15,7 +15,7 @@ def test_demo_prints_a_table_of_errors_and_writes_a_page(tmp_path):
     assert "On test rows, the model is off by" in path.read_text("utf-8")
     assert "Combined Cycle Power Plant" in result.output
     for text in (
-        "choosing kernel and alpha, ",
+        "choosing kernel and alpha",
         "measured",
         "not eigendecomposition: ",
         "linear",

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from typer.testing import CliRunner
 
 import ridgefold
-from ridgefold import LSSVMRegressor, LSSVMRegressorCV, PartitionedKernelRidge
+from ridgefold import LSSVMRegressor, LSSVMRegressorCV, PartitionedLSSVMRegressor
 from ridgefold.cli import app
 from ridgefold.tables import load_bundled
 
@@ -421,11 +421,11 @@ def test_rows_are_cut_into_cells(plant):
     assert summary["held_out_r2"] > 0.9
     run("predict", model, plant / "plant.csv", "-o", out, "--coverage", 0.9)
     order = np.random.default_rng(0).permutation(N)
-    pipeline = make_pipeline(StandardScaler(), PartitionedKernelRidge(n_partitions=3))
+    pipeline = make_pipeline(StandardScaler(), PartitionedLSSVMRegressor(n_partitions=3))
     pipeline.fit(DATA.X[:N][order], DATA.y[:N][order])
     found = [float(row["prediction"]) for row in rows_of(out)]
     np.testing.assert_allclose(found, pipeline.predict(DATA.X[:N]), rtol=1e-9)
-    assert "PartitionedKernelRidge" in run("inspect", model).stdout
+    assert "PartitionedLSSVMRegressor" in run("inspect", model).stdout
     run(*options, "--partitions", "many", "--force", code=2)
     run(*options, "--partitions", 2, "--intervals", "cv+", "--force", code=2)
     lonely = json.loads(run(*options, "--partitions", N, "--force", "--json").stdout)

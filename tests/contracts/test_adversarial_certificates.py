@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from contracts.extended import kernel_matrix, ridge
-from ridgefold import KernelRidge, PartitionedKernelRidge
+from ridgefold import CellOptions, Compute, KernelRidge, PartitionedKernelRidge
 from ridgefold.crossval import METHODS, Folds, leave_one_out, make_folds
 from ridgefold.errors import MethodGaveUpError, NumericalError, RidgefoldWarning
 from ridgefold.kernels import RBF, Kernel, KernelGram, Laplacian, Linear, Matern, Polynomial
@@ -235,7 +235,10 @@ def _against_the_whole(
 def conjugate_gradients(problem: Problem) -> Iterator[Claim]:
     alpha = float(problem.alphas[-1])
     model = KernelRidge(
-        alpha, kernel=problem.kernel, fit_intercept=problem.bias, solver="conjugate_gradient"
+        alpha,
+        kernel=problem.kernel,
+        fit_intercept=problem.bias,
+        compute=Compute(solver="conjugate_gradient"),
     )
     try:
         model.fit(problem.X, problem.y, problem.weights)
@@ -252,9 +255,9 @@ def refined(problem: Problem, steps: int | str) -> Iterator[Claim]:
         n_partitions=2,
         alpha=alpha,
         kernel=problem.kernel,
-        refine=steps,
         fit_intercept=problem.bias,
         random_state=0,
+        cells=CellOptions(refine=steps),
     )
     try:
         model.fit(problem.X, problem.y, problem.weights)

@@ -35,7 +35,7 @@ def expected(alpha, splits):
 @pytest.mark.parametrize("cv", [TimeSeriesSplit(4), BOOTSTRAP], ids=["time series", "bootstrap"])
 @pytest.mark.parametrize("method", ["auto", *(m for m in NOT_SHORTCUTS if METHODS[m].exact)])
 def test_methods_that_train_on_what_is_given_are_right(cv, method):
-    path = cross_val_path(X, Y, alphas=ALPHAS, cv=cv, method=method)
+    path = cross_val_path(X, Y, alpha=ALPHAS, cv=cv, method=method)
     assert path.method in NOT_SHORTCUTS
     splits = list(cv.split(X)) if hasattr(cv, "split") else cv
     for j, alpha in enumerate(ALPHAS):
@@ -50,7 +50,7 @@ def test_inexact_methods_keep_to_their_certificate_or_give_up(method):
     for cv in (TimeSeriesSplit(4), BOOTSTRAP):
         splits = list(cv.split(X)) if hasattr(cv, "split") else cv
         try:
-            path = cross_val_path(X, Y, alphas=ALPHAS, cv=cv, method=method)
+            path = cross_val_path(X, Y, alpha=ALPHAS, cv=cv, method=method)
         except MethodGaveUpError:
             assert cv is BOOTSTRAP
             continue
@@ -61,7 +61,7 @@ def test_inexact_methods_keep_to_their_certificate_or_give_up(method):
 
 
 def test_every_shortcut_says_why_it_was_not_chosen():
-    path = cross_val_path(X, Y, alphas=ALPHAS, cv=TimeSeriesSplit(4))
+    path = cross_val_path(X, Y, alpha=ALPHAS, cv=TimeSeriesSplit(4))
     reasons = {rejection.method: rejection.reason for rejection in path.plan.rejected}
     assert set(reasons) == set(METHODS) - {path.method}
     for method in COMPLEMENT_ONLY:
@@ -72,7 +72,7 @@ def test_every_shortcut_says_why_it_was_not_chosen():
 @pytest.mark.parametrize("method", [name for name in METHODS if name not in NOT_SHORTCUTS])
 def test_a_shortcut_asked_for_by_name_gives_the_reason_and_the_way_out(method):
     with pytest.raises(InvalidInputError, match="refit") as raised:
-        cross_val_path(X, Y, alphas=ALPHAS, cv=TimeSeriesSplit(4), method=method)
+        cross_val_path(X, Y, alpha=ALPHAS, cv=TimeSeriesSplit(4), method=method)
     text = str(raised.value)
     assert f'method="{method}"' in text
     assert 'use method="auto"' in text

@@ -123,7 +123,7 @@ def test_alphas_that_a_judge_drops_are_left_out(name):
 def test_huge_ridges_give_the_mean_or_nothing(alpha):
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((200, 2)), rng.standard_normal(200)
-    path = cross_val_path(X, y, alphas=[alpha])
+    path = cross_val_path(X, y, alpha=[alpha])
     assert np.abs(path.predictions).max() < 1e-150
 
 
@@ -141,7 +141,7 @@ def test_huge_rows_have_huge_ridges_of_their_own():
 def test_a_ridge_near_zero_is_no_excuse_for_few_digits(method, alpha):
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((300, 3)), rng.standard_normal(300)
-    arguments = {"kernel": "laplacian", "gamma": 1.0, "alphas": [alpha, 1.0]}
+    arguments = {"kernel": "laplacian", "gamma": 1.0, "alpha": [alpha, 1.0]}
     exact = cross_val_path(X, y, method="refit", **arguments).predictions
     try:
         found = cross_val_path(X, y, method=method, **arguments).predictions
@@ -155,7 +155,7 @@ def test_the_bound_of_low_rank_holds_where_rows_of_a_fold_are_small():
     X = rng.standard_normal((120, 2)) * np.repeat([10.0, 1e-3], 60)[:, None]
     y = rng.standard_normal(120)
     folds = [(np.arange(60), np.arange(60, 120)), (np.arange(60, 120), np.arange(60))]
-    arguments = {"kernel": "linear", "alphas": [1.0, 10.0], "cv": folds}
+    arguments = {"kernel": "linear", "alpha": [1.0, 10.0], "cv": folds}
     exact = cross_val_path(X, y, method="refit", fit_intercept=True, **arguments)
     found = cross_val_path(X, y, method="low_rank", fit_intercept=True, **arguments)
     error = np.abs(found.predictions - exact.predictions).reshape(2, 2, 60).max(axis=2)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from contracts.extended import kernel_matrix, ridge
-from ridgefold import KernelRidgeCV, cross_val_path
+from ridgefold import KernelRidgeCV, Search, cross_val_path
 from ridgefold.errors import MethodGaveUpError
 from ridgefold.kernels import RBF
 
@@ -30,7 +30,7 @@ def test_small_ridges_are_right_to_rounding(columns, bias, weighted, cv):
         cross_val_path(
             X,
             y,
-            alphas=alphas,
+            alpha=alphas,
             kernel=RBF(WIDTHS[columns]),
             cv=cv,
             fit_intercept=bias,
@@ -49,8 +49,8 @@ def test_small_ridges_are_right_to_rounding(columns, bias, weighted, cv):
 def test_ridges_that_rounding_swamps_are_left_to_others():
     X, y = noisy(300, 1)
     with pytest.raises(MethodGaveUpError, match="can only promise"):
-        cross_val_path(X, y, alphas=[1e-8], kernel=RBF(0.05), cv=4, method="low_rank")
-    path = cross_val_path(X, y, alphas=[1e-8], kernel=RBF(0.05), cv=4)
+        cross_val_path(X, y, alpha=[1e-8], kernel=RBF(0.05), cv=4, method="low_rank")
+    path = cross_val_path(X, y, alpha=[1e-8], kernel=RBF(0.05), cv=4)
     assert path.method != "low_rank"
 
 
@@ -60,7 +60,7 @@ def test_a_search_on_a_noisy_line_is_done_by_factors_alone():
     choosing = [step for step in model.run_record_.steps if step.name.startswith("choosing")]
     assert [step.method for step in choosing] == ["low_rank"]
     assert choosing[0].seconds < 30.0
-    plain = KernelRidgeCV(kernel="rbf", method="refit", search="full").fit(X, y)
+    plain = KernelRidgeCV(kernel="rbf", search=Search(method="refit", race="full")).fit(X, y)
     assert model.best_params_ == plain.best_params_
 
 
@@ -69,7 +69,7 @@ def test_narrow_kernels_keep_to_what_exact_methods_keep_to():
     X, y = noisy(2000, 1)
     alphas = np.array([1e-4, 1e-3])
     found, plain = (
-        cross_val_path(X, y, alphas=alphas, kernel=RBF(0.02), cv=2, method=method)
+        cross_val_path(X, y, alpha=alphas, kernel=RBF(0.02), cv=2, method=method)
         for method in ("low_rank", "refit")
     )
     condition = np.linalg.norm(RBF(0.02)(X), 2) / alphas
@@ -98,7 +98,7 @@ def test_certificates_hold_where_one_fold_has_nearly_all_the_weight(folds, heavy
     found = cross_val_path(
         X,
         y,
-        alphas=alphas,
+        alpha=alphas,
         kernel=RBF(1.0),
         cv=cv,
         fit_intercept=bias,

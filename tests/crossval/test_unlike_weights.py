@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold
 
-from ridgefold import KernelRidgeCV, LSSVMRegressorCV
+from ridgefold import KernelRidgeCV, LSSVMRegressorCV, Search
 from ridgefold.errors import InvalidInputError
 
 N = 120
@@ -17,7 +17,7 @@ FORGETTING = np.exp(-0.3 * np.arange(N))
 """Weights that fall exponentially with the age of a row."""
 ON_ONE_ROW = np.where(np.arange(N) == 7, 1.0, 1e-12)
 # Rows of little weight are most of the rows, and count as much as the others here.
-SETTINGS = {"gamma": [0.3, 1.0], "weighted_scores": False, "search": "full"}
+SETTINGS = {"gamma": [0.3, 1.0], "search__weighted_scores": False, "search__race": "full"}
 ALPHAS = [1e-6, 1e-3, 1e-1]
 
 
@@ -48,12 +48,12 @@ def test_a_row_with_nearly_all_the_weight_is_held_out_as_by_refits(cv, method):
 
 
 def test_a_method_that_would_lose_digits_says_why_it_is_not_used():
-    model = LSSVMRegressorCV(ALPHAS, cv=4, method="eigendecomposition")
+    model = LSSVMRegressorCV(ALPHAS, cv=4, search=Search(method="eigendecomposition"))
     with pytest.raises(
         InvalidInputError, match=r'the largest weight is 3\.2e\+15 times.*method="auto"'
     ):
         model.fit(X, Y, FORGETTING)
-    model = LSSVMRegressorCV(ALPHAS, cv=4, method="inverse_blocks")
+    model = LSSVMRegressorCV(ALPHAS, cv=4, search=Search(method="inverse_blocks"))
     with pytest.raises(
         InvalidInputError, match=r"a fold is trained on rows with a share of 9\.0e-11"
     ):

@@ -19,7 +19,6 @@ from ridgefold.metric.families import FAMILIES
 from ridgefold.solvers import SOLVERS
 
 DOCS = text_of_docs()
-NAMES = names_in_code(DOCS)
 REFERENCE = (ROOT / "docs" / "api" / "index.rst").read_text(encoding="utf-8")
 MATHEMATICS = "\n".join(
     p.read_text(encoding="utf-8") for p in sorted((ROOT / "docs" / "methods").glob("*.md"))
@@ -33,6 +32,18 @@ REGISTRIES = {
     "kernel": {**NAMED_KERNELS, PRECOMPUTED: None},
     "family": FAMILIES,
 }
+LISTED = {
+    "methods": METHODS,
+    "solvers": SOLVERS,
+    "partitioners": PARTITIONERS,
+    "combiners": COMBINERS,
+    "executors": EXECUTORS,
+    "kernels": NAMED_KERNELS,
+}
+"""What a table of the reference lists, which is read from the registry when the site is built."""
+NAMES = names_in_code(DOCS).union(
+    *(names for table, names in LISTED.items() if f".. registry:: {table}\n" in REFERENCE)
+)
 PUBLIC = [name for name in ridgefold.__all__ if not inspect.ismodule(getattr(ridgefold, name))]
 CLASSES = [name for name in PUBLIC if inspect.isclass(getattr(ridgefold, name))]
 KERNELS = [

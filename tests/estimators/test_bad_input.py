@@ -8,7 +8,7 @@ import scipy.sparse
 from sklearn.exceptions import NotFittedError
 
 from cases import rows, targets
-from ridgefold import KernelRidge, LSSVMClassifier, LSSVMRegressor
+from ridgefold import Compute, KernelRidge, LSSVMClassifier, LSSVMRegressor
 from ridgefold.errors import (
     BudgetError,
     InvalidInputError,
@@ -115,16 +115,37 @@ CASES = {
         "degree must be a finite number, got 'three'",
     ),
     "unknown solver": (
-        {"solver": "svd"},
+        {"compute__solver": "svd"},
         X,
         Y,
         None,
         InvalidInputError,
-        "solver must be one of auto, primal, cholesky.*got 'svd'",
+        "compute.solver must be one of .auto., .primal., .cholesky.*got 'svd'",
     ),
-    "tol too large": ({"tol": 2.0}, X, Y, None, InvalidInputError, "tol must lie .*got 2.0"),
-    "tol zero": ({"tol": 0}, X, Y, None, InvalidInputError, "tol must lie .*got 0"),
-    "tol text": ({"tol": "small"}, X, Y, None, InvalidInputError, "tol must lie .*got 'small'"),
+    "tol too large": (
+        {"compute__tol": 2.0},
+        X,
+        Y,
+        None,
+        InvalidInputError,
+        "compute.tol must lie .*got 2.0",
+    ),
+    "tol zero": (
+        {"compute__tol": 0},
+        X,
+        Y,
+        None,
+        InvalidInputError,
+        "compute.tol must lie .*got 0",
+    ),
+    "tol text": (
+        {"compute__tol": "small"},
+        X,
+        Y,
+        None,
+        InvalidInputError,
+        "compute.tol must lie .*got 'small'",
+    ),
     "budget unreadable": (
         {"memory_budget": "lots"},
         X,
@@ -204,7 +225,7 @@ CASES = {
         "overflow: scale the columns",
     ),
     "huge values, polynomial": (
-        {"kernel": "poly", "solver": "cholesky"},
+        {"kernel": "poly", "compute__solver": "cholesky"},
         X * 1e200,
         Y,
         None,
@@ -317,7 +338,7 @@ def test_rows_outside_the_domain_are_refused_when_predicting():
 
 def test_predictions_that_overflow_or_are_undefined_raise():
     with pytest.raises(NumericalError, match="predictions are NaN or infinite"):
-        KernelRidge(kernel="poly", solver="cholesky").fit(X, Y).predict(X * 1e200)
+        KernelRidge(kernel="poly", compute=Compute(solver="cholesky")).fit(X, Y).predict(X * 1e200)
     with pytest.raises(NumericalError, match="predictions are NaN or infinite"):
         KernelRidge(kernel="poly").fit(X, Y).predict(X * 1e200)
     real_power = KernelRidge(kernel="poly", degree=1.5, coef0=0.0).fit(np.abs(X), Y)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ridgefold
-from ridgefold import LSSVMRegressor, PartitionedKernelRidge
+from ridgefold import CellOptions, LSSVMRegressor, PartitionedLSSVMRegressor
 from ridgefold.cells.combine import COMBINERS
 from ridgefold.cells.cut import PARTITIONERS
 from ridgefold.errors import InvalidInputError
@@ -57,7 +57,7 @@ def without(model, y, weights, row, new):
     if model._backdrop is None:
         return out
     coarse = coarse_without(model._backdrop, both, y.reshape(90, -1), weights, row)
-    share = model.backdrop_share_
+    share = model.coarse_model_share_
     return out + (share if y.ndim == 2 else share[0]) * (coarse.reshape(out.shape) - out)
 
 
@@ -109,31 +109,43 @@ def by_definition(model, y, weights, new, coverage):
 
 
 CASES = {
-    "blended trees": ({"n_partitions": 4, "overlap": 0.3}, Y, None),
+    "blended trees": ({"n_partitions": 4, "cells__overlap": 0.3}, Y, None),
     "routed trees": ({"n_partitions": 4, "combine": "route"}, Y, None),
-    "planes": ({"partition": "hyperplanes", "n_partitions": 3, "overlap": 0.3}, Y, None),
-    "weights": ({"n_partitions": 4, "overlap": 0.3}, Y, WEIGHTS),
-    "two targets": ({"n_partitions": 4, "overlap": 0.3}, TWO, None),
-    "far away": ({"n_partitions": 4, "overlap": 0.3, "scale_new": 3.0}, Y, None),
+    "planes": ({"partition": "hyperplanes", "n_partitions": 3, "cells__overlap": 0.3}, Y, None),
+    "weights": ({"n_partitions": 4, "cells__overlap": 0.3}, Y, WEIGHTS),
+    "two targets": ({"n_partitions": 4, "cells__overlap": 0.3}, TWO, None),
+    "far away": ({"n_partitions": 4, "cells__overlap": 0.3, "scale_new": 3.0}, Y, None),
     "far away, without limits": (
-        {"n_partitions": 4, "overlap": 0.3, "scale_new": 3.0, "clip": False},
+        {"n_partitions": 4, "cells__overlap": 0.3, "scale_new": 3.0, "cells__clip": False},
         Y,
         None,
     ),
-    "learned scales": ({"n_partitions": 3, "learn_scales": True, "gamma": None}, Y, None),
+    "learned scales": ({"n_partitions": 3, "metric": "learned", "gamma": None}, Y, None),
     "a coarse model behind": (
-        {"n_partitions": 4, "overlap": 0.3, "alpha": None, "gamma": None},
+        {"n_partitions": 4, "cells__overlap": 0.3, "alpha": None, "gamma": None},
         NOISY,
         None,
     ),
     "a coarse model behind, weights": (
-        {"n_partitions": 4, "overlap": 0.3, "alpha": None, "gamma": None},
+        {
+            "n_partitions": 4,
+            "cells__overlap": 0.3,
+            "cells__weighted_scores": False,
+            "alpha": None,
+            "gamma": None,
+        },
         NOISY,
         WEIGHTS,
     ),
-    "no bias": ({"n_partitions": 4, "overlap": 0.3, "fit_intercept": False}, Y, None),
+    "no bias": ({"n_partitions": 4, "cells__overlap": 0.3, "fit_intercept": False}, Y, None),
     "one ridge for all": (
-        {"n_partitions": 4, "overlap": 0.3, "alpha": 0.1, "gamma": 0.5, "intervals": "jackknife+"},
+        {
+            "n_partitions": 4,
+            "cells__overlap": 0.3,
+            "alpha": 0.1,
+            "gamma": 0.5,
+            "intervals": "jackknife+",
+        },
         Y,
         None,
     ),
@@ -150,8 +162,8 @@ def test_intervals_are_those_of_refits_with_the_same_cells(name):
     options, y, weights = CASES[name]
     options = {"alpha": [0.1, 1.0], "gamma": [0.2, 1.0], **options}
     new = X_NEW * options.pop("scale_new", 1.0)
-    model = PartitionedKernelRidge(**options).fit(X, y, weights)
-    assert (model.backdrop_share_ is not None) == name.startswith("a coarse model")
+    model = PartitionedLSSVMRegressor().set_params(**options).fit(X, y, weights)
+    assert (model.coarse_model_share_ is not None) == name.startswith("a coarse model")
     expected = by_definition(model, y, weights, new, 0.8)
     for ours, theirs in zip(model.predict_interval(new, 0.8), expected, strict=True):
         assert ours.shape == model.predict(X_NEW).shape
@@ -163,7 +175,8 @@ def test_intervals_of_singular_cells_are_those_of_a_tiny_ridge():
     settings = {"n_partitions": 3, "kernel": "linear", "intervals": "jackknife+"}
     ends = [
         np.stack(
-            PartitionedKernelRidge(alpha=alpha, **settings)
+            PartitionedLSSVMRegressor(alpha=alpha)
+            .set_params(**settings)
             .fit(flat, Y)
             .predict_interval(flat[:20], 0.8)
         )
@@ -173,14 +186,14 @@ def test_intervals_of_singular_cells_are_those_of_a_tiny_ridge():
 
 
 def test_models_of_files_without_targets_say_what_to_do():
-    model = PartitionedKernelRidge(n_partitions=4).fit(X, Y)
+    model = PartitionedLSSVMRegressor(n_partitions=4).fit(X, Y)
     del model.y_fit_
     with pytest.raises(InvalidInputError, match="fit and save it again"):
         model.predict_interval(X_NEW)
 
 
 def test_intervals_survive_a_file(tmp_path):
-    model = PartitionedKernelRidge(n_partitions=4).fit(X, Y, WEIGHTS)
+    model = PartitionedLSSVMRegressor(n_partitions=4).fit(X, Y, WEIGHTS)
     model.save(tmp_path / "m")
     np.testing.assert_allclose(
         ridgefold.load(tmp_path / "m").predict_interval(X_NEW),
@@ -193,19 +206,21 @@ def test_intervals_survive_a_file(tmp_path):
 
 
 def test_models_without_intervals_say_what_to_do():
-    fixed = PartitionedKernelRidge(n_partitions=4, alpha=0.1, gamma=0.5).fit(X, Y)
+    fixed = PartitionedLSSVMRegressor(n_partitions=4, alpha=0.1, gamma=0.5).fit(X, Y)
     with pytest.raises(InvalidInputError, match=r'fit with intervals="jackknife\+"'):
         fixed.predict_interval(X_NEW)
-    average = PartitionedKernelRidge("random", 3, "average", alpha=0.1, gamma=0.5).fit(X, Y)
+    average = PartitionedLSSVMRegressor("random", 3, "average", alpha=0.1, gamma=0.5).fit(X, Y)
     with pytest.raises(InvalidInputError, match='combine="blend"'):
         average.predict_interval(X_NEW)
-    refined = PartitionedKernelRidge(n_partitions=3, refine=2, alpha=0.1, gamma=0.5).fit(X, Y)
+    refined = PartitionedLSSVMRegressor(
+        n_partitions=3, alpha=0.1, gamma=0.5, cells=CellOptions(refine=2)
+    ).fit(X, Y)
     with pytest.raises(InvalidInputError, match="refine=None"):
         refined.predict_interval(X_NEW)
     with pytest.raises(InvalidInputError, match="intervals must be"):
-        PartitionedKernelRidge(intervals="cv+").fit(X, Y)
+        PartitionedLSSVMRegressor(intervals="cv+").fit(X, Y)
     with pytest.raises(InvalidInputError, match="coverage must lie"):
-        PartitionedKernelRidge(n_partitions=4).fit(X, Y).predict_interval(X_NEW, 2)
+        PartitionedLSSVMRegressor(n_partitions=4).fit(X, Y).predict_interval(X_NEW, 2)
 
 
 def test_nine_of_ten_outputs_of_a_power_plant_are_covered_by_cells():
@@ -213,7 +228,7 @@ def test_nine_of_ten_outputs_of_a_power_plant_are_covered_by_cells():
     order = np.random.default_rng(0).permutation(len(data.y))
     train, test = order[:1500], order[1500:4500]
     A = (data.X - data.X[train].mean(axis=0)) / data.X[train].std(axis=0)
-    model = PartitionedKernelRidge(n_partitions=6).fit(A[train], data.y[train])
+    model = PartitionedLSSVMRegressor(n_partitions=6).fit(A[train], data.y[train])
     lower, upper = model.predict_interval(A[test], 0.9)
     covered = np.mean((lower <= data.y[test]) & (data.y[test] <= upper))
     assert 0.87 < covered < 0.94

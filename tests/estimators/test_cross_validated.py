@@ -28,6 +28,7 @@ from ridgefold import (
     LSSVMClassifierCV,
     LSSVMRegressor,
     LSSVMRegressorCV,
+    Search,
 )
 from ridgefold.crossval import METHODS
 from ridgefold.errors import InvalidInputError
@@ -132,8 +133,8 @@ def test_rows_in_no_test_set_have_no_held_out_prediction():
 
 @pytest.mark.parametrize("method", EXACT)
 def test_every_exact_method_makes_the_same_choice(method):
-    model = LSSVMRegressorCV(ALPHAS, gamma=[0.1, 0.5], method=method).fit(X, Y3)
-    expected = LSSVMRegressorCV(ALPHAS, gamma=[0.1, 0.5], method="refit").fit(X, Y3)
+    model = LSSVMRegressorCV(ALPHAS, gamma=[0.1, 0.5], search=Search(method=method)).fit(X, Y3)
+    expected = LSSVMRegressorCV(ALPHAS, gamma=[0.1, 0.5], search=Search(method="refit")).fit(X, Y3)
     assert model.cv_plan_.method == method
     assert model.best_params_ == expected.best_params_
     np.testing.assert_allclose(
@@ -182,7 +183,7 @@ def test_scores_count_rows_by_their_weights_unless_told_otherwise():
     weighted = KernelRidgeCV([0.3], gamma=0.3).fit(X, Y, weights)
     errors = (weighted.held_out_predictions_ - Y) ** 2
     assert weighted.best_score_ == pytest.approx(-np.average(errors, weights=weights), rel=1e-12)
-    alike = KernelRidgeCV([0.3], gamma=0.3, weighted_scores=False).fit(X, Y, weights)
+    alike = KernelRidgeCV([0.3], gamma=0.3, search=Search(weighted_scores=False)).fit(X, Y, weights)
     np.testing.assert_allclose(alike.held_out_predictions_, weighted.held_out_predictions_)
     assert alike.best_score_ == pytest.approx(-errors.mean(), rel=1e-12)
 
@@ -194,8 +195,12 @@ EVERY_KIND_OF_SCORE = [None, "neg_mean_absolute_error", "r2", mean_absolute_erro
 def test_weights_reach_every_kind_of_score(scoring):
     weights = np.random.default_rng(3).uniform(0.1, 3.0, 45)
     settings = {"gamma": 0.3, "scoring": scoring, "cv": 3}
-    alike = KernelRidgeCV([0.3], weighted_scores=False, **settings).fit(X, Y, weights)
-    weighted = KernelRidgeCV([0.3], **settings).fit(X, Y, weights)
+    alike = (
+        KernelRidgeCV([0.3], search=Search(weighted_scores=False))
+        .set_params(**settings)
+        .fit(X, Y, weights)
+    )
+    weighted = KernelRidgeCV([0.3]).set_params(**settings).fit(X, Y, weights)
     assert weighted.best_score_ != alike.best_score_
 
 
@@ -204,10 +209,10 @@ def test_a_fold_without_weight_says_nothing(scoring):
     weights = np.ones(45)
     weights[:15] = 0.0
     settings = {"gamma": 0.3, "scoring": scoring}
-    three = KernelRidgeCV(ALPHAS, cv=KFold(3), **settings).fit(X, Y, weights)
+    three = KernelRidgeCV(ALPHAS, cv=KFold(3)).set_params(**settings).fit(X, Y, weights)
     rest = np.arange(15, 45)
     splits = [(rest[15:], rest[:15]), (rest[:15], rest[15:])]
-    two = KernelRidgeCV(ALPHAS, cv=splits, **settings).fit(X, Y, weights)
+    two = KernelRidgeCV(ALPHAS, cv=splits).set_params(**settings).fit(X, Y, weights)
     assert three.best_params_ == two.best_params_
     assert three.best_score_ == pytest.approx(two.best_score_, rel=1e-12)
     assert np.isnan(three.cv_results_["split0_test_score"]).all()
@@ -237,10 +242,13 @@ def test_ties_between_kernels_keep_the_held_out_predictions_of_the_first():
 @pytest.mark.parametrize("name", ["5", "loo", "repeated", "random", "groups"])
 def test_one_alpha_a_target_is_the_choice_of_each_target_alone(name):
     settings = {"gamma": 0.3, "cv": SPLITTERS[name]}
-    together = KernelRidgeCV(ALPHAS, alpha_per_target=True, **settings)
+    together = KernelRidgeCV(ALPHAS, search=Search(alpha_per_target=True)).set_params(**settings)
     groups = GROUPS if name == "groups" else None
     together.fit(X, Y3, groups=groups)
-    alone = [KernelRidgeCV(ALPHAS, **settings).fit(X, Y3[:, j], groups=groups) for j in range(3)]
+    alone = [
+        KernelRidgeCV(ALPHAS).set_params(**settings).fit(X, Y3[:, j], groups=groups)
+        for j in range(3)
+    ]
     np.testing.assert_array_equal(together.alpha_, [model.alpha_ for model in alone])
     held_out = np.column_stack([model.held_out_predictions_ for model in alone])
     np.testing.assert_allclose(
@@ -254,7 +262,7 @@ def test_one_alpha_a_target_is_the_choice_of_each_target_alone(name):
 def test_one_standard_error_takes_the_largest_alpha_that_is_as_good():
     alphas = np.logspace(-4, 2, 13)
     best = KernelRidgeCV(alphas, gamma=0.3).fit(X, Y)
-    simpler = KernelRidgeCV(alphas, gamma=0.3, one_standard_error=True).fit(X, Y)
+    simpler = KernelRidgeCV(alphas, gamma=0.3, search=Search(one_standard_error=True)).fit(X, Y)
     results = best.cv_results_
     folds = [results[f"split{k}_test_score"][best.best_index_] for k in range(5)]
     floor = best.best_score_ - np.std(folds, ddof=1) / np.sqrt(5)
@@ -265,9 +273,13 @@ def test_one_standard_error_takes_the_largest_alpha_that_is_as_good():
 
 def test_one_standard_error_serves_every_target_by_itself():
     alphas = np.logspace(-4, 2, 13)
-    settings = {"gamma": 0.3, "one_standard_error": True}
-    together = KernelRidgeCV(alphas, alpha_per_target=True, **settings).fit(X, Y3)
-    alone = [KernelRidgeCV(alphas, **settings).fit(X, Y3[:, j]).alpha_ for j in range(3)]
+    settings = {"gamma": 0.3, "search__one_standard_error": True}
+    together = (
+        KernelRidgeCV(alphas, search=Search(alpha_per_target=True))
+        .set_params(**settings)
+        .fit(X, Y3)
+    )
+    alone = [KernelRidgeCV(alphas).set_params(**settings).fit(X, Y3[:, j]).alpha_ for j in range(3)]
     np.testing.assert_array_equal(together.alpha_, alone)
 
 
@@ -477,7 +489,7 @@ def test_more_than_two_classes_have_a_decision_each():
 @pytest.mark.parametrize("name", MODELS)
 def test_verbose_shows_progress(name, capsys):
     estimator, y = MODELS[name]
-    clone(estimator).set_params(verbose=1).fit(X, y)
+    clone(estimator).set_params(compute__verbose=1).fit(X, y)
     assert "100%" in capsys.readouterr().err
 
 

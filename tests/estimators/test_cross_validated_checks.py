@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ridgefold import KernelRidgeCV, LSSVMClassifierCV, LSSVMRegressorCV
+from ridgefold import KernelRidgeCV, LSSVMClassifierCV, LSSVMRegressorCV, Search
 
 ESTIMATORS = [
     KernelRidgeCV(),
     KernelRidgeCV([0.1, 1.0], kernel="linear", cv="loo"),
-    KernelRidgeCV([0.1, 1.0], kernel=["rbf", "linear"], gamma=0.5, alpha_per_target=True, cv=3),
+    KernelRidgeCV(
+        [0.1, 1.0], kernel=["rbf", "linear"], gamma=0.5, cv=3, search=Search(alpha_per_target=True)
+    ),
     KernelRidgeCV([0.1, 1.0], kernel="precomputed", cv=3),
     LSSVMRegressorCV([0.1, 1.0], cv=3),
     LSSVMClassifierCV([0.1, 1.0], cv=2),

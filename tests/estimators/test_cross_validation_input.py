@@ -8,7 +8,13 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, RepeatedKFold
 
 from cases import rows, targets
-from ridgefold import KernelRidgeCV, LSSVMClassifierCV, LSSVMRegressorCV, cross_val_path
+from ridgefold import (
+    KernelRidgeCV,
+    LSSVMClassifierCV,
+    LSSVMRegressorCV,
+    Search,
+    cross_val_path,
+)
 from ridgefold.crossval import METHODS
 from ridgefold.errors import InvalidInputError, RidgefoldError
 from ridgefold.selection import search
@@ -39,17 +45,23 @@ CASES = {
     "a truth value": ({"cv": True}, "cv must be .*got True"),
     "no splitter": ({"cv": 2.5}, "cv=2.5"),
     "a splitter without its groups": ({"cv": GroupKFold(3)}, "groups"),
-    "alpha zero": ({"alphas": [1.0, 0.0]}, "alphas must be finite and > 0, got 0"),
-    "a negative alpha": ({"alphas": [-2.0]}, "alphas must be finite and > 0, got -2"),
-    "alpha not a number": ({"alphas": [1.0, np.nan]}, "alphas must be finite and > 0, got nan"),
-    "alpha infinite": ({"alphas": [np.inf]}, "alphas must be finite and > 0, got inf"),
-    "no alphas": ({"alphas": []}, r"alphas must be a sequence of numbers > 0, got \[\]"),
-    "an alpha twice": ({"alphas": [1.0, 0.1, 1.0]}, "must not hold a value twice"),
-    "alphas of text": ({"alphas": ["a"]}, "alphas must be a sequence of numbers"),
-    "alphas in a table": ({"alphas": [[1.0, 2.0]]}, "alphas must be a sequence of numbers"),
-    "an unknown method": ({"method": "fast"}, "method must be one of auto, .*got 'fast'"),
+    "alpha zero": ({"alpha": [1.0, 0.0]}, "alpha must be finite and > 0, got 0"),
+    "a negative alpha": ({"alpha": [-2.0]}, "alpha must be finite and > 0, got -2"),
+    "alpha not a number": ({"alpha": [1.0, np.nan]}, "alpha must be finite and > 0, got nan"),
+    "alpha infinite": ({"alpha": [np.inf]}, "alpha must be finite and > 0, got inf"),
+    "no alphas": ({"alpha": []}, r"alpha must be None, a number > 0, or a sequence .*got \[\]"),
+    "an alpha twice": ({"alpha": [1.0, 0.1, 1.0]}, "must not hold a value twice"),
+    "alphas of text": ({"alpha": ["a"]}, "alpha must be None, a number > 0, or a sequence"),
+    "alphas in a table": (
+        {"alpha": [[1.0, 2.0]]},
+        "alpha must be None, a number > 0, or a sequence",
+    ),
 }
 SEARCH_ONLY = {
+    "an unknown method": (
+        {"search__method": "fast"},
+        "search.method must be one of auto, .*got 'fast'",
+    ),
     "an unknown score": ({"scoring": "mse"}, "scoring must be .*got 'mse'.*get_scorer_names"),
     "a score that is a number": ({"scoring": 3}, "scoring must be .*got 3"),
     "no kernels": ({"kernel": []}, "kernel is an empty list"),
@@ -64,7 +76,7 @@ SEARCH_ONLY = {
 def test_estimators_say_what_is_wrong_and_stay_as_they_were(model, name):
     settings, message = {**CASES, **SEARCH_ONLY}[name]
     y = LABELS if model is LSSVMClassifierCV else Y
-    fresh = model(**{"alphas": ALPHAS, **settings})
+    fresh = model().set_params(**{"alpha": ALPHAS, **settings})
     with pytest.raises(InvalidInputError, match=message):
         fresh.fit(X, y)
     assert not [attribute for attribute in vars(fresh) if attribute.endswith("_")]
@@ -81,7 +93,12 @@ def test_estimators_say_what_is_wrong_and_stay_as_they_were(model, name):
 def test_cross_val_path_says_what_is_wrong(name):
     settings, message = CASES[name]
     with pytest.raises(InvalidInputError, match=message):
-        cross_val_path(X, Y, **{"alphas": ALPHAS, **settings})
+        cross_val_path(X, Y, **{"alpha": ALPHAS, **settings})
+
+
+def test_cross_val_path_names_an_unknown_method():
+    with pytest.raises(InvalidInputError, match=r"^method must be one of auto, .*got 'fast'"):
+        cross_val_path(X, Y, alpha=ALPHAS, method="fast")
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -90,7 +107,7 @@ def test_weights_that_leave_a_fold_nothing_to_train_on_are_an_error(method):
     weights[:5] = 1.0
     splits = [(ALL[6:], ALL[:6]), (ALL[:6], ALL[6:])]
     with pytest.raises(InvalidInputError, match="fold 0 leaves no training rows of positive") as e:
-        cross_val_path(X, Y, alphas=ALPHAS, cv=splits, method=method, sample_weight=weights)
+        cross_val_path(X, Y, alpha=ALPHAS, cv=splits, method=method, sample_weight=weights)
     assert "fewer folds" in str(e.value)
 
 
@@ -154,7 +171,7 @@ def test_one_class_in_all_is_an_error():
 
 @pytest.mark.parametrize("method", ["eigendecomposition", "inverse_blocks"])
 def test_a_budget_that_is_too_small_names_what_would_fit(method):
-    model = KernelRidgeCV(ALPHAS, gamma=0.3, method=method, memory_budget="1kB")
+    model = KernelRidgeCV(ALPHAS, gamma=0.3, memory_budget="1kB", search=Search(method=method))
     with pytest.raises(RidgefoldError, match=r"needs .*What would do: raise memory_budget"):
         clone(model).fit(X, Y)
 
@@ -163,8 +180,11 @@ def test_a_budget_that_is_too_small_names_what_would_fit(method):
     ("settings", "message"),
     [
         ({"intervals": "cv+", "cv": "loo"}, "at most 50 folds"),
-        ({"intervals": "jacknife"}, 'intervals must be "auto", None, "cv\\+" or "jackknife\\+"'),
-        ({"average_folds": True, "cv": RepeatedKFold(n_splits=3, n_repeats=2)}, "average_folds"),
+        ({"intervals": "jacknife"}, 'intervals must be "auto", "cv\\+", "jackknife\\+" or None'),
+        (
+            {"search__average_folds": True, "cv": RepeatedKFold(n_splits=3, n_repeats=2)},
+            "average_folds",
+        ),
     ],
 )
 def test_what_the_folds_cannot_give_is_refused_before_the_search(settings, message, monkeypatch):
@@ -175,7 +195,7 @@ def test_what_the_folds_cannot_give_is_refused_before_the_search(settings, messa
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((60, 2)), rng.standard_normal(60)
     with pytest.raises(InvalidInputError, match=message):
-        KernelRidgeCV(**settings).fit(X, y)
+        KernelRidgeCV().set_params(**settings).fit(X, y)
 
 
 def test_one_standard_error_where_a_fold_has_no_score():
@@ -187,22 +207,26 @@ def test_one_standard_error_where_a_fold_has_no_score():
 
 def test_held_out_predictions_of_an_alpha_that_the_leader_lacks_are_computed(monkeypatch):
     """A kernel that takes the lead with alphas added to the grid has lost those before."""
-    wanted = KernelRidgeCV(alphas=[1e-3, 1e-1], search="full").fit(X, Y).held_out_predictions_
+    wanted = (
+        KernelRidgeCV(alpha=[1e-3, 1e-1], search=Search(race="full"))
+        .fit(X, Y)
+        .held_out_predictions_
+    )
 
     def only_the_last(self, candidate, alphas, predictions, *_):
         self._leader = search._Leader(candidate, np.inf, alphas[-1:], predictions[-1:])
 
     monkeypatch.setattr(search.GridSearch, "_keep_if_leading", only_the_last)
     for alphas in ([1e-3, 1e-1], [1e-1, 1e-3]):
-        model = KernelRidgeCV(alphas=alphas, search="full").fit(X, Y)
+        model = KernelRidgeCV(alpha=alphas, search=Search(race="full")).fit(X, Y)
         np.testing.assert_allclose(model.held_out_predictions_, wanted, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("option", ["alpha_per_target", "one_standard_error"])
+@pytest.mark.parametrize("option", ["search__alpha_per_target", "search__one_standard_error"])
 def test_grids_that_are_extended_serve_every_choice(option, seed):
     rng = np.random.default_rng(seed)
     some = rng.standard_normal((40, 2))
     both = np.stack([some[:, 0], np.sin(9 * some[:, 1]) + rng.standard_normal(40)], axis=1)
-    model = KernelRidgeCV(**{option: True}).fit(some, both)
+    model = KernelRidgeCV().set_params(**{option: True}).fit(some, both)
     assert np.isfinite(model.held_out_predictions_).all()

@@ -11,7 +11,7 @@ from ridgefold import (
     KernelRidge,
     KernelRidgeCV,
     LSSVMClassifier,
-    PartitionedKernelRidge,
+    PartitionedLSSVMRegressor,
     TableModel,
 )
 from ridgefold.errors import InvalidInputError, SingularSystemWarning, UnsupportedInputError
@@ -101,8 +101,12 @@ def test_arguments_of_the_wrong_kind_are_named():
 def test_cells_of_huge_or_tiny_float32_rows_are_those_of_ordinary_ones(size):
     X, y = rows(120)
     single = X.astype(np.float32)
-    arguments = {"n_partitions": 2, "alpha": [0.1, 1.0], "clip": False}
-    plain = PartitionedKernelRidge(kernel=[RBF(1.0), RBF(2.0)], **arguments).fit(single, y)
-    scaled = PartitionedKernelRidge(kernel=[RBF(size), RBF(2 * size)], **arguments)
+    arguments = {"n_partitions": 2, "alpha": [0.1, 1.0], "cells__clip": False}
+    plain = (
+        PartitionedLSSVMRegressor(kernel=[RBF(1.0), RBF(2.0)])
+        .set_params(**arguments)
+        .fit(single, y)
+    )
+    scaled = PartitionedLSSVMRegressor(kernel=[RBF(size), RBF(2 * size)]).set_params(**arguments)
     found = scaled.fit(single * np.float32(size), y).predict(single * np.float32(size))
     np.testing.assert_allclose(found, plain.predict(single), rtol=1e-3, atol=1e-3)

@@ -11,7 +11,7 @@ from ridgefold import (
     KernelRidgeCV,
     LSSVMRegressor,
     LSSVMRegressorCV,
-    PartitionedKernelRidge,
+    PartitionedLSSVMRegressor,
 )
 from ridgefold.kernels import RBF, Laplacian, Matern
 
@@ -63,7 +63,7 @@ def test_whole_rows_are_predicted_alike_in_every_library(library):
 def test_a_huge_fill_value_is_as_good_as_one_that_is_just_far(estimator, share):
     """At 100 length scales the kernel is zero too, and no digits were ever lost."""
     near, y, _ = filled(share, 100.0)
-    grid = {"alphas": [1e-3, 1e-2, 1e-1]} if estimator.__name__.endswith("CV") else {}
+    grid = {"alpha": [1e-3, 1e-2, 1e-1]} if estimator.__name__.endswith("CV") else {}
     expected = estimator(kernel=RBF(1.0), **grid).fit(near, y).predict(NEW)
     for fill in (1e9, -1e12):
         X, y, _ = filled(share, fill)
@@ -75,13 +75,13 @@ def test_a_huge_fill_value_is_as_good_as_one_that_is_just_far(estimator, share):
 @pytest.mark.parametrize("share", [0.1, 0.3])
 def test_cells_predict_whole_rows_well_beside_filled_ones(partition, share):
     X, y, _ = filled(share, 1e9, n=1200)
-    model = PartitionedKernelRidge(partition, n_partitions=6, random_state=0).fit(X, y)
+    model = PartitionedLSSVMRegressor(partition, n_partitions=6, random_state=0).fit(X, y)
     error = model.predict(NEW) - np.sin(2.0 * NEW[:, 0])
     assert np.sqrt(np.mean(error**2)) < 0.12, np.abs(error).max()
 
 
 def test_learned_scales_do_not_suffer_from_filled_rows():
     X, y, _ = filled(0.3, 1e9)
-    model = KernelRidgeCV(kernel="matern32", learn_scales=True, cv=5).fit(X, y)
+    model = KernelRidgeCV(kernel="matern32", cv=5, metric="learned").fit(X, y)
     error = model.predict(NEW) - np.sin(2.0 * NEW[:, 0])
     assert np.sqrt(np.mean(error**2)) < 0.12

@@ -8,11 +8,13 @@ import pytest
 import ridgefold
 from namespaces import LIBRARIES, to_numpy
 from ridgefold import (
+    CellOptions,
     KernelRidge,
     KernelRidgeCV,
     LSSVMRegressor,
     LSSVMRegressorCV,
-    PartitionedKernelRidge,
+    PartitionedLSSVMRegressor,
+    Search,
 )
 
 MODELS = {
@@ -21,9 +23,11 @@ MODELS = {
     "linear": KernelRidge(1e-6, kernel="polynomial", degree=3, intervals="jackknife+"),
     "bias": LSSVMRegressor(1e-3, kernel="linear", intervals="cv+"),
     "chosen": KernelRidgeCV(cv=3),
-    "chosen, mean of folds": LSSVMRegressorCV(cv=4, average_folds=True),
-    "cells": PartitionedKernelRidge(n_partitions=4),
-    "cells, linear": PartitionedKernelRidge(n_partitions=3, kernel="linear", clip=False),
+    "chosen, mean of folds": LSSVMRegressorCV(cv=4, search=Search(average_folds=True)),
+    "cells": PartitionedLSSVMRegressor(n_partitions=4),
+    "cells, linear": PartitionedLSSVMRegressor(
+        n_partitions=3, kernel="linear", cells=CellOptions(clip=False)
+    ),
 }
 
 
@@ -91,8 +95,8 @@ def require_honest(shares):
 @pytest.mark.parametrize(
     ("model", "draws"),
     [
-        (LSSVMRegressorCV(kernel="rbf", learn_scales=True), 12),
-        (PartitionedKernelRidge(n_partitions=1, kernel="rbf", learn_scales=True), 8),
+        (LSSVMRegressorCV(kernel="rbf", metric="learned"), 12),
+        (PartitionedLSSVMRegressor(n_partitions=1, kernel="rbf", metric="learned"), 8),
     ],
     ids=["whole", "cells"],
 )
@@ -107,9 +111,9 @@ def test_intervals_of_scales_learned_from_few_rows_cover_what_they_say(model, dr
 @pytest.mark.parametrize("cells", [False, True], ids=["whole", "cells"])
 def test_intervals_of_learned_scales_cover_what_they_say(cells, n, d, kernel, draw):
     if cells:
-        model = PartitionedKernelRidge(n_partitions=2, kernel=kernel, learn_scales=True)
+        model = PartitionedLSSVMRegressor(n_partitions=2, kernel=kernel, metric="learned")
     else:
-        model = LSSVMRegressorCV(kernel=kernel, learn_scales=True)
+        model = LSSVMRegressorCV(kernel=kernel, metric="learned")
     require_honest(covered(model, draw, n, d, 24))
 
 
@@ -117,7 +121,7 @@ def test_intervals_of_learned_scales_cover_what_they_say(cells, n, d, kernel, dr
 def test_errors_are_widened_where_learning_has_seen_the_held_out_rows(intervals, tmp_path):
     X, y = few_relevant(np.random.default_rng(0), 80, 40)
     y = np.column_stack([y, -y])
-    model = KernelRidgeCV(kernel="rbf", learn_scales=True, intervals=intervals).fit(X, y)
+    model = KernelRidgeCV(kernel="rbf", intervals=intervals, metric="learned").fit(X, y)
     widening = model.intervals_.widening
     assert widening.shape == (2,)
     assert np.all(widening > 1)
@@ -130,13 +134,13 @@ def test_errors_are_widened_where_learning_has_seen_the_held_out_rows(intervals,
 
 def test_many_rows_a_column_need_no_widening():
     X, y = few_relevant(np.random.default_rng(0), 150, 5)
-    model = KernelRidgeCV(kernel="rbf", learn_scales=True).fit(X, y)
+    model = KernelRidgeCV(kernel="rbf", metric="learned").fit(X, y)
     assert model.intervals_.widening is None
 
 
 def test_cells_keep_what_widens_their_intervals(tmp_path):
     X, y = few_relevant(np.random.default_rng(0), 90, 40)
-    model = PartitionedKernelRidge(n_partitions=2, kernel="rbf", learn_scales=True).fit(X, y)
+    model = PartitionedLSSVMRegressor(n_partitions=2, kernel="rbf", metric="learned").fit(X, y)
     model.save(tmp_path / "model.rfold")
     again = ridgefold.load(tmp_path / "model.rfold")
     ends, kept = model.predict_interval(X), again.predict_interval(X)
@@ -148,9 +152,11 @@ def test_cells_keep_what_widens_their_intervals(tmp_path):
 
 def _without_learning(X, y):
     """Intervals of cells in the learned metric, as if it had been given."""
-    model = PartitionedKernelRidge(n_partitions=2, kernel="rbf", learn_scales=True).fit(X, y)
+    model = PartitionedLSSVMRegressor(n_partitions=2, kernel="rbf", metric="learned").fit(X, y)
     seen = np.isfinite(model.length_scales_)
     scaled = X[:, seen] / model.length_scales_[seen]
     return (
-        PartitionedKernelRidge(n_partitions=2, kernel="rbf").fit(scaled, y).predict_interval(scaled)
+        PartitionedLSSVMRegressor(n_partitions=2, kernel="rbf")
+        .fit(scaled, y)
+        .predict_interval(scaled)
     )

@@ -9,7 +9,7 @@ from sklearn.model_selection import KFold, ShuffleSplit
 
 import ridgefold
 from cases import rows, targets
-from ridgefold import KernelRidge, KernelRidgeCV, LSSVMRegressor, LSSVMRegressorCV
+from ridgefold import Compute, KernelRidge, KernelRidgeCV, LSSVMRegressor, LSSVMRegressorCV
 from ridgefold.errors import BudgetError, InvalidInputError
 from ridgefold.exact.interval_ranks import interval_from_models
 from ridgefold.kernels import RBF
@@ -55,9 +55,17 @@ CASES = {
     "rows of weight zero": (LSSVMRegressor(0.1), Y, SOME_ZERO),
     "two targets": (LSSVMRegressor(0.1, kernel=RBF(2.0) + 1), TWO, None),
     "two targets and weights": (LSSVMRegressor(0.1), TWO, WEIGHTS),
-    "primal": (KernelRidge(0.1, solver="primal", fit_intercept=True), Y, None),
-    "eigendecomposition": (LSSVMRegressor(0.1, solver="eigendecomposition"), Y, None),
-    "conjugate gradients": (LSSVMRegressor(0.1, solver="conjugate_gradient", tol=1e-12), Y, None),
+    "primal": (KernelRidge(0.1, fit_intercept=True, compute=Compute(solver="primal")), Y, None),
+    "eigendecomposition": (
+        LSSVMRegressor(0.1, compute=Compute(solver="eigendecomposition")),
+        Y,
+        None,
+    ),
+    "conjugate gradients": (
+        LSSVMRegressor(0.1, compute=Compute(solver="conjugate_gradient", tol=1e-12)),
+        Y,
+        None,
+    ),
 }
 
 
@@ -87,7 +95,7 @@ def test_cv_plus_is_that_of_refits_without_each_fold(name):
 def test_jackknife_plus_of_a_singular_system_is_that_of_a_tiny_ridge(bias):
     settings = {"kernel": "linear", "fit_intercept": bias, "intervals": "jackknife+"}
     ends = [
-        np.stack(KernelRidge(alpha, **settings).fit(X, Y).predict_interval(X_NEW, 0.8))
+        np.stack(KernelRidge(alpha).set_params(**settings).fit(X, Y).predict_interval(X_NEW, 0.8))
         for alpha in (1e-15, 1e-7)
     ]
     np.testing.assert_allclose(*ends, atol=1e-6)

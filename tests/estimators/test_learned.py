@@ -9,7 +9,13 @@ import torch
 from sklearn.model_selection import KFold, TimeSeriesSplit
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ridgefold import KernelRidgeCV, LSSVMClassifierCV, LSSVMRegressorCV, load
+from ridgefold import (
+    KernelRidgeCV,
+    LSSVMClassifierCV,
+    LSSVMRegressorCV,
+    MetricLearning,
+    load,
+)
 from ridgefold.errors import InvalidInputError, UnsupportedInputError
 from ridgefold.kernels import Columns, Laplacian, Matern, Warped
 
@@ -24,7 +30,7 @@ def rows_and_targets(n: int = 240, d: int = 8):
 def test_learned_scales_beat_one_scale_and_name_the_columns():
     X, y = rows_and_targets(400)
     plain = LSSVMRegressorCV().fit(X[:240], y[:240])
-    learned = LSSVMRegressorCV(learn_scales=True).fit(X[:240], y[:240])
+    learned = LSSVMRegressorCV(metric="learned").fit(X[:240], y[:240])
     assert learned.score(X[240:], y[240:]) > 0.95
     assert plain.score(X[240:], y[240:]) < 0.9
     assert set(np.argsort(-learned.feature_relevance_)[:2]) == {1, 2}
@@ -47,7 +53,7 @@ def noisy_columns(n: int = 500):
 @pytest.mark.parametrize("preprocess", [None, "standardise"])
 def test_columns_that_do_not_matter_are_left_out_of_the_kernel_and_the_plan(preprocess, tmp_path):
     X, y = noisy_columns()
-    model = LSSVMRegressorCV(kernel="matern32", learn_scales=True, preprocess=preprocess)
+    model = LSSVMRegressorCV(kernel="matern32", metric=MetricLearning(transforms=preprocess))
     model.fit(X, y)
     assert isinstance(model.kernel_, Columns)
     kept = list(model.kernel_.columns)
@@ -71,22 +77,22 @@ def test_one_scale_for_the_columns_of_a_category(tmp_path):
     X = np.column_stack([rng.normal(size=(300, 2)), codes[:, None] == np.arange(4)])
     labels = np.where(X[:, 0] * (codes - 1.5) > 0, "a", "b")
     model = LSSVMClassifierCV(
-        kernel="laplacian", learn_scales=True, scale_groups=[[2, 3, 4, 5]], preprocess="auto"
+        kernel="laplacian", metric=MetricLearning(groups=[[2, 3, 4, 5]], transforms="auto")
     ).fit(X, labels)
     assert len(set(model.length_scales_[2:])) == 1
     assert model.score(X, labels) > 0.9
     model.save(tmp_path / "m.ridgefold")
     loaded = load(tmp_path / "m.ridgefold")
-    assert loaded.scale_groups == [[2, 3, 4, 5]]
+    assert loaded.metric.groups == [[2, 3, 4, 5]]
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
-    tensor = LSSVMClassifierCV(kernel="laplacian", learn_scales=True, scale_groups=[[2, 3, 4, 5]])
+    tensor = LSSVMClassifierCV(kernel="laplacian", metric=MetricLearning(groups=[[2, 3, 4, 5]]))
     tensor.fit(torch.from_numpy(X), labels)
     assert len(set(np.asarray(tensor.length_scales_)[2:])) == 1
 
 
 def test_held_out_predictions_are_those_of_the_learned_kernel():
     X, y = rows_and_targets(90, 3)
-    model = LSSVMRegressorCV(learn_scales=True, cv=KFold(3)).fit(X, y)
+    model = LSSVMRegressorCV(cv=KFold(3), metric="learned").fit(X, y)
     fixed = LSSVMRegressorCV([model.alpha_], kernel=model.kernel_, cv=KFold(3)).fit(X, y)
     np.testing.assert_allclose(model.held_out_predictions_, fixed.held_out_predictions_)
     np.testing.assert_allclose(model.predict(X), fixed.predict(X))
@@ -96,12 +102,14 @@ def test_automatic_family_finds_the_rough_one():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (300, 2))
     y = np.sign(X[:, 0]) + np.abs(np.round(3 * X[:, 1])) + 0.02 * rng.normal(size=300)
-    model = LSSVMRegressorCV(kernel="auto", learn_scales=True, cv=4).fit(X, y)
+    model = LSSVMRegressorCV(kernel="auto", cv=4, metric="learned").fit(X, y)
     assert model.metric_.family in ("laplacian", "matern12")
     assert len(model.metric_.families) == 6
     errors = list(model.metric_.families.values())
     assert errors[0] == min(errors)
-    isotropic = LSSVMRegressorCV(kernel=["rbf", "laplacian"], preprocess="standardise").fit(X, y)
+    isotropic = LSSVMRegressorCV(
+        kernel=["rbf", "laplacian"], metric=MetricLearning(scales=False, transforms="standardise")
+    ).fit(X, y)
     assert isotropic.metric_.isotropic
     assert isotropic.metric_.family == "laplacian"
 
@@ -112,7 +120,7 @@ def test_transforms_straighten_heavy_tails():
     X = np.column_stack([np.exp(3 * Z[:, 0]), Z[:, 1]])
     y = np.sin(2 * Z[:, 0]) + 0.3 * Z[:, 1] + 0.05 * rng.normal(size=500)
     scores = {
-        preprocess: KernelRidgeCV(learn_scales=True, preprocess=preprocess, fit_intercept=True)
+        preprocess: KernelRidgeCV(fit_intercept=True, metric=MetricLearning(transforms=preprocess))
         .fit(X[:250], y[:250])
         .score(X[250:], y[250:])
         for preprocess in (None, "auto", "quantile", "signed_log", "standardise")
@@ -125,7 +133,7 @@ def test_transforms_straighten_heavy_tails():
 
 def test_transforms_are_a_part_of_the_kernel():
     X, y = rows_and_targets(100, 5)
-    model = LSSVMRegressorCV(learn_scales=True, preprocess="auto").fit(X, y)
+    model = LSSVMRegressorCV(metric=MetricLearning(transforms="auto")).fit(X, y)
     warped = model.kernel_.kernel if isinstance(model.kernel_, Columns) else model.kernel_
     assert isinstance(warped, Warped)
     assert len(model.metric_.transforms) == 5
@@ -135,7 +143,7 @@ def test_transforms_are_a_part_of_the_kernel():
 
 def test_what_was_learned_is_kept_in_model_files(tmp_path):
     X, y = rows_and_targets(80, 4)
-    model = LSSVMRegressorCV(learn_scales=True, preprocess="auto").fit(X, y)
+    model = LSSVMRegressorCV(metric=MetricLearning(transforms="auto")).fit(X, y)
     model.save(tmp_path / "m.ridgefold")
     loaded = load(tmp_path / "m.ridgefold")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
@@ -149,7 +157,7 @@ def test_classes_are_learned_from_their_labels():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 6))
     labels = np.asarray(["a", "b", "c"])[np.digitize(X[:, 2] * X[:, 3], [-0.3, 0.3])]
-    model = LSSVMClassifierCV(learn_scales=True, kernel="matern12").fit(X[:250], labels[:250])
+    model = LSSVMClassifierCV(kernel="matern12", metric="learned").fit(X[:250], labels[:250])
     assert model.score(X[250:], labels[250:]) > 0.75
     assert set(np.argsort(-model.feature_relevance_)[:2]) == {2, 3}
     assert model.best_score_ > 0.75
@@ -158,10 +166,12 @@ def test_classes_are_learned_from_their_labels():
 def test_several_targets_weights_and_torch_agree_with_numpy():
     X, y = rows_and_targets(100, 5)
     Y, weights = np.column_stack([y, X[:, 0] ** 2]), np.linspace(0.5, 2.0, 100)
-    settings = {"learn_scales": True, "preprocess": "quantile", "kernel": Matern(nu=1.5)}
-    model = KernelRidgeCV(**settings).fit(X, Y, sample_weight=weights)
-    other = KernelRidgeCV(**settings).fit(
-        torch.from_numpy(X), torch.from_numpy(Y), sample_weight=torch.from_numpy(weights)
+    settings = {"metric": "learned", "metric__transforms": "quantile", "kernel": Matern(nu=1.5)}
+    model = KernelRidgeCV().set_params(**settings).fit(X, Y, sample_weight=weights)
+    other = (
+        KernelRidgeCV()
+        .set_params(**settings)
+        .fit(torch.from_numpy(X), torch.from_numpy(Y), sample_weight=torch.from_numpy(weights))
     )
     found = other.predict(torch.from_numpy(X))
     assert isinstance(found, torch.Tensor)
@@ -172,7 +182,7 @@ def test_several_targets_weights_and_torch_agree_with_numpy():
 def test_the_same_state_gives_the_same_model():
     X, y = rows_and_targets(150, 4)
     first, second, other = (
-        LSSVMRegressorCV(learn_scales=True, learning_rows=80, random_state=state).fit(X, y)
+        LSSVMRegressorCV(random_state=state, metric=MetricLearning(rows=80)).fit(X, y)
         for state in (1, 1, 2)
     )
     assert first.kernel_ == second.kernel_
@@ -184,15 +194,15 @@ def test_the_same_state_gives_the_same_model():
 def test_any_folds_will_do(cv):
     X, y = rows_and_targets(100, 4)
     model = LSSVMRegressorCV(
-        learn_scales=True, cv=cv, scoring="neg_mean_absolute_error" if cv != "loo" else None
+        cv=cv, scoring="neg_mean_absolute_error" if cv != "loo" else None, metric="learned"
     ).fit(X, y)
     assert model.score(X, y) > 0.9
 
 
 def test_nothing_learned_is_left_after_a_plain_fit():
     X, y = rows_and_targets(80, 3)
-    model = LSSVMRegressorCV(learn_scales=True).fit(X, y)
-    model.set_params(learn_scales=False).fit(X, y)
+    model = LSSVMRegressorCV(metric="learned").fit(X, y)
+    model.set_params(metric=None).fit(X, y)
     assert not hasattr(model, "metric_")
     assert not hasattr(model, "length_scales_")
 
@@ -200,36 +210,42 @@ def test_nothing_learned_is_left_after_a_plain_fit():
 def test_bad_settings_are_named():
     X, y = rows_and_targets(60, 3)
     for settings, message in (
-        ({"learn_scales": "yes"}, "learn_scales must be True or False"),
-        ({"learn_scales": True, "gamma": 0.1}, "leave gamma out"),
-        ({"kernel": "auto", "length_scale": [1.0, 2.0]}, "leave length_scale out"),
-        ({"learn_scales": True, "kernel": "linear"}, "has no length scales to learn"),
-        ({"learn_scales": True, "kernel": "gaussian"}, "family must be one of"),
-        ({"preprocess": "log"}, "preprocess must be None"),
-        ({"learn_scales": True, "learning_rows": 1}, "learning_rows must be"),
-        ({"learn_scales": True, "random_state": "x"}, "random_state must be"),
-        ({"learn_scales": True, "kernel": []}, "empty list"),
-        ({"learn_scales": True, "scale_groups": [[0, 9]]}, "from 0 to 2, got 9"),
-        ({"scale_groups": [[0, 1]]}, "needs learn_scales=True"),
+        ({"metric__scales": "yes"}, "metric.scales must be True or False"),
+        ({"metric": "learned", "gamma": 0.1}, "leave gamma out"),
+        (
+            {"kernel": "auto", "kernel_params": {"length_scale": [1.0, 2.0]}},
+            "leave length_scale out",
+        ),
+        ({"metric": "learned", "kernel": "linear"}, "has no length scales to learn"),
+        ({"metric": "learned", "kernel": "gaussian"}, "family must be one of"),
+        ({"metric__scales": False, "metric__transforms": "log"}, "metric.transforms must be None"),
+        ({"metric": "learned", "metric__rows": 1}, "metric.rows must be"),
+        ({"metric": "learned", "random_state": "x"}, "random_state must be"),
+        ({"metric": "learned", "kernel": []}, "empty list"),
+        ({"metric": "scales"}, 'metric must be None, "learned" or an object such as'),
+        ({"metric": "learned", "metric__groups": [[0, 9]]}, "from 0 to 2, got 9"),
+        ({"metric__scales": False, "metric__groups": [[0, 1]]}, "needs metric.scales=True"),
     ):
         with pytest.raises(InvalidInputError, match=message):
-            LSSVMRegressorCV(**settings).fit(X, y)
+            LSSVMRegressorCV().set_params(**settings).fit(X, y)
     with pytest.raises(InvalidInputError, match="family must be one of"):
-        LSSVMRegressorCV(learn_scales=True, kernel="precomputed").fit(np.eye(60), y)
+        LSSVMRegressorCV(kernel="precomputed", metric="learned").fit(np.eye(60), y)
     with pytest.raises(UnsupportedInputError, match="sparse X"):
-        LSSVMRegressorCV(learn_scales=True).fit(scipy.sparse.csr_array(X), y)
+        LSSVMRegressorCV(metric="learned").fit(scipy.sparse.csr_array(X), y)
 
 
 # The checks fit what is ill-conditioned on purpose; that the library says so is no failure.
 @pytest.mark.filterwarnings("default::ridgefold.errors.ConditionWarning")
-@parametrize_with_checks([KernelRidgeCV([0.1, 1.0], learn_scales=True, cv=3, learning_rows=60)])
+@parametrize_with_checks([KernelRidgeCV([0.1, 1.0], cv=3, metric=MetricLearning(rows=60))])
 def test_estimator_keeps_the_conventions(estimator, check):
     check(estimator)
 
 
 OTHERS = [
-    LSSVMRegressorCV([0.1, 1.0], kernel=Laplacian(), learn_scales=True, preprocess="auto", cv=3),
-    LSSVMClassifierCV([0.1, 1.0], kernel="auto", learn_scales=True, cv=2, learning_rows=60),
+    LSSVMRegressorCV(
+        [0.1, 1.0], kernel=Laplacian(), cv=3, metric=MetricLearning(transforms="auto")
+    ),
+    LSSVMClassifierCV([0.1, 1.0], kernel="auto", cv=2, metric=MetricLearning(rows=60)),
 ]
 
 

@@ -23,7 +23,7 @@ from sklearn.model_selection import GridSearchCV, KFold, RepeatedKFold, Stratifi
 from sklearn.preprocessing import StandardScaler
 
 from cases import tolerance
-from ridgefold import KernelRidgeCV, LSSVMClassifier, LSSVMClassifierCV
+from ridgefold import KernelRidgeCV, LSSVMClassifier, LSSVMClassifierCV, Search
 from ridgefold.errors import InvalidInputError, UnweightedScoresWarning
 from ridgefold.selection.probabilities import probabilities
 from ridgefold.tables import load_bundled
@@ -104,7 +104,11 @@ def test_regression_has_the_choice_and_scores_of_grid_search(data, scoring):
 )
 def test_splitters_and_polynomial_parameters_are_searched_alike(cv):
     X, y = regression_data("ccpp", 90)
-    grid = {"alpha": [0.1, 1.0], "coef0": [0.5, 1.0], "degree": [1, 2], "gamma": [0.1, 0.4]}
+    grid = {
+        "alpha": [0.1, 1.0],
+        "kernel_params": {"coef0": [0.5, 1.0], "degree": [1, 2]},
+        "gamma": [0.1, 0.4],
+    }
     peer = GridSearchCV(
         sklearn.kernel_ridge.KernelRidge(kernel="polynomial"),
         grid,
@@ -114,8 +118,7 @@ def test_splitters_and_polynomial_parameters_are_searched_alike(cv):
     ours = KernelRidgeCV(
         grid["alpha"],
         kernel="polynomial",
-        coef0=grid["coef0"],
-        degree=grid["degree"],
+        kernel_params={"coef0": grid["coef0"], "degree": grid["degree"]},
         gamma=grid["gamma"],
         scoring="neg_mean_squared_error",
         cv=cv,
@@ -168,8 +171,8 @@ def test_weighted_rows_are_chosen_by_as_in_grid_search(scoring, kind):
         scoring=scoring,
         cv=5,
     ).fit(X, y, sample_weight=weights)
-    settings = {} if WEIGHS_SCORES else {"weighted_scores": False}
-    ours = KernelRidgeCV(ALPHAS, gamma=GAMMAS, scoring=scoring, cv=5, **settings)
+    settings = {} if WEIGHS_SCORES else {"search__weighted_scores": False}
+    ours = KernelRidgeCV(ALPHAS, gamma=GAMMAS, scoring=scoring, cv=5).set_params(**settings)
     ours.fit(X, y, sample_weight=weights)
     assert ours.best_params_ == peer.best_params_
     for key in [*(f"split{k}_test_score" for k in range(5)), "mean_test_score"]:
@@ -189,8 +192,8 @@ def test_weighted_classes_are_chosen_by_as_in_grid_search(scoring):
         scoring=scoring,
         cv=StratifiedKFold(4),
     ).fit(X, y, sample_weight=weights)
-    settings = {} if WEIGHS_SCORES else {"weighted_scores": False}
-    ours = LSSVMClassifierCV(alphas, gamma=gammas, scoring=scoring, cv=4, **settings)
+    settings = {} if WEIGHS_SCORES else {"search__weighted_scores": False}
+    ours = LSSVMClassifierCV(alphas, gamma=gammas, scoring=scoring, cv=4).set_params(**settings)
     ours.fit(X, y, sample_weight=weights)
     assert ours.best_params_ == peer.best_params_
     for k in range(4):
@@ -222,8 +225,8 @@ def test_scorer_objects_of_numbers_score_as_in_grid_search(kind, weighted):
         scoring=scoring,
         cv=5,
     ).fit(X, y, sample_weight=weights)
-    settings = {} if WEIGHS_SCORES else {"weighted_scores": False}
-    ours = KernelRidgeCV(ALPHAS, gamma=GAMMAS, scoring=scoring, cv=5, **settings)
+    settings = {} if WEIGHS_SCORES else {"search__weighted_scores": False}
+    ours = KernelRidgeCV(ALPHAS, gamma=GAMMAS, scoring=scoring, cv=5).set_params(**settings)
     ours.fit(X, y, sample_weight=weights)
     assert ours.best_params_ == peer.best_params_
     for key in [*(f"split{k}_test_score" for k in range(5)), "mean_test_score"]:
@@ -241,10 +244,12 @@ def test_scorer_objects_of_classes_score_as_in_grid_search(kind, weighted):
     grid = {"alpha": [0.05, 0.5], "gamma": [0.005, 0.02]}
     peer = GridSearchCV(LSSVMClassifier(), grid, scoring=scoring, cv=StratifiedKFold(4))
     peer.fit(X, y, sample_weight=weights)
-    settings = {} if WEIGHS_SCORES else {"weighted_scores": False}
-    ours = LSSVMClassifierCV(
-        grid["alpha"], gamma=grid["gamma"], scoring=scoring, cv=4, **settings
-    ).fit(X, y, sample_weight=weights)
+    settings = {} if WEIGHS_SCORES else {"search__weighted_scores": False}
+    ours = (
+        LSSVMClassifierCV(grid["alpha"], gamma=grid["gamma"], scoring=scoring, cv=4)
+        .set_params(**settings)
+        .fit(X, y, sample_weight=weights)
+    )
     assert ours.best_params_ == peer.best_params_
     for key in [*(f"split{k}_test_score" for k in range(4)), "mean_test_score"]:
         np.testing.assert_allclose(ours.cv_results_[key], peer.cv_results_[key], rtol=1e-12)
@@ -255,7 +260,11 @@ def test_a_scorer_object_that_knows_no_weights_is_warned_of():
     scoring = make_scorer(lambda y, p: np.max(np.abs(y - p)), greater_is_better=False)
     settings = {"gamma": 0.1, "scoring": scoring, "cv": 3}
     with pytest.warns(UnweightedScoresWarning, match="takes no sample_weight"):
-        asked = KernelRidgeCV([0.1, 1.0], **settings).fit(X, y, weights_for(len(y), "counts"))
+        asked = (
+            KernelRidgeCV([0.1, 1.0])
+            .set_params(**settings)
+            .fit(X, y, weights_for(len(y), "counts"))
+        )
     assert asked.best_score_ < 0
 
 
@@ -325,8 +334,12 @@ def test_a_score_that_knows_no_weights_is_warned_of(scoring):
     with pytest.warns(
         UnweightedScoresWarning, match="takes no sample_weight.*weighted_scores=False"
     ):
-        asked = KernelRidgeCV([0.1, 1.0], **settings).fit(X, y, weights)
-    plain = KernelRidgeCV([0.1, 1.0], weighted_scores=False, **settings).fit(X, y, weights)
+        asked = KernelRidgeCV([0.1, 1.0]).set_params(**settings).fit(X, y, weights)
+    plain = (
+        KernelRidgeCV([0.1, 1.0], search=Search(weighted_scores=False))
+        .set_params(**settings)
+        .fit(X, y, weights)
+    )
     assert asked.best_score_ == plain.best_score_
 
 

@@ -8,7 +8,7 @@ import torch
 
 from cases import rows, targets, tolerance
 from namespaces import EVERYWHERE, LAYOUTS, to_numpy
-from ridgefold import KernelRidge, LSSVMClassifier, LSSVMRegressor
+from ridgefold import Compute, KernelRidge, LSSVMClassifier, LSSVMRegressor
 from ridgefold.errors import InvalidInputError, UnsupportedInputError
 from ridgefold.kernels import RBF, Laplacian, Linear, Matern, Polynomial, Sobolev
 
@@ -18,7 +18,7 @@ SOLVERS = ["cholesky", "eigendecomposition", "conjugate_gradient"]
 
 
 def expected(kernel, bias, y, weights):
-    model = KernelRidge(0.2, kernel=kernel, solver="cholesky", fit_intercept=bias)
+    model = KernelRidge(0.2, kernel=kernel, fit_intercept=bias, compute=Compute(solver="cholesky"))
     return model.fit(X, y, sample_weight=weights).predict(X_NEW)
 
 
@@ -34,7 +34,9 @@ def test_every_library_gives_the_same_predictions(library, dtype, bias):
         for solver in SOLVERS + primal:
             y = targets(X, 2)
             reference = expected(kernel, bias, y, weights)
-            model = KernelRidge(0.2, kernel=kernel, solver=solver, fit_intercept=bias).fit(
+            model = KernelRidge(
+                0.2, kernel=kernel, fit_intercept=bias, compute=Compute(solver=solver)
+            ).fit(
                 convert(X.astype(dtype)),
                 convert(y.astype(dtype)),
                 sample_weight=convert(weights.astype(dtype)),
@@ -58,7 +60,9 @@ def test_inputs_are_left_as_they_were(library):
     convert = EVERYWHERE[library]
     A, y, weights = convert(X), convert(targets(X)), convert(np.linspace(0, 1, 30))
     for solver in SOLVERS:
-        LSSVMRegressor(0.1, solver=solver).fit(A, y, sample_weight=weights).predict(A)
+        LSSVMRegressor(0.1, compute=Compute(solver=solver)).fit(
+            A, y, sample_weight=weights
+        ).predict(A)
     K = convert(RBF()(X))
     KernelRidge(0.1, kernel="precomputed").fit(K, y).predict(K)
     np.testing.assert_array_equal(to_numpy(A), X)

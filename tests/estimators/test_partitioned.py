@@ -9,10 +9,13 @@ from sklearn.base import clone
 
 import ridgefold
 from ridgefold import (
+    CellOptions,
+    Compute,
     KernelRidge,
     LSSVMClassifier,
     PartitionedKernelRidge,
     PartitionedLSSVMClassifier,
+    PartitionedLSSVMRegressor,
 )
 from ridgefold.cells import shared_pair
 from ridgefold.cells.combine import COMBINERS, cell_alpha
@@ -29,7 +32,7 @@ PAIRS = [
     if PARTITIONERS[partition].in_space or not COMBINERS[combine].needs_space
 ]
 KERNEL = RBF(1.0)
-FIXED = {"alpha": 0.1, "length_scale": 1.0, "clip": False}
+FIXED = {"alpha": 0.1, "kernel_params": {"length_scale": 1.0}, "cells__clip": False}
 
 
 def data(n=240, d=2, targets=1, seed=0):
@@ -68,9 +71,13 @@ def by_hand(model, X, y, new, weights=None, *, alpha=0.1, kernel=KERNEL):
 def test_every_pair_combines_plain_fits_of_its_cells(partition, combine, bias):
     X, y = data(targets=2)
     new = data(80, seed=1)[0]
-    model = PartitionedKernelRidge(
-        partition, 5, combine, overlap=0.4, fit_intercept=bias, **FIXED
-    ).fit(X, y)
+    model = (
+        PartitionedKernelRidge(
+            partition, 5, combine, fit_intercept=bias, cells=CellOptions(overlap=0.4)
+        )
+        .set_params(**FIXED)
+        .fit(X, y)
+    )
     assert model.predict(new).shape == (80, 2)
     assert np.allclose(model.predict(new), by_hand(model, X, y, new), rtol=1e-9, atol=1e-9)
 
@@ -83,7 +90,7 @@ def noise_columns(n: int = 1000, d: int = 24):
 
 def test_cells_are_cut_without_the_columns_that_do_not_matter(tmp_path):
     X, y = noise_columns()
-    model = PartitionedKernelRidge(n_partitions=6, learn_scales=True).fit(X[:600], y[:600])
+    model = PartitionedLSSVMRegressor(n_partitions=6, metric="learned").fit(X[:600], y[:600])
     kept = np.isfinite(model.length_scales_)
     assert kept[[3, 5]].all()
     assert kept.sum() < 20
@@ -97,7 +104,7 @@ def test_cells_are_cut_without_the_columns_that_do_not_matter(tmp_path):
     model.save(tmp_path / "m")
     again = ridgefold.load(tmp_path / "m")
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
-    plain = PartitionedKernelRidge(n_partitions=6).fit(X[:600], y[:600])
+    plain = PartitionedLSSVMRegressor(n_partitions=6).fit(X[:600], y[:600])
     assert plain.score(X[600:], y[600:]) < 0.7
 
 
@@ -106,7 +113,7 @@ def test_weights_enter_every_cell(combine):
     X, y = data()
     weights = np.random.default_rng(2).integers(0, 3, len(X)).astype(float)
     new = data(50, seed=1)[0]
-    model = PartitionedKernelRidge("tree", 4, combine, **FIXED).fit(X, y, weights)
+    model = PartitionedLSSVMRegressor("tree", 4, combine).set_params(**FIXED).fit(X, y, weights)
     expected = by_hand(model, X, y, new, weights)
     assert np.allclose(model.predict(new), expected, rtol=1e-9, atol=1e-9)
 
@@ -114,12 +121,12 @@ def test_weights_enter_every_cell(combine):
 @pytest.mark.parametrize("combine", ["route", "blend"])
 def test_one_cell_is_the_whole_fit(combine):
     X, y = data()
-    model = PartitionedKernelRidge("tree", 1, combine, **FIXED).fit(X, y)
+    model = PartitionedLSSVMRegressor("tree", 1, combine).set_params(**FIXED).fit(X, y)
     whole = KernelRidge(0.1, kernel=RBF(1.0), fit_intercept=True).fit(X, y)
     assert np.allclose(model.predict(X), whole.predict(X), rtol=1e-10)
 
 
-SINGULAR = {"alpha": 1e-15, "clip": False}
+SINGULAR = {"alpha": 1e-15, "cells__clip": False}
 LOW_RANK = [Linear(), Polynomial(2, coef0=0.0)]
 
 
@@ -132,7 +139,9 @@ def test_one_cell_with_a_ridge_below_rounding_is_the_whole_fit(kernel, device, w
     X, y = data(40, 3, targets)
     y = y + 5.0  # far from zero, where a bias tells
     weights = np.arange(40.0) % 3 if weighted else None
-    model = PartitionedKernelRidge(n_partitions=1, kernel=kernel, device=device, **SINGULAR)
+    model = PartitionedLSSVMRegressor(
+        n_partitions=1, kernel=kernel, compute=Compute(device=device)
+    ).set_params(**SINGULAR)
     whole = KernelRidge(1e-15, kernel=kernel, fit_intercept=True)
     found, expected = (fitted.fit(X, y, weights).predict(X) for fitted in (model, whole))
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11)
@@ -146,9 +155,11 @@ def test_cells_with_a_ridge_below_rounding_combine_plain_fits(kernel, device, co
     X, y = data(150, 3)
     weights = np.random.default_rng(2).integers(0, 3, len(X)).astype(float)
     new = data(50, 3, seed=1)[0]
-    model = PartitionedKernelRidge(
-        "tree", 3, combine, kernel=kernel, device=device, **SINGULAR
-    ).fit(X, y, weights)
+    model = (
+        PartitionedLSSVMRegressor("tree", 3, combine, kernel=kernel, compute=Compute(device=device))
+        .set_params(**SINGULAR)
+        .fit(X, y, weights)
+    )
     expected = by_hand(model, X, y, new, weights, alpha=1e-15, kernel=kernel)
     np.testing.assert_allclose(model.predict(new), expected, rtol=1e-9, atol=1e-9)
 
@@ -156,7 +167,9 @@ def test_cells_with_a_ridge_below_rounding_combine_plain_fits(kernel, device, co
 @pytest.mark.parametrize("device", [None, "cpu"])
 def test_single_precision_with_a_ridge_below_rounding_is_the_whole_fit(device):
     X, y = data(40, 3)
-    model = PartitionedKernelRidge(n_partitions=1, kernel="linear", device=device, **SINGULAR)
+    model = PartitionedLSSVMRegressor(
+        n_partitions=1, kernel="linear", compute=Compute(device=device)
+    ).set_params(**SINGULAR)
     found = model.fit(X.astype(np.float32), y.astype(np.float32)).predict(X.astype(np.float32))
     assert found.dtype == np.float32
     expected = KernelRidge(1e-15, kernel="linear", fit_intercept=True).fit(X, y).predict(X)
@@ -166,9 +179,13 @@ def test_single_precision_with_a_ridge_below_rounding_is_the_whole_fit(device):
 @pytest.mark.parametrize("device", [None, "cpu"])
 def test_held_out_residuals_with_a_ridge_below_rounding_are_those_of_refits(device):
     X, y = data(40, 3)
-    model = PartitionedKernelRidge(
-        n_partitions=1, kernel="linear", intervals="jackknife+", device=device, **SINGULAR
-    ).fit(X, y)
+    model = (
+        PartitionedLSSVMRegressor(
+            n_partitions=1, kernel="linear", intervals="jackknife+", compute=Compute(device=device)
+        )
+        .set_params(**SINGULAR)
+        .fit(X, y)
+    )
     for i in range(40):
         rest = np.delete(np.arange(40), i)
         plain = KernelRidge(1e-15, kernel="linear", fit_intercept=True).fit(X[rest], y[rest])
@@ -181,7 +198,13 @@ def test_held_out_residuals_with_a_ridge_below_rounding_are_those_of_refits(devi
 def test_held_out_residuals_are_those_of_refits_without_the_row(combine, bias):
     X, y = data(90)
     model = PartitionedKernelRidge(
-        "tree", 3, combine, tuning="cell", alpha=[0.1, 1.0], length_scale=1.0, fit_intercept=bias
+        "tree",
+        3,
+        combine,
+        kernel_params={"length_scale": 1.0},
+        alpha=[0.1, 1.0],
+        fit_intercept=bias,
+        cells=CellOptions(tuning="cell"),
     ).fit(X, y)
     residuals = model.held_out_residuals_
     assert residuals.shape == (90, 1)
@@ -203,8 +226,13 @@ def test_held_out_residuals_are_those_of_refits_without_the_row(combine, bias):
 def test_every_cell_chooses_the_best_pair_of_the_grid():
     X, y = data(300)
     widths, alphas = [0.3, 1.0, 3.0], [1e-3, 1e-1, 10.0]
-    model = PartitionedKernelRidge(
-        "tree", 3, "route", length_scale=widths, alpha=alphas, tuning="cell"
+    model = PartitionedLSSVMRegressor(
+        "tree",
+        3,
+        "route",
+        kernel_params={"length_scale": widths},
+        alpha=alphas,
+        cells=CellOptions(tuning="cell"),
     ).fit(X, y)
     for cell, rows in enumerate(np.split(model._cells.rows, model._cells.offsets[1:-1])):
         best = (np.inf, None, None)
@@ -220,8 +248,8 @@ def test_every_cell_chooses_the_best_pair_of_the_grid():
 
 def test_widths_are_found_from_far_away():
     X, y = data(300)
-    near = PartitionedKernelRidge("tree", 3, "route").fit(X, y)
-    far = PartitionedKernelRidge("tree", 3, "route").fit(1e3 * X, y)
+    near = PartitionedLSSVMRegressor("tree", 3, "route").fit(X, y)
+    far = PartitionedLSSVMRegressor("tree", 3, "route").fit(1e3 * X, y)
     ratio = [
         b.length_scale / a.length_scale for a, b in zip(near.kernels_, far.kernels_, strict=True)
     ]
@@ -231,14 +259,14 @@ def test_widths_are_found_from_far_away():
 
 def test_a_shared_pair_is_the_same_in_all_cells():
     X, y = data(400)
-    model = PartitionedKernelRidge("tree", 6, tuning="shared").fit(X, y)
+    model = PartitionedLSSVMRegressor("tree", 6, cells=CellOptions(tuning="shared")).fit(X, y)
     assert len(set(model.kernels_)) == 1
     assert len(set(model.alpha_)) == 1
 
 
 def test_averages_take_the_ridge_of_all_rows_by_shares():
     X, y = data(200)
-    model = PartitionedKernelRidge("random", 4, "average", **FIXED).fit(X, y)
+    model = PartitionedLSSVMRegressor("random", 4, "average").set_params(**FIXED).fit(X, y)
     assert np.allclose(model.alpha_, 0.1 / 4)
 
 
@@ -247,10 +275,12 @@ def test_averages_choose_the_ridge_by_the_error_of_the_mean():
     new, truth = data(400, seed=4)
     errors = {}
     for alpha in (1e-4, 1e-1, 1e2):
-        model = PartitionedKernelRidge("random", 4, "average", alpha=alpha, length_scale=1.0)
+        model = PartitionedLSSVMRegressor(
+            "random", 4, "average", kernel_params={"length_scale": 1.0}, alpha=alpha
+        )
         errors[alpha] = np.mean((model.fit(X, y).predict(new) - truth) ** 2)
-    model = PartitionedKernelRidge(
-        "random", 4, "average", alpha=list(errors), length_scale=1.0
+    model = PartitionedLSSVMRegressor(
+        "random", 4, "average", kernel_params={"length_scale": 1.0}, alpha=list(errors)
     ).fit(X, y)
     assert np.isclose(model.alpha_.sum(), min(errors, key=errors.get))
 
@@ -262,7 +292,9 @@ def test_cells_drawn_from_strata_average_closer_to_the_whole_fit():
     whole = KernelRidge(8.0, kernel="sobolev").fit(x, y).predict(x)
 
     def distance(partition, seed):
-        model = PartitionedKernelRidge(partition, 16, "average", random_state=seed, **settings)
+        model = PartitionedLSSVMRegressor(partition, 16, "average", random_state=seed).set_params(
+            **settings
+        )
         return np.sum((model.fit(x, y).predict(x) - whole) ** 2)
 
     random, stratified = (
@@ -284,10 +316,10 @@ def test_refining_to_the_end_gives_the_whole_fit(partition, bias, weighted):
         partition,
         5,
         "average" if partition in ("random", "stratified") else "blend",
-        refine="exact",
+        kernel_params={"length_scale": 0.7},
         fit_intercept=bias,
         alpha=1e-2,
-        length_scale=0.7,
+        cells=CellOptions(refine="exact"),
     ).fit(X, y, weights)
     whole = KernelRidge(1e-2, kernel=RBF(0.7), fit_intercept=bias).fit(X, y, weights)
     new = data(100, seed=5)[0]
@@ -301,7 +333,13 @@ def test_each_step_of_refining_comes_closer():
     whole = KernelRidge(1e-3, kernel=RBF(0.4), fit_intercept=True).fit(X, y).predict(X)
     errors = []
     for steps in (1, 4, 16):
-        model = PartitionedKernelRidge("tree", 8, refine=steps, alpha=1e-3, length_scale=0.4)
+        model = PartitionedLSSVMRegressor(
+            "tree",
+            8,
+            kernel_params={"length_scale": 0.4},
+            alpha=1e-3,
+            cells=CellOptions(refine=steps),
+        )
         errors.append(np.max(np.abs(model.fit(X, y).predict(X) - whole)))
         assert model.n_steps_ <= steps
     assert errors[2] < errors[1] < errors[0]
@@ -309,18 +347,28 @@ def test_each_step_of_refining_comes_closer():
 
 def test_refining_an_average_begins_with_that_average():
     X, y = data(600, d=3)
-    settings = {"combine": "average", "alpha": 1e-2, "length_scale": 0.7, "fit_intercept": False}
+    settings = {
+        "combine": "average",
+        "alpha": 1e-2,
+        "kernel_params": {"length_scale": 0.7},
+        "fit_intercept": False,
+    }
     whole = KernelRidge(1e-2, kernel=RBF(0.7)).fit(X, y).predict(X)
-    average = PartitionedKernelRidge("random", 6, **settings).fit(X, y).predict(X)
-    refined = PartitionedKernelRidge("random", 6, refine=1, **settings).fit(X, y).predict(X)
+    average = PartitionedLSSVMRegressor("random", 6).set_params(**settings).fit(X, y).predict(X)
+    refined = (
+        PartitionedLSSVMRegressor("random", 6, cells=CellOptions(refine=1))
+        .set_params(**settings)
+        .fit(X, y)
+        .predict(X)
+    )
     assert np.mean((refined - whole) ** 2) < np.mean((average - whole) ** 2)
 
 
 def test_refining_in_single_precision_loses_no_more_than_rounding_of_the_model():
     X, y = data(600, d=3)
-    settings = {"refine": "exact", "alpha": 1e-2, "length_scale": 2.0}
+    settings = {"cells__refine": "exact", "alpha": 1e-2, "kernel_params": {"length_scale": 2.0}}
     exact = KernelRidge(1e-2, kernel=RBF(2.0), fit_intercept=True).fit(X, y)
-    model = PartitionedKernelRidge(n_partitions=5, **settings)
+    model = PartitionedLSSVMRegressor(n_partitions=5).set_params(**settings)
     model.fit(X.astype(np.float32), y.astype(np.float32))
     assert model.predict(X.astype(np.float32)).dtype == np.float32
     rounding = np.finfo(np.float32).eps * np.abs(exact.dual_coef_).sum()
@@ -330,7 +378,9 @@ def test_refining_in_single_precision_loses_no_more_than_rounding_of_the_model()
 def test_refining_needs_one_pair_for_all_cells():
     X, y = data(60)
     with pytest.raises(InvalidInputError, match='tuning="shared"'):
-        PartitionedKernelRidge(n_partitions=3, refine="exact", tuning="cell").fit(X, y)
+        PartitionedLSSVMRegressor(
+            n_partitions=3, cells=CellOptions(refine="exact", tuning="cell")
+        ).fit(X, y)
 
 
 # -- edges ----------------------------------------------------------------------------------
@@ -342,7 +392,7 @@ def test_few_rows_are_fitted_however_many_cells_are_asked_for(partition, n):
     X, y = data(n)
     combine = "average" if partition in ("random", "stratified") else "blend"
     for m in (1, 4, 50, "auto"):
-        model = PartitionedKernelRidge(partition, m, combine).fit(X, y)
+        model = PartitionedLSSVMRegressor(partition, m, combine).fit(X, y)
         assert model.n_partitions_ <= n
         assert np.all(np.isfinite(model.predict(X)))
 
@@ -352,9 +402,9 @@ def test_constant_columns_and_repeated_rows(combine):
     X, y = data(60)
     X = np.column_stack([X, np.ones(60)])
     X[:20] = X[0]
-    model = PartitionedKernelRidge("tree", 4, combine).fit(X, y)
+    model = PartitionedLSSVMRegressor("tree", 4, combine).fit(X, y)
     assert np.all(np.isfinite(model.predict(X)))
-    same = PartitionedKernelRidge("tree", 4, combine).fit(np.ones((30, 2)), y[:30])
+    same = PartitionedLSSVMRegressor("tree", 4, combine).fit(np.ones((30, 2)), y[:30])
     assert np.allclose(same.predict(np.ones((1, 2))), y[:30].mean(), atol=0.3)
 
 
@@ -363,9 +413,14 @@ WAYS = [
     {"partition": "hyperplanes", "n_partitions": 3, "combine": "route"},
     {"partition": "kmeans", "n_partitions": 4, "combine": "blend"},
     {"partition": "random", "n_partitions": 3, "combine": "average"},
-    {"n_partitions": "auto", "weighted_scores": True},
-    {"n_partitions": 3, "learn_scales": True, "alpha": 0.1},
-    {"n_partitions": 3, "refine": "exact", "alpha": 0.1, "length_scale": 1.0},
+    {"n_partitions": "auto", "cells__weighted_scores": True},
+    {"n_partitions": 3, "metric": "learned", "alpha": 0.1},
+    {
+        "n_partitions": 3,
+        "cells__refine": "exact",
+        "alpha": 0.1,
+        "kernel_params": {"length_scale": 1.0},
+    },
 ]
 ways = pytest.mark.parametrize("way", WAYS, ids=lambda way: "-".join(map(str, way.values())))
 
@@ -376,8 +431,8 @@ def test_a_weight_is_that_many_rows_and_none_is_no_row(way):
     rng = np.random.default_rng(5)
     weights = rng.integers(0, 4, 300)
     shuffled = rng.permutation(np.repeat(np.arange(300), weights))
-    weighted = PartitionedKernelRidge(**way).fit(X, y, weights.astype(float))
-    repeated = PartitionedKernelRidge(**way).fit(X[shuffled], y[shuffled])
+    weighted = PartitionedLSSVMRegressor().set_params(**way).fit(X, y, weights.astype(float))
+    repeated = PartitionedLSSVMRegressor().set_params(**way).fit(X[shuffled], y[shuffled])
     new = data(50, seed=1)[0]
     np.testing.assert_allclose(weighted.predict(new), repeated.predict(new), rtol=1e-6, atol=1e-6)
     assert weighted.n_partitions_ == repeated.n_partitions_
@@ -389,8 +444,8 @@ def test_rows_of_weight_zero_change_nothing(way):
     weights = np.random.default_rng(5).choice([0.0, 0.7, 1.3], 300)
     y[weights == 0] = 1e3
     used = weights > 0
-    model = PartitionedKernelRidge(**way).fit(X, y, weights)
-    without = PartitionedKernelRidge(**way).fit(X[used], y[used], weights[used])
+    model = PartitionedLSSVMRegressor().set_params(**way).fit(X, y, weights)
+    without = PartitionedLSSVMRegressor().set_params(**way).fit(X[used], y[used], weights[used])
     new = data(50, seed=1)[0]
     np.testing.assert_allclose(model.predict(new), without.predict(new), rtol=1e-10, atol=1e-12)
     if model.held_out_residuals_ is not None:
@@ -403,8 +458,16 @@ def test_repeated_rows_have_coefficients_and_residuals_of_their_own():
     X, y = data(120)
     X[60:90] = X[:30]  # the same rows with other targets
     X[100:110], y[100:110] = X[50], y[50]
-    settings = {"tuning": "cell", "alpha": [0.1, 1.0], "length_scale": 1.0}
-    model = PartitionedKernelRidge("tree", 3, "route", clip=False, **settings).fit(X, y)
+    settings = {
+        "cells__tuning": "cell",
+        "alpha": [0.1, 1.0],
+        "kernel_params": {"length_scale": 1.0},
+    }
+    model = (
+        PartitionedLSSVMRegressor("tree", 3, "route", cells=CellOptions(clip=False))
+        .set_params(**settings)
+        .fit(X, y)
+    )
     cells = model._cells
     for cell in range(3):
         rows = cells.rows[cells.offsets[cell] : cells.offsets[cell + 1]]
@@ -423,13 +486,13 @@ def test_repeated_rows_have_coefficients_and_residuals_of_their_own():
 def test_what_a_row_alone_in_its_cell_leaves_behind_is_not_known():
     X = np.array([[0.0], [1.0], [2.0], [100.0]])
     y = np.array([1.0, 2.0, 3.0, 50.0])
-    settings = {"alpha": 0.1, "length_scale": 1.0, "intervals": "jackknife+"}
-    model = PartitionedKernelRidge("kmeans", 2, "route", **settings).fit(X, y)
+    settings = {"alpha": 0.1, "kernel_params": {"length_scale": 1.0}, "intervals": "jackknife+"}
+    model = PartitionedLSSVMRegressor("kmeans", 2, "route").set_params(**settings).fit(X, y)
     assert model.partition_sizes_.min() == 1
     assert np.isfinite(model.held_out_residuals_[:, 0]).tolist() == [True, True, True, False]
     # Two rows there, of the same x: each is predicted by the other.
     X, y = np.append(X, X[-1:], axis=0), np.append(y, 60.0)
-    model = PartitionedKernelRidge("kmeans", 2, "route", **settings).fit(X, y)
+    model = PartitionedLSSVMRegressor("kmeans", 2, "route").set_params(**settings).fit(X, y)
     assert model.held_out_residuals_[3:, 0] == pytest.approx([-10.0, 10.0])
 
 
@@ -438,8 +501,11 @@ def test_what_a_row_alone_in_its_cell_leaves_behind_is_not_known():
 @pytest.mark.parametrize("n_partitions", ["auto", 3])
 def test_residuals_are_kept_where_they_are_promised(tuning, intervals, n_partitions):
     X, y = data(300)
-    model = PartitionedKernelRidge(
-        n_partitions=n_partitions, tuning=tuning, intervals=intervals, alpha=[0.1, 1.0]
+    model = PartitionedLSSVMRegressor(
+        n_partitions=n_partitions,
+        intervals=intervals,
+        alpha=[0.1, 1.0],
+        cells=CellOptions(tuning=tuning),
     ).fit(X, y)
     wanted = intervals == "jackknife+" or (intervals == "auto" and tuning == "cell")
     assert (model.held_out_residuals_ is not None) == wanted
@@ -449,7 +515,7 @@ def test_the_order_in_which_ridge_values_are_given_does_not_matter():
     X, y = data(300)
     alphas = [1e-3, 1e-2, 0.1, 1.0, 10.0]
     models = [
-        PartitionedKernelRidge(n_partitions=4, alpha=order).fit(X, y)
+        PartitionedLSSVMRegressor(n_partitions=4, alpha=order).fit(X, y)
         for order in (alphas, alphas[::-1], [10.0, 1e-3, 1.0, 0.1, 1e-2])
     ]
     for other in models[1:]:
@@ -467,22 +533,22 @@ def test_large_cells_look_for_the_ridge_of_a_given_width_on_more_rows(monkeypatc
 
     monkeypatch.setattr(shared_pair, "search_near", watched)
     X, y = data(1000)
-    PartitionedKernelRidge(n_partitions=1, length_scale=0.7).fit(X, y)
+    PartitionedLSSVMRegressor(kernel_params={"length_scale": 0.7}, n_partitions=1).fit(X, y)
     assert asked == [1]
-    PartitionedKernelRidge(n_partitions=8, length_scale=0.7).fit(X, y)
+    PartitionedLSSVMRegressor(kernel_params={"length_scale": 0.7}, n_partitions=8).fit(X, y)
     assert asked == [1]
 
 
 def test_more_averaged_cells_than_rows_are_as_many_as_rows():
     X, y = data(40)
-    model = PartitionedKernelRidge("random", 10**9, "average", alpha=1.0).fit(X, y)
+    model = PartitionedLSSVMRegressor("random", 10**9, "average", alpha=1.0).fit(X, y)
     assert model.n_partitions_ <= 40
 
 
 def test_cells_of_repeated_rows_are_kept_in_files(tmp_path):
     X, y = data(200)
     weights = np.arange(200) % 3.0
-    model = PartitionedKernelRidge(n_partitions=4).fit(X, y, weights)
+    model = PartitionedLSSVMRegressor(n_partitions=4).fit(X, y, weights)
     model.save(tmp_path / "m")
     again = ridgefold.load(tmp_path / "m")
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
@@ -493,8 +559,12 @@ def test_cells_of_repeated_rows_are_kept_in_files(tmp_path):
 def test_blended_predictions_have_no_seams_and_routed_ones_do():
     X, y = data(400, d=1)
     line = np.linspace(-2, 2, 4001)[:, None]
-    blend = PartitionedKernelRidge("tree", 8, "blend", overlap=0.3, **FIXED).fit(X, y)
-    route = PartitionedKernelRidge("tree", 8, "route", **FIXED).fit(X, y)
+    blend = (
+        PartitionedLSSVMRegressor("tree", 8, "blend", cells=CellOptions(overlap=0.3))
+        .set_params(**FIXED)
+        .fit(X, y)
+    )
+    route = PartitionedLSSVMRegressor("tree", 8, "route").set_params(**FIXED).fit(X, y)
     jump = {
         name: np.max(np.abs(np.diff(model.predict(line))))
         for name, model in {"blend": blend, "route": route}.items()
@@ -507,9 +577,9 @@ def test_memory_mapped_rows_give_the_same_model(tmp_path, partition):
     X, y = data(300)
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    ours = PartitionedKernelRidge(partition, 5).fit(mapped, y)
+    ours = PartitionedLSSVMRegressor(partition, 5).fit(mapped, y)
     assert np.shares_memory(ours.X_fit_, mapped)
-    theirs = PartitionedKernelRidge(partition, 5).fit(X, y)
+    theirs = PartitionedLSSVMRegressor(partition, 5).fit(X, y)
     assert np.array_equal(ours.predict(X), theirs.predict(X))
 
 
@@ -518,10 +588,12 @@ def test_results_do_not_depend_on_executor_or_workers(monkeypatch):
 
     monkeypatch.setattr(cell_rows, "ROWS_A_BATCH", 64)
     X, y = data(400)
-    reference = PartitionedKernelRidge("tree", 8).fit(X, y)
+    reference = PartitionedLSSVMRegressor("tree", 8).fit(X, y)
     for executor in ("threads", "processes"):
         for workers in (1, 2, 3):
-            model = PartitionedKernelRidge("tree", 8, executor=executor, n_jobs=workers)
+            model = PartitionedLSSVMRegressor(
+                "tree", 8, compute=Compute(executor=executor, n_jobs=workers)
+            )
             model.fit(X, y)
             assert np.array_equal(model._models.dual_coef, reference._models.dual_coef)
             assert np.array_equal(model.predict(X), reference.predict(X))
@@ -529,10 +601,10 @@ def test_results_do_not_depend_on_executor_or_workers(monkeypatch):
 
 def test_float32_stays_float32():
     X, y = data(200)
-    model = PartitionedKernelRidge("tree", 4).fit(X.astype(np.float32), y.astype(np.float32))
+    model = PartitionedLSSVMRegressor("tree", 4).fit(X.astype(np.float32), y.astype(np.float32))
     single = model.predict(X.astype(np.float32))
     assert single.dtype == np.float32
-    double = PartitionedKernelRidge("tree", 4).fit(X, y).predict(X)
+    double = PartitionedLSSVMRegressor("tree", 4).fit(X, y).predict(X)
     assert np.max(np.abs(single - double)) < 0.2
 
 
@@ -541,7 +613,7 @@ def test_float32_stays_float32():
 
 def test_the_number_of_cells_is_chosen_within_the_stated_loss():
     X, y = data(3000, seed=7)
-    model = PartitionedKernelRidge().fit(X, y)
+    model = PartitionedLSSVMRegressor().fit(X, y)
     errors = [trial.error for trial in model.trials_]
     counts = [round(3000 / trial.cell_rows) for trial in model.trials_]
     assert errors[counts.index(model.n_partitions_)] <= 1.02 * min(errors)
@@ -553,14 +625,14 @@ def test_a_smooth_function_of_many_columns_gets_larger_cells_than_a_rough_one():
     X = rng.uniform(-1, 1, (1100, 6))
     smooth = np.sin(X.sum(axis=1)) + X[:, 0] * X[:, 1]
     rough = rng.standard_normal(1100)
-    few = PartitionedKernelRidge().fit(X, smooth + 0.01 * rough)
-    many = PartitionedKernelRidge().fit(X, rough)
+    few = PartitionedLSSVMRegressor().fit(X, smooth + 0.01 * rough)
+    many = PartitionedLSSVMRegressor().fit(X, rough)
     assert few.n_partitions_ < many.n_partitions_
 
 
 def test_averages_report_the_effective_dimension():
     X, y = data(800)
-    model = PartitionedKernelRidge("random", "auto", "average").fit(X, y)
+    model = PartitionedLSSVMRegressor("random", "auto", "average").fit(X, y)
     assert 1.0 < model.effective_dimension_ < 800
     assert model.trials_
     best = min(trial.error for trial in model.trials_)
@@ -577,16 +649,20 @@ def test_learned_scales_find_the_columns_that_matter(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (900, 8)) * [1, 1, 1, 1, 1, 1, 1, 50]
     y = np.sin(4 * X[:, 0]) + X[:, 1] + 0.05 * rng.standard_normal(900)
-    plain = PartitionedKernelRidge(n_partitions=3).fit(X[:600], y[:600])
-    learned = PartitionedKernelRidge(n_partitions=3, learn_scales=True).fit(X[:600], y[:600])
+    plain = PartitionedLSSVMRegressor(n_partitions=3).fit(X[:600], y[:600])
+    learned = PartitionedLSSVMRegressor(n_partitions=3, metric="learned").fit(X[:600], y[:600])
     assert np.argsort(learned.length_scales_)[:2].tolist() == [0, 1]
     errors = [np.mean((m.predict(X[600:]) - y[600:]) ** 2) for m in (plain, learned)]
     assert errors[1] < 0.5 * errors[0]
     # Cells of the scaled rows are those of a model that is given the scaled rows.
     scales, rows = learned.length_scales_, ScaledRows(X, learned.length_scales_)[:]
     kept = np.isfinite(scales)
-    scaled = PartitionedKernelRidge(n_partitions=3, **FIXED).fit(X[:, kept] / scales[kept], y)
-    same = PartitionedKernelRidge(n_partitions=3, **FIXED).fit(rows, y)
+    scaled = (
+        PartitionedLSSVMRegressor(n_partitions=3)
+        .set_params(**FIXED)
+        .fit(X[:, kept] / scales[kept], y)
+    )
+    same = PartitionedLSSVMRegressor(n_partitions=3).set_params(**FIXED).fit(rows, y)
     assert np.array_equal(scaled.predict(rows[:5]), same.predict(rows[:5]))
     learned.save(tmp_path / "model.ridgefold")
     again = ridgefold.load(tmp_path / "model.ridgefold")
@@ -595,8 +671,8 @@ def test_learned_scales_find_the_columns_that_matter(tmp_path):
 
 def test_scales_of_a_kernel_without_distances_cannot_be_learned():
     X, y = data(60)
-    with pytest.raises(InvalidInputError, match="learn_scales"):
-        PartitionedKernelRidge(kernel="polynomial", learn_scales=True).fit(X, y)
+    with pytest.raises(InvalidInputError, match=r"metric=.learned"):
+        PartitionedLSSVMRegressor(kernel="polynomial", metric="learned").fit(X, y)
 
 
 # -- classification -------------------------------------------------------------------------
@@ -605,7 +681,7 @@ def test_scales_of_a_kernel_without_distances_cannot_be_learned():
 def test_the_classifier_with_one_cell_is_the_whole_one():
     X, _ = data(150)
     labels = np.where(X[:, 0] > np.sin(3 * X[:, 1]), "up", "down")
-    model = PartitionedLSSVMClassifier(n_partitions=1, **FIXED).fit(X, labels)
+    model = PartitionedLSSVMClassifier(n_partitions=1).set_params(**FIXED).fit(X, labels)
     whole = LSSVMClassifier(0.1, kernel=RBF(1.0)).fit(X, labels)
     assert np.allclose(model.decision_function(X), whole.decision_function(X))
     assert np.array_equal(model.predict(X), whole.predict(X))
@@ -639,13 +715,13 @@ def test_a_cell_of_one_class_is_no_obstacle_and_class_weights_count():
         ({"partition": "random", "combine": "route"}, 'combine="average"'),
         ({"n_partitions": 0}, 'n_partitions must be "auto" or a whole number >= 1, got 0'),
         ({"n_partitions": "many"}, "n_partitions must be"),
-        ({"overlap": 1.5}, "overlap.* must be from 0 to 1, got 1.5"),
-        ({"loss": -0.1}, "loss.* must be from 0 to 1, got -0.1"),
-        ({"tuning": "none"}, 'tuning must be "auto", "cell" or "shared"'),
-        ({"combine": "average", "tuning": "cell"}, 'tuning="shared"'),
-        ({"refine": 0}, 'refine must be None, "exact" or a number of steps'),
-        ({"executor": "cloud"}, "executor must be one of auto"),
-        ({"n_jobs": 0}, "n_jobs must be"),
+        ({"cells__overlap": 1.5}, "overlap.* must be from 0 to 1, got 1.5"),
+        ({"cells__tolerance": -0.1}, "cells.tolerance.* must be from 0 to 1, got -0.1"),
+        ({"cells__tuning": "none"}, 'cells.tuning must be one of "auto", "cell", "shared"'),
+        ({"combine": "average", "cells__tuning": "cell"}, 'tuning="shared"'),
+        ({"cells__refine": 0}, 'refine must be None, "exact" or a number of steps'),
+        ({"compute__executor": "cloud"}, "executor must be one of auto"),
+        ({"compute__n_jobs": 0}, "n_jobs must be"),
         ({"kernel": "precomputed"}, "no rows to cut"),
         ({"alpha": -1.0}, "alpha"),
         ({"random_state": "seed"}, "random_state"),
@@ -654,7 +730,7 @@ def test_a_cell_of_one_class_is_no_obstacle_and_class_weights_count():
 def test_bad_arguments_are_named_with_the_way_out(arguments, message):
     X, y = data(40)
     with pytest.raises(InvalidInputError, match=message):
-        PartitionedKernelRidge(**arguments).fit(X, y)
+        PartitionedLSSVMRegressor().set_params(**arguments).fit(X, y)
 
 
 def test_sparse_rows_and_arrays_of_other_libraries_are_refused():
@@ -663,19 +739,21 @@ def test_sparse_rows_and_arrays_of_other_libraries_are_refused():
 
     X, y = data(40)
     with pytest.raises(UnsupportedInputError, match=r"[Ss]parse"):
-        PartitionedKernelRidge().fit(scipy.sparse.csr_array(X), y)
+        PartitionedLSSVMRegressor().fit(scipy.sparse.csr_array(X), y)
     strict = array_api_strict.asarray(X), array_api_strict.asarray(y)
     with pytest.raises(UnsupportedInputError, match="arrays of NumPy and tensors of torch, got"):
-        PartitionedKernelRidge().fit(*strict)
+        PartitionedLSSVMRegressor().fit(*strict)
 
 
 def test_no_cell_predicts_beyond_the_range_of_all_targets():
     X, y = data(200)
     far = 3.0 * data(200, seed=1)[0]
-    model = PartitionedKernelRidge("tree", 6, kernel="polynomial", alpha=1e-3).fit(X, y)
+    model = PartitionedLSSVMRegressor("tree", 6, kernel="polynomial", alpha=1e-3).fit(X, y)
     assert model.predict(far).max() <= y.max()
     assert model.predict(far).min() >= y.min()
-    free = PartitionedKernelRidge("tree", 6, kernel="polynomial", alpha=1e-3, clip=False)
+    free = PartitionedLSSVMRegressor(
+        "tree", 6, kernel="polynomial", alpha=1e-3, cells=CellOptions(clip=False)
+    )
     assert np.abs(free.fit(X, y).predict(far)).max() > np.abs(y).max()
 
 
@@ -683,7 +761,7 @@ def test_a_cell_may_predict_a_little_beyond_its_own_targets():
     rng = np.random.default_rng(2)
     X = rng.standard_normal((600, 3))
     y = X @ [1.0, -2.0, 0.5]
-    model = PartitionedKernelRidge("tree", 6, "route", kernel="linear", alpha=1e-6).fit(X, y)
+    model = PartitionedLSSVMRegressor("tree", 6, "route", kernel="linear", alpha=1e-6).fit(X, y)
     new = rng.standard_normal((400, 3))
     truth = new @ [1.0, -2.0, 0.5]
     inside = (truth > y.min()) & (truth < y.max())
@@ -711,9 +789,11 @@ def test_limits_of_cells_without_noise_are_their_own():
 
 def test_what_is_kept_for_intervals_changes_no_prediction():
     X = np.random.default_rng(3).uniform(-1, 1, (900, 2))
-    fixed = {"alpha": 1e-4, "length_scale": 1.0, "n_partitions": 4}
+    fixed = {"alpha": 1e-4, "kernel_params": {"length_scale": 1.0}, "n_partitions": 4}
     one, other = (
-        PartitionedKernelRidge(**fixed, intervals=kept).fit(X, X[:, 0] + 0.3 * X[:, 1])
+        PartitionedLSSVMRegressor(intervals=kept)
+        .set_params(**fixed)
+        .fit(X, X[:, 0] + 0.3 * X[:, 1])
         for kept in (None, "jackknife+")
     )
     new = np.array([[1.04, 1.0], [-1.04, -1.0]])
@@ -729,18 +809,18 @@ def test_a_function_without_noise_goes_beyond_all_targets(repeated):
     noise = 0.2 * rng.standard_normal(900)
     if repeated:
         X, y, noise = (np.concatenate([part, part[:300]]) for part in (X, y, noise))
-    clean = PartitionedKernelRidge(n_partitions=4).fit(X, y)
+    clean = PartitionedLSSVMRegressor(n_partitions=4).fit(X, y)
     np.testing.assert_allclose(clean.predict(new), [1.34, -1.34], atol=0.01)
-    without = PartitionedKernelRidge(n_partitions=4, intervals=None).fit(X, y)
+    without = PartitionedLSSVMRegressor(n_partitions=4, intervals=None).fit(X, y)
     np.testing.assert_array_equal(without.predict(new), clean.predict(new))
-    noisy = PartitionedKernelRidge(n_partitions=4).fit(X, y + noise)
+    noisy = PartitionedLSSVMRegressor(n_partitions=4).fit(X, y + noise)
     assert noisy._models.highest.max() == (y + noise).max()
     assert noisy._models.lowest.min() == (y + noise).min()
 
 
 def test_a_failed_fit_leaves_the_model_as_it_was():
     X, y = data(60)
-    model = PartitionedKernelRidge(n_partitions=3).fit(X, y)
+    model = PartitionedLSSVMRegressor(n_partitions=3).fit(X, y)
     before = model.predict(X)
     with pytest.raises(InvalidInputError):
         model.fit(X, y[:-1])
@@ -749,7 +829,7 @@ def test_a_failed_fit_leaves_the_model_as_it_was():
 
 def test_a_partitioner_object_can_be_given():
     X, y = data(200)
-    model = PartitionedKernelRidge(KMeansCells(kernel=RBF(1.0)), 4, "route").fit(X, y)
+    model = PartitionedLSSVMRegressor(KMeansCells(kernel=RBF(1.0)), 4, "route").fit(X, y)
     assert model.n_partitions_ <= 4
     assert np.mean((model.predict(X) - y) ** 2) < 0.1 * np.var(y)
 
@@ -761,7 +841,9 @@ def test_weights_of_classes_count_where_pairs_are_chosen():
     y = (X[:, 0] + 0.5 * draw.standard_normal(600) > 1.6).astype(int)
     settings = {"n_partitions": 2, "class_weight": {0: 1.0, 1: 50.0}}
     plain, asked = (
-        PartitionedLSSVMClassifier(**settings, weighted_scores=given).fit(X, y)
+        PartitionedLSSVMClassifier(cells=CellOptions(weighted_scores=given))
+        .set_params(**settings)
+        .fit(X, y)
         for given in (False, True)
     )
     np.testing.assert_array_equal(plain.decision_function(X), asked.decision_function(X))
@@ -769,7 +851,7 @@ def test_weights_of_classes_count_where_pairs_are_chosen():
 
 def test_a_fit_explains_its_steps(tmp_path):
     X, y = data(700)
-    model = PartitionedKernelRidge(learn_scales=True).fit(X, y)
+    model = PartitionedLSSVMRegressor(metric="learned").fit(X, y)
     names = [step.name for step in model.run_record_.steps]
     assert names[:3] == ["learning scales", "finding slopes", "choosing how many cells"]
     text = str(ridgefold.explain(model))
@@ -778,21 +860,23 @@ def test_a_fit_explains_its_steps(tmp_path):
     for step in model.run_record_.steps:
         assert step.plan.seconds > 0
         assert step.plan.cost.peak_bytes > 0
-    refined = PartitionedKernelRidge(n_partitions=2, refine=3, alpha=0.1).fit(X, y)
+    refined = PartitionedLSSVMRegressor(n_partitions=2, alpha=0.1, cells=CellOptions(refine=3)).fit(
+        X, y
+    )
     assert [step.name for step in refined.run_record_.steps][-1] == "refining"
-    average = PartitionedKernelRidge("random", 3, "average").fit(X, y)
+    average = PartitionedLSSVMRegressor("random", 3, "average").fit(X, y)
     assert average.run_record_.steps[0].plan.method == "random"
     model.save(tmp_path / "m")
     assert ridgefold.load(tmp_path / "m").run_record_ == model.run_record_
 
 
 @pytest.mark.parametrize(
-    "settings", [{"refine": 2}, {"partition": "random", "combine": "average"}], ids=str
+    "settings", [{"cells__refine": 2}, {"partition": "random", "combine": "average"}], ids=str
 )
 @pytest.mark.parametrize(
     ("model", "argument"),
     [
-        (PartitionedKernelRidge(intervals="jackknife+"), 'intervals="jackknife\\+"'),
+        (PartitionedLSSVMRegressor(intervals="jackknife+"), 'intervals="jackknife\\+"'),
         (PartitionedLSSVMClassifier(probability=True), "probability=True"),
     ],
 )
@@ -807,7 +891,7 @@ def test_held_out_values_that_cannot_be_had_are_refused_before_the_fit(model, ar
 def test_a_ridge_of_zero_is_named_as_the_argument_is():
     X, y = data(60)
     with pytest.raises(InvalidInputError, match=r"^alpha must be finite and > 0, got 0"):
-        PartitionedKernelRidge(n_partitions=2, alpha=0.0).fit(X, y)
+        PartitionedLSSVMRegressor(n_partitions=2, alpha=0.0).fit(X, y)
 
 
 # -- what cannot be ------------------------------------------------------------------------
@@ -816,7 +900,7 @@ def test_a_ridge_of_zero_is_named_as_the_argument_is():
 @pytest.mark.parametrize("method", ["predict", "predict_interval"])
 def test_sparse_rows_are_refused_as_they_are_by_the_fit(method):
     X, y = data()
-    model = PartitionedKernelRidge(n_partitions=3).fit(X, y)
+    model = PartitionedLSSVMRegressor(n_partitions=3).fit(X, y)
     for ask in (lambda A: model.fit(A, y), getattr(model, method)):
         with pytest.raises(UnsupportedInputError, match="Sparse data"):
             ask(scipy.sparse.csr_array(X))
@@ -830,7 +914,7 @@ def test_probabilities_need_a_cell_of_two_rows():
 
 def test_cells_are_those_of_the_fit_whatever_is_set_later(tmp_path):
     X, y = data()
-    model = PartitionedKernelRidge("tree", 4).fit(X, y)
+    model = PartitionedLSSVMRegressor("tree", 4).fit(X, y)
     expected = model.predict(X)
     model.set_params(partition="kmeans")
     np.testing.assert_array_equal(model.predict(X), expected)
@@ -847,4 +931,4 @@ def test_cells_are_those_of_the_fit_whatever_is_set_later(tmp_path):
 )
 def test_arguments_of_the_wrong_kind_are_named(settings, message):
     with pytest.raises(InvalidInputError, match=message):
-        PartitionedKernelRidge(**settings).fit(*data())
+        PartitionedLSSVMRegressor().set_params(**settings).fit(*data())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ridgefold
-from ridgefold import PartitionedKernelRidge, PartitionedLSSVMClassifier
+from ridgefold import CellOptions, PartitionedLSSVMClassifier, PartitionedLSSVMRegressor
 from ridgefold.errors import InvalidInputError, ModelFileError
 
 rng = np.random.default_rng(0)
@@ -19,7 +19,7 @@ TRUTH = np.sin(NEW[:, 0]) + 0.5 * NEW[:, 1]
 
 
 def noisy(**settings):
-    return PartitionedKernelRidge(n_partitions=5, **settings)
+    return PartitionedLSSVMRegressor(n_partitions=5).set_params(**settings)
 
 
 def coarse(backdrop, rows):
@@ -28,9 +28,9 @@ def coarse(backdrop, rows):
 
 
 def test_it_is_mixed_into_what_the_cells_predict():
-    model, cells = noisy().fit(X, TWO), noisy(backdrop=None).fit(X, TWO)
-    assert cells.backdrop_share_ is None
-    share = model.backdrop_share_
+    model, cells = noisy().fit(X, TWO), noisy(cells__coarse_model=None).fit(X, TWO)
+    assert cells.coarse_model_share_ is None
+    share = model.coarse_model_share_
     assert share.shape == (2,)
     assert 0 < share[0] <= 1
     np.testing.assert_array_equal(model._models.dual_coef, cells._models.dual_coef)
@@ -40,14 +40,14 @@ def test_it_is_mixed_into_what_the_cells_predict():
 
 def test_it_lowers_the_error_where_targets_are_noise_for_the_most_part():
     errors = [
-        np.sqrt(np.mean((noisy(backdrop=kept).fit(X, Y).predict(NEW) - TRUTH) ** 2))
+        np.sqrt(np.mean((noisy(cells__coarse_model=kept).fit(X, Y).predict(NEW) - TRUTH) ** 2))
         for kept in ("auto", None)
     ]
     assert errors[0] < 0.9 * errors[1]
 
 
 def test_held_out_residuals_are_those_of_the_mixture():
-    model, cells = noisy().fit(X, Y), noisy(backdrop=None).fit(X, Y)
+    model, cells = noisy().fit(X, Y), noisy(cells__coarse_model=None).fit(X, Y)
     backdrop, i = model._backdrop, 17
     # With ψ and its penalty as they are, the coarse fit without row i by dense algebra.
     psi = backdrop.kernel(X, backdrop.centres) @ backdrop.projection - backdrop.offset
@@ -57,7 +57,7 @@ def test_held_out_residuals_are_those_of_the_mixture():
     left = A[rest].T @ A[rest]
     left[:-1, :-1] += penalty
     without = A[i] @ np.linalg.solve(left, A[rest].T @ Y[rest])
-    share = model.backdrop_share_[0]
+    share = model.coarse_model_share_[0]
     expected = (1 - share) * cells.held_out_residuals_[i, 0] + share * (Y[i] - without)
     assert model.held_out_residuals_[i, 0] == pytest.approx(expected, rel=1e-8)
     both = [np.mean(each.held_out_residuals_**2) for each in (model, cells)]
@@ -69,60 +69,62 @@ def test_held_out_residuals_are_those_of_the_mixture():
     [
         {"alpha": 0.1},
         {"alpha": [0.1, 1.0]},
-        {"length_scale": 1.0},
+        {"kernel_params": {"length_scale": 1.0}},
         {"combine": "route"},
-        {"tuning": "shared"},
+        {"cells__tuning": "shared"},
         {"n_partitions": 1},
         {"fit_intercept": False},
         {"kernel": "linear"},
         {"partition": "random", "combine": "average"},
-        {"refine": 3},
+        {"cells__refine": 3},
     ],
     ids=str,
 )
 def test_it_stands_only_behind_blended_cells_that_choose_everything(settings):
-    model = PartitionedKernelRidge(**{"n_partitions": 5, **settings}).fit(X, Y)
-    assert model.backdrop_share_ is None
+    model = PartitionedLSSVMRegressor().set_params(**{"n_partitions": 5, **settings}).fit(X, Y)
+    assert model.coarse_model_share_ is None
 
 
 def test_it_is_left_out_where_it_gains_nothing():
-    assert noisy().fit(X, np.sin(6 * X[:, 0]) * np.sin(6 * X[:, 1])).backdrop_share_ is None
+    assert noisy().fit(X, np.sin(6 * X[:, 0]) * np.sin(6 * X[:, 1])).coarse_model_share_ is None
 
 
 @pytest.mark.parametrize("given", [True, False, "yes", 3])
 def test_other_values_are_refused(given):
-    with pytest.raises(InvalidInputError, match=r'backdrop must be "auto" or None, got'):
-        noisy(backdrop=given).fit(X, Y)
+    with pytest.raises(
+        InvalidInputError, match=r'cells.coarse_model must be one of "auto", None, got'
+    ):
+        noisy(cells__coarse_model=given).fit(X, Y)
 
 
 def test_a_weight_of_two_is_the_row_twice():
     weights = rng.integers(0, 4, 700)
     repeated = np.repeat(np.arange(700), weights)
     one, other = noisy().fit(X, Y, weights), noisy().fit(X[repeated], Y[repeated])
-    assert one.backdrop_share_[0] > 0
-    np.testing.assert_allclose(one.backdrop_share_, other.backdrop_share_, rtol=1e-6)
+    assert one.coarse_model_share_[0] > 0
+    np.testing.assert_allclose(one.coarse_model_share_, other.coarse_model_share_, rtol=1e-6)
     np.testing.assert_allclose(one.predict(NEW), other.predict(NEW), rtol=1e-6, atol=1e-8)
 
 
 def test_rows_that_share_x_are_left_out_one_by_one():
     places = np.round(1.5 * X)
     one = noisy().fit(places, Y)
-    same = PartitionedKernelRidge(n_partitions=5, intervals="jackknife+").fit(places, Y)
+    same = PartitionedLSSVMRegressor(n_partitions=5, intervals="jackknife+").fit(places, Y)
     np.testing.assert_array_equal(one.held_out_residuals_, same.held_out_residuals_)
     backdrop = one._backdrop
     i = 5
     psi = backdrop.kernel(places, backdrop.centres) @ backdrop.projection - backdrop.offset
     leverage = 1.0 / len(X) + psi[i] @ psi[i]
     own = (Y[i] - coarse(backdrop, places[i : i + 1])[0, 0]) / (1 - leverage)
-    cells = noisy(backdrop=None).fit(places, Y).held_out_residuals_[i, 0]
-    share = one.backdrop_share_[0]
+    cells = noisy(cells__coarse_model=None).fit(places, Y).held_out_residuals_[i, 0]
+    share = one.coarse_model_share_[0]
     expected = (1 - share) * cells + share * own
     assert one.held_out_residuals_[i, 0] == pytest.approx(expected, rel=1e-7)
 
 
 @pytest.mark.parametrize("executor", ["threads", "processes"])
 def test_it_is_the_same_wherever_cells_are_worked_on(executor):
-    one, other = noisy().fit(X, Y), noisy(executor=executor, n_jobs=2).fit(X, Y)
+    one, other = noisy().fit(X, Y), noisy(compute__executor=executor, compute__n_jobs=2).fit(X, Y)
     np.testing.assert_array_equal(one.predict(NEW), other.predict(NEW))
     np.testing.assert_array_equal(one.held_out_residuals_, other.held_out_residuals_)
 
@@ -131,12 +133,12 @@ def test_it_is_the_same_for_rows_on_disk_and_after_an_interruption(tmp_path):
     np.save(tmp_path / "X.npy", X)
     one = noisy().fit(X, Y)
     disk = noisy(memory_budget="10kB").fit(tmp_path / "X.npy", Y)
-    np.testing.assert_allclose(disk.backdrop_share_, one.backdrop_share_, rtol=1e-9)
+    np.testing.assert_allclose(disk.coarse_model_share_, one.coarse_model_share_, rtol=1e-9)
     np.testing.assert_allclose(disk.predict(NEW), one.predict(NEW), rtol=1e-9)
     np.testing.assert_allclose(disk.held_out_residuals_, one.held_out_residuals_, rtol=1e-8)
     run = tmp_path / "run"
-    first = noisy(run_dir=run).fit(X, Y)
-    again = noisy(run_dir=run).fit(X, Y)
+    first = noisy(compute__run_dir=run).fit(X, Y)
+    again = noisy(compute__run_dir=run).fit(X, Y)
     for model in (first, again):
         np.testing.assert_array_equal(model.predict(NEW), one.predict(NEW))
     assert (run / "steps" / "backdrop.piece").exists()
@@ -147,7 +149,7 @@ def test_it_is_stored_in_model_files(tmp_path):
     model.save(tmp_path / "m")
     loaded = ridgefold.load(tmp_path / "m")
     np.testing.assert_array_equal(loaded.predict(NEW), model.predict(NEW))
-    np.testing.assert_array_equal(loaded.backdrop_share_, model.backdrop_share_)
+    np.testing.assert_array_equal(loaded.coarse_model_share_, model.coarse_model_share_)
     model.save(tmp_path / "half", dtype="float32")
     np.testing.assert_allclose(
         ridgefold.load(tmp_path / "half").predict(NEW.astype(np.float32)),
@@ -183,16 +185,20 @@ def test_float32_and_learned_scales_and_other_kernels():
     for settings in ({"kernel": "laplacian"}, {"kernel": ["rbf", "laplacian"]}):
         model = noisy(**settings).fit(X, Y)
         assert type(model._backdrop.kernel) is type(model.kernels_[0])
-    learned = noisy(learn_scales=True).fit(X, Y)
+    learned = noisy(metric="learned").fit(X, Y)
     assert np.all(np.isfinite(learned.predict(NEW)))
 
 
 def test_classifiers_have_it_too():
     labels = np.where(Y > 0, "yes", "no")
     settings = {"n_partitions": 7, "probability": True}
-    model = PartitionedLSSVMClassifier(**settings).fit(X, labels)
-    without = PartitionedLSSVMClassifier(**settings, backdrop=None).fit(X, labels)
-    assert model.backdrop_share_[0] > 0
+    model = PartitionedLSSVMClassifier().set_params(**settings).fit(X, labels)
+    without = (
+        PartitionedLSSVMClassifier(cells=CellOptions(coarse_model=None))
+        .set_params(**settings)
+        .fit(X, labels)
+    )
+    assert model.coarse_model_share_[0] > 0
     right = np.where(TRUTH > 0, "yes", "no")
     assert model.score(NEW, right) >= without.score(NEW, right)
     assert np.all(model.predict_proba(NEW) >= 0)

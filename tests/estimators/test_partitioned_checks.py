@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ridgefold import PartitionedKernelRidge, PartitionedLSSVMClassifier
+from ridgefold import CellOptions, PartitionedLSSVMClassifier, PartitionedLSSVMRegressor
 
 ESTIMATORS = [
-    PartitionedKernelRidge(),
-    PartitionedKernelRidge("kmeans", 3, "route", kernel="laplacian"),
-    PartitionedKernelRidge("random", 3, "average"),
-    PartitionedKernelRidge(n_partitions=3, refine="exact", alpha=1.0),
+    PartitionedLSSVMRegressor(),
+    PartitionedLSSVMRegressor("kmeans", 3, "route", kernel="laplacian"),
+    PartitionedLSSVMRegressor("random", 3, "average"),
+    PartitionedLSSVMRegressor(n_partitions=3, alpha=1.0, cells=CellOptions(refine="exact")),
     PartitionedLSSVMClassifier(),
-    PartitionedLSSVMClassifier("hyperplanes", 2, weighted_scores=True),
+    PartitionedLSSVMClassifier("hyperplanes", 2, cells=CellOptions(weighted_scores=True)),
 ]
 
 

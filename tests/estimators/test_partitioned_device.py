@@ -8,7 +8,13 @@ import torch
 
 import ridgefold
 from cases import condition
-from ridgefold import PartitionedKernelRidge, PartitionedLSSVMClassifier, TableModel
+from ridgefold import (
+    CellOptions,
+    Compute,
+    PartitionedLSSVMClassifier,
+    PartitionedLSSVMRegressor,
+    TableModel,
+)
 from ridgefold.cells import stacked_fit
 from ridgefold.cells.local_fit import CellSystem
 from ridgefold.errors import InvalidInputError, NumericalError
@@ -37,8 +43,12 @@ def bound(model, predictions, dtype=np.float64):
 def both(weights=None, y=Y, **settings):
     """The same model one by one on the processor, and in stacks."""
     settings = {"n_partitions": 5, **settings}
-    alone = PartitionedKernelRidge(**settings).fit(X, y, weights)
-    stacked = PartitionedKernelRidge(device="cpu", **settings).fit(X, y, weights)
+    alone = PartitionedLSSVMRegressor().set_params(**settings).fit(X, y, weights)
+    stacked = (
+        PartitionedLSSVMRegressor(compute=Compute(device="cpu"))
+        .set_params(**settings)
+        .fit(X, y, weights)
+    )
     return alone, stacked
 
 
@@ -59,13 +69,13 @@ def counted(monkeypatch):
 CASES = {
     "own pairs": {},
     "own pairs by the cores of large cells": {"n_partitions": 2},
-    "a shared pair": {"tuning": "shared"},
+    "a shared pair": {"cells__tuning": "shared"},
     "no bias": {"fit_intercept": False, "partition": "kmeans", "combine": "route"},
     "a mean": {"partition": "random", "combine": "average"},
-    "one pair": {"alpha": 0.1, "length_scale": 1.0},
+    "one pair": {"alpha": 0.1, "kernel_params": {"length_scale": 1.0}},
     "all kernels of a list": {"kernel": ["rbf", "laplacian"], "alpha": [0.01, 0.1]},
     "another kernel": {"kernel": "laplacian", "alpha": [0.01, 0.1]},
-    "no limits": {"clip": False, "partition": "hyperplanes"},
+    "no limits": {"cells__clip": False, "partition": "hyperplanes"},
 }
 
 
@@ -88,14 +98,14 @@ def test_stacked_cells_give_the_same_model(name, weights):
 
 
 def test_no_cell_of_an_ordinary_fit_is_fitted_alone(counted):
-    PartitionedKernelRidge("principal", 5, device="cpu").fit(X, Y, WEIGHTS)
+    PartitionedLSSVMRegressor("principal", 5, compute=Compute(device="cpu")).fit(X, Y, WEIGHTS)
     assert counted == []
-    PartitionedKernelRidge("principal", 5).fit(X, Y, WEIGHTS)
+    PartitionedLSSVMRegressor("principal", 5).fit(X, Y, WEIGHTS)
     assert len(counted) == 5
 
 
 def test_the_number_of_cells_is_chosen_as_without_a_device():
-    alone, stacked = both(n_partitions="auto", tuning="shared")
+    alone, stacked = both(n_partitions="auto", cells__tuning="shared")
     assert stacked.n_partitions_ == alone.n_partitions_
     assert [t.cell_rows for t in stacked.trials_] == [t.cell_rows for t in alone.trials_]
     errors = [t.error for t in alone.trials_]
@@ -113,18 +123,27 @@ def test_rows_of_weight_zero_are_left_out_and_predicted():
 
 def test_cells_without_weight_and_of_one_row_are_fitted():
     weights = np.where(X[:, 0] < 0, 0.0, 1.0)
-    for settings in ({"n_partitions": 4}, {"n_partitions": 300, "alpha": 0.1, "length_scale": 1.0}):
+    for settings in (
+        {"n_partitions": 4},
+        {"n_partitions": 300, "alpha": 0.1, "kernel_params": {"length_scale": 1.0}},
+    ):
         alone, stacked = both(weights, **settings)
         np.testing.assert_allclose(stacked.predict(NEW), alone.predict(NEW), rtol=0, atol=1e-8)
 
 
 def test_singular_cells_fall_back_as_they_do_alone(counted):
     """More rows than columns, and no ridge to speak of: the solution of least norm."""
-    settings = {"n_partitions": 2, "alpha": 1e-17, "kernel": "linear", "clip": False}
+    settings = {"n_partitions": 2, "alpha": 1e-17, "kernel": "linear", "cells__clip": False}
     settings["partition"] = "principal"
-    expected = PartitionedKernelRidge(**settings).fit(X[:60], Y[:60]).predict(X[:60])
+    expected = (
+        PartitionedLSSVMRegressor().set_params(**settings).fit(X[:60], Y[:60]).predict(X[:60])
+    )
     counted.clear()
-    stacked = PartitionedKernelRidge(device="cpu", **settings).fit(X[:60], Y[:60])
+    stacked = (
+        PartitionedLSSVMRegressor(compute=Compute(device="cpu"))
+        .set_params(**settings)
+        .fit(X[:60], Y[:60])
+    )
     assert len(counted) == 2
     np.testing.assert_allclose(stacked.predict(X[:60]), expected, rtol=0, atol=1e-6)
 
@@ -134,10 +153,17 @@ def test_several_targets_and_float32():
     alone, stacked = both(y=y)
     expected = alone.predict(NEW)
     assert np.abs(stacked.predict(NEW) - expected).max() <= bound(alone, expected)
-    single = PartitionedKernelRidge(n_partitions=5, alpha=0.1, length_scale=1.0, device="cpu")
+    single = PartitionedLSSVMRegressor(
+        kernel_params={"length_scale": 1.0},
+        n_partitions=5,
+        alpha=0.1,
+        compute=Compute(device="cpu"),
+    )
     single.fit(X.astype(np.float32), Y.astype(np.float32))
     assert single.predict(NEW).dtype == np.float32
-    double = PartitionedKernelRidge(n_partitions=5, alpha=0.1, length_scale=1.0).fit(X, Y)
+    double = PartitionedLSSVMRegressor(
+        kernel_params={"length_scale": 1.0}, n_partitions=5, alpha=0.1
+    ).fit(X, Y)
     expected = double.predict(NEW)
     assert np.abs(single.predict(NEW) - expected).max() <= bound(double, expected, np.float32)
 
@@ -152,11 +178,11 @@ def test_stacks_are_bounded_by_the_memory(monkeypatch):
         make(self, cells, settings, device)
 
     monkeypatch.setattr(stacked_fit.CellStack, "__init__", noting)
-    expected = PartitionedKernelRidge("principal", 6, device="cpu").fit(X, Y)
+    expected = PartitionedLSSVMRegressor("principal", 6, compute=Compute(device="cpu")).fit(X, Y)
     together, stacks[:] = max(stacks), []
     monkeypatch.setattr(TorchNamespace, "accelerator", lambda self, like: "Toy")
     monkeypatch.setattr(TorchNamespace, "free_bytes", lambda self, like: 6e6)
-    small = PartitionedKernelRidge("principal", 6, device="cpu").fit(X, Y)
+    small = PartitionedLSSVMRegressor("principal", 6, compute=Compute(device="cpu")).fit(X, Y)
     assert max(stacks) < together
     np.testing.assert_allclose(small.predict(NEW), expected.predict(NEW), rtol=0, atol=1e-9)
 
@@ -174,8 +200,8 @@ def test_many_new_rows_of_a_cell_are_predicted_in_pieces():
 
 def test_tensors_come_back_as_tensors():
     tensors = torch.from_numpy(X), torch.from_numpy(Y), torch.from_numpy(WEIGHTS)
-    model = PartitionedKernelRidge(n_partitions=4).fit(*tensors)
-    expected = PartitionedKernelRidge(n_partitions=4).fit(X, Y, WEIGHTS)
+    model = PartitionedLSSVMRegressor(n_partitions=4).fit(*tensors)
+    expected = PartitionedLSSVMRegressor(n_partitions=4).fit(X, Y, WEIGHTS)
     predicted = model.predict(torch.from_numpy(NEW))
     assert isinstance(predicted, torch.Tensor)
     np.testing.assert_array_equal(predicted.numpy(), expected.predict(NEW))
@@ -187,7 +213,7 @@ def test_tensors_come_back_as_tensors():
 
 def test_cells_are_worked_on_where_the_tensors_are(monkeypatch):
     """A tensor of torch's "meta" device says where it is; nothing else is asked of it here."""
-    model = PartitionedKernelRidge()
+    model = PartitionedLSSVMRegressor()
     assert model._device() is None
     model._taken(torch.from_numpy(X))
     assert model._device() is None  # tensors of the processor are NumPy arrays
@@ -211,8 +237,8 @@ def test_cells_are_worked_on_where_the_tensors_are(monkeypatch):
 def test_the_classifier_on_a_device():
     labels = np.where(Y > 0.5, 2, 1)
     settings = {"n_partitions": 4, "probability": True}
-    expected = PartitionedLSSVMClassifier(**settings).fit(X, labels)
-    model = PartitionedLSSVMClassifier(device="cpu", **settings)
+    expected = PartitionedLSSVMClassifier().set_params(**settings).fit(X, labels)
+    model = PartitionedLSSVMClassifier(compute=Compute(device="cpu")).set_params(**settings)
     model.fit(torch.from_numpy(X), torch.from_numpy(labels))
     new = torch.from_numpy(NEW)
     np.testing.assert_allclose(
@@ -223,14 +249,16 @@ def test_the_classifier_on_a_device():
     np.testing.assert_allclose(
         model.predict_proba(new).numpy(), expected.predict_proba(NEW), rtol=0, atol=1e-6
     )
-    words = PartitionedLSSVMClassifier(n_partitions=4, device="cpu").fit(X, labels.astype(str))
+    words = PartitionedLSSVMClassifier(n_partitions=4, compute=Compute(device="cpu")).fit(
+        X, labels.astype(str)
+    )
     assert words.predict(new).dtype.kind == "U"
 
 
 def test_tables_go_to_cells_on_a_device():
     settings = {"n_partitions": 3, "alpha": 0.1}
-    model = TableModel(PartitionedKernelRidge(**settings), device="cpu").fit(X, Y)
-    expected = TableModel(PartitionedKernelRidge(**settings)).fit(X, Y)
+    model = TableModel(PartitionedLSSVMRegressor().set_params(**settings), device="cpu").fit(X, Y)
+    expected = TableModel(PartitionedLSSVMRegressor().set_params(**settings)).fit(X, Y)
     np.testing.assert_array_equal(model.predict(NEW), expected.predict(NEW))
 
 
@@ -238,27 +266,33 @@ def test_tables_go_to_cells_on_a_device():
 
 
 def test_a_model_file_knows_no_device(tmp_path):
-    model = PartitionedKernelRidge(n_partitions=3, alpha=0.1, device="cpu").fit(X, Y)
+    model = PartitionedLSSVMRegressor(n_partitions=3, alpha=0.1, compute=Compute(device="cpu")).fit(
+        X, Y
+    )
     model.save(tmp_path / "m.ridgefold")
     loaded = ridgefold.load(tmp_path / "m.ridgefold")
-    assert loaded.device is None
+    assert loaded.compute is None
     np.testing.assert_allclose(loaded.predict(NEW), model.predict(NEW), rtol=0, atol=1e-10)
 
 
 def test_a_run_on_a_device_goes_on_where_it_was_stopped(tmp_path):
-    settings = {"n_partitions": 3, "device": "cpu", "run_dir": tmp_path / "run"}
-    first = PartitionedKernelRidge(**settings).fit(X, Y)
-    again = PartitionedKernelRidge(**settings).fit(X, Y)
+    settings = {"n_partitions": 3, "compute__device": "cpu", "compute__run_dir": tmp_path / "run"}
+    first = PartitionedLSSVMRegressor().set_params(**settings).fit(X, Y)
+    again = PartitionedLSSVMRegressor().set_params(**settings).fit(X, Y)
     np.testing.assert_array_equal(first.predict(NEW), again.predict(NEW))
 
 
 def test_rows_on_disk_are_fitted_on_a_device(tmp_path):
     np.save(tmp_path / "X.npy", X)
-    settings = {"n_partitions": 4, "alpha": 0.1, "length_scale": 1.0}
-    expected = PartitionedKernelRidge(**settings).fit(X, Y)
-    model = PartitionedKernelRidge(
-        device="cpu", memory_budget="20kB", run_dir=tmp_path / "run", **settings
-    ).fit(tmp_path / "X.npy", Y)
+    settings = {"n_partitions": 4, "alpha": 0.1, "kernel_params": {"length_scale": 1.0}}
+    expected = PartitionedLSSVMRegressor().set_params(**settings).fit(X, Y)
+    model = (
+        PartitionedLSSVMRegressor(
+            memory_budget="20kB", compute=Compute(device="cpu", run_dir=tmp_path / "run")
+        )
+        .set_params(**settings)
+        .fit(tmp_path / "X.npy", Y)
+    )
     assert model._stored is not None
     np.testing.assert_allclose(model.predict(NEW), expected.predict(NEW), rtol=0, atol=1e-9)
 
@@ -266,30 +300,39 @@ def test_rows_on_disk_are_fitted_on_a_device(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"device": "cuda:99"}, r"device='cuda:99' cannot be used"),
-        ({"device": 3}, r'device must be a name such as "cuda", or None, got 3'),
-        ({"device": "cpu", "n_jobs": 2}, r"device='cpu' works on many cells at once"),
+        ({"compute__device": "cuda:99"}, r"device='cuda:99' cannot be used"),
+        ({"compute__device": 3}, r'compute.device must be a name such as "cuda", or None, got 3'),
+        (
+            {"compute__device": "cpu", "compute__n_jobs": 2},
+            r"device='cpu' works on many cells at once",
+        ),
     ],
 )
 def test_what_a_device_cannot_do_is_named(settings, message):
-    model = PartitionedKernelRidge(**settings)
+    model = PartitionedLSSVMRegressor().set_params(**settings)
+    before = dict(vars(model))
     with pytest.raises(InvalidInputError, match=message):
         model.fit(X, Y)
-    assert vars(model) == vars(PartitionedKernelRidge(**settings))
+    assert vars(model) == before
 
 
 def test_numbers_that_overflow_are_named():
     with pytest.raises(NumericalError, match="overflow"):
-        PartitionedKernelRidge(n_partitions=2, kernel=RBF(1.0), alpha=0.1, device="cpu").fit(
-            1e160 * X, Y
-        )
+        PartitionedLSSVMRegressor(
+            n_partitions=2, kernel=RBF(1.0), alpha=0.1, compute=Compute(device="cpu")
+        ).fit(1e160 * X, Y)
 
 
 @pytest.mark.parametrize("weights", [None, WEIGHTS, HOLES], ids=["none", "some", "zeros"])
 @pytest.mark.parametrize("bias", [False, True])
 def test_refining_on_a_device_ends_at_the_same_model(weights, bias):
     alone, there = both(
-        weights, refine="exact", alpha=0.05, length_scale=0.7, fit_intercept=bias, combine="blend"
+        weights,
+        cells__refine="exact",
+        alpha=0.05,
+        kernel_params={"length_scale": 0.7},
+        fit_intercept=bias,
+        combine="blend",
     )
     whole = ridgefold.KernelRidge(0.05, kernel=RBF(0.7), fit_intercept=bias)
     expected = whole.fit(X, Y, weights).predict(NEW)
@@ -304,10 +347,16 @@ def test_refining_works_where_the_cells_do(monkeypatch):
     monkeypatch.setattr(
         TorchNamespace, "take_rows", lambda self, a, rows: seen.append(1) or plain(self, a, rows)
     )
-    PartitionedKernelRidge(n_partitions=5, alpha=0.05, length_scale=0.7, refine=3).fit(X, Y)
+    PartitionedLSSVMRegressor(
+        kernel_params={"length_scale": 0.7}, n_partitions=5, alpha=0.05, cells=CellOptions(refine=3)
+    ).fit(X, Y)
     assert not seen
-    PartitionedKernelRidge(
-        n_partitions=5, alpha=0.05, length_scale=0.7, refine=3, device="cpu"
+    PartitionedLSSVMRegressor(
+        kernel_params={"length_scale": 0.7},
+        n_partitions=5,
+        alpha=0.05,
+        cells=CellOptions(refine=3),
+        compute=Compute(device="cpu"),
     ).fit(X, Y)
     assert seen
 

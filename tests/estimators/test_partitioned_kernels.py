@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from ridgefold import PartitionedKernelRidge, PartitionedLSSVMClassifier
+from ridgefold import Compute, PartitionedLSSVMClassifier, PartitionedLSSVMRegressor
 from ridgefold.cells import partition_count
 from ridgefold.errors import InvalidInputError
 from ridgefold.kernels import RBF, Laplacian, Matern
@@ -31,11 +31,11 @@ TARGETS = {"rbf": smooth, "laplacian": rough}
 SETTINGS = {
     "number chosen": {},
     "number given": {"n_partitions": 4},
-    "one pair": {"n_partitions": 4, "tuning": "shared"},
+    "one pair": {"n_partitions": 4, "cells__tuning": "shared"},
     "routed": {"n_partitions": 4, "combine": "route"},
     "ridges given": {"n_partitions": 4, "alpha": [1e-3, 1e-2, 1e-1]},
     "average": {"n_partitions": 4, "partition": "random", "combine": "average"},
-    "refined": {"n_partitions": 4, "refine": 2},
+    "refined": {"n_partitions": 4, "cells__refine": 2},
 }
 
 
@@ -44,9 +44,9 @@ SETTINGS = {
 def test_the_better_of_two_kernels_is_taken_for_all_cells(best, settings):
     X = rows()
     y = TARGETS[best](X)
-    model = PartitionedKernelRidge(kernel=BOTH, **settings).fit(X, y)
+    model = PartitionedLSSVMRegressor(kernel=BOTH).set_params(**settings).fit(X, y)
     assert {type(kernel) for kernel in model.kernels_} == {SHAPES[best]}
-    alone = PartitionedKernelRidge(kernel=best, **settings).fit(X, y)
+    alone = PartitionedLSSVMRegressor(kernel=best).set_params(**settings).fit(X, y)
     np.testing.assert_array_equal(model.predict(X), alone.predict(X))
     assert model.kernels_ == alone.kernels_
 
@@ -54,7 +54,7 @@ def test_the_better_of_two_kernels_is_taken_for_all_cells(best, settings):
 def test_a_list_of_one_is_that_kernel():
     X = rows(600)
     models = [
-        PartitionedKernelRidge(kernel=kernel, n_partitions=2).fit(X, smooth(X))
+        PartitionedLSSVMRegressor(kernel=kernel, n_partitions=2).fit(X, smooth(X))
         for kernel in ("rbf", ["rbf"])
     ]
     np.testing.assert_array_equal(*(model.predict(X) for model in models))
@@ -65,13 +65,15 @@ def test_cells_choose_among_given_kernels_for_themselves():
     X = rows()
     y = np.where(X[:, 0] < 0, np.floor(6 * X[:, 1]), np.sin(4 * X[:, 1]))
     kernels = [Matern(length_scale=0.5, nu=0.5), RBF(1.0)]
-    model = PartitionedKernelRidge(kernel=kernels, n_partitions=6, partition="principal").fit(X, y)
+    model = PartitionedLSSVMRegressor(kernel=kernels, n_partitions=6, partition="principal").fit(
+        X, y
+    )
     assert set(model.kernels_) == set(kernels)
 
 
 def test_names_and_given_kernels_stand_beside_each_other():
     X = rows(800)
-    model = PartitionedKernelRidge(kernel=[RBF(50.0), "laplacian"], n_partitions=3)
+    model = PartitionedLSSVMRegressor(kernel=[RBF(50.0), "laplacian"], n_partitions=3)
     model.fit(X, rough(X))
     assert {type(kernel) for kernel in model.kernels_} == {Laplacian}
     model.fit(X, X @ np.array([1.0, -2.0, 0.5]))
@@ -89,7 +91,9 @@ def test_an_interrupted_fit_goes_on_with_the_kernel_that_was_chosen(tmp_path):
     X = rows(800)
     for settings in ({"n_partitions": 3}, {}):
         folder = tmp_path / str(len(settings))
-        model = PartitionedKernelRidge(kernel=BOTH, run_dir=folder, **settings)
+        model = PartitionedLSSVMRegressor(kernel=BOTH, compute=Compute(run_dir=folder)).set_params(
+            **settings
+        )
         first = model.fit(X, rough(X)).predict(X)
         for piece in (folder / "cells").glob("*.piece"):
             piece.unlink()
@@ -101,46 +105,47 @@ def test_a_function_of_the_user_is_one_of_several():
         return A @ B.T + 1.0
 
     X = rows(400)
-    model = PartitionedKernelRidge(kernel=[linear, "laplacian"], n_partitions=2)
+    model = PartitionedLSSVMRegressor(kernel=[linear, "laplacian"], n_partitions=2)
     assert {type(kernel) for kernel in model.fit(X, rough(X)).kernels_} == {Laplacian}
 
 
 def test_an_empty_list_is_refused():
     with pytest.raises(InvalidInputError, match="kernel is an empty list"):
-        PartitionedKernelRidge(kernel=[]).fit(rows(50), np.ones(50))
+        PartitionedLSSVMRegressor(kernel=[]).fit(rows(50), np.ones(50))
 
 
 def test_auto_is_the_best_of_all_families():
     X = rows(900)
     y = rough(X)
-    model = PartitionedKernelRidge(kernel="auto", n_partitions=3).fit(X, y)
+    model = PartitionedLSSVMRegressor(kernel="auto", n_partitions=3).fit(X, y)
     assert {type(kernel) for kernel in model.kernels_} == {Laplacian}
-    alone = PartitionedKernelRidge(kernel="laplacian", n_partitions=3).fit(X, y)
+    alone = PartitionedLSSVMRegressor(kernel="laplacian", n_partitions=3).fit(X, y)
     np.testing.assert_array_equal(model.predict(X), alone.predict(X))
 
 
 def test_auto_learns_scales_too():
     X = np.random.default_rng(1).uniform(-1, 1, (600, 6))
     y = np.floor(4 * X[:, 0]) + np.abs(X[:, 1])
-    model = PartitionedKernelRidge(kernel="auto", n_partitions=2, learn_scales=True).fit(X, y)
+    model = PartitionedLSSVMRegressor(kernel="auto", n_partitions=2, metric="learned").fit(X, y)
     lengths = model.length_scales_
     assert max(lengths[0], lengths[1]) < np.min(lengths[2:])
 
 
 @pytest.mark.parametrize(
-    "given", [{"gamma": 1.0}, {"length_scale": 2.0}, {"kernel_params": {"nu": 0.5}}]
+    "given",
+    [{"gamma": 1.0}, {"kernel_params": {"length_scale": 2.0}}, {"kernel_params": {"nu": 0.5}}],
 )
 def test_auto_takes_no_width(given):
     (name,) = given
     with pytest.raises(InvalidInputError, match=f"{name}=.* cannot be given with kernel=.auto"):
-        PartitionedKernelRidge(kernel="auto", **given).fit(rows(50), np.ones(50))
+        PartitionedLSSVMRegressor(kernel="auto").set_params(**given).fit(rows(50), np.ones(50))
 
 
 def test_several_kernels_are_planned_for():
     X = rows(800)
     steps = {}
     for kernel in ("rbf", BOTH, "auto"):
-        model = PartitionedKernelRidge(kernel=kernel, n_partitions=3).fit(X, smooth(X))
+        model = PartitionedLSSVMRegressor(kernel=kernel, n_partitions=3).fit(X, smooth(X))
         (pair,) = [s for s in model.run_record_.steps if s.name.startswith("choosing a pair")]
         steps[str(kernel)] = pair.plan.seconds
     one, two, six = steps.values()
@@ -160,7 +165,7 @@ def test_a_kernel_that_comes_close_may_win_with_larger_cells(monkeypatch):
         return found
 
     monkeypatch.setattr(partition_count, "choose_pair", watched)
-    PartitionedKernelRidge(kernel="auto").fit(X, y)
+    PartitionedLSSVMRegressor(kernel="auto").fit(X, y)
     assert len(seen) > 1
     assert "Laplacian" in seen[-1]
     assert all(later <= earlier for earlier, later in itertools.pairwise(seen))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ridgefold
-from ridgefold import PartitionedKernelRidge
+from ridgefold import PartitionedLSSVMRegressor
 from ridgefold.cells.slopes import mean_slopes
 from ridgefold.errors import NumericalError
 from ridgefold.kernels import RBF
@@ -22,7 +22,7 @@ def test_cells_follow_the_directions_in_which_targets_change():
     y = np.sin(2 * rows[:, 0]) + 0.1 * rng.standard_normal(3000)
     errors = {}
     for name in ("tree", "principal"):
-        model = PartitionedKernelRidge(name, 16).fit(rows[:2000], y[:2000])
+        model = PartitionedLSSVMRegressor(name, 16).fit(rows[:2000], y[:2000])
         errors[name] = np.sqrt(np.mean((model.predict(rows[2000:]) - y[2000:]) ** 2))
         assert ("finding slopes" in str(ridgefold.explain(model))) == (name == "tree")
     assert errors["tree"] < 0.8 * errors["principal"]
@@ -33,20 +33,22 @@ def test_a_fit_does_without_slopes_that_cannot_be_computed(monkeypatch):
         raise NumericalError("no")
 
     monkeypatch.setattr("ridgefold.cells.cell_metric.mean_slopes", fails)
-    settings = {"n_partitions": 4, "alpha": 0.1, "length_scale": 1.0}
-    ours, plain = (PartitionedKernelRidge(name, **settings) for name in ("tree", "principal"))
+    settings = {"n_partitions": 4, "alpha": 0.1, "kernel_params": {"length_scale": 1.0}}
+    ours, plain = (
+        PartitionedLSSVMRegressor(name).set_params(**settings) for name in ("tree", "principal")
+    )
     assert np.array_equal(ours.fit(X, Y).predict(X), plain.fit(X, Y).predict(X))
 
 
 @pytest.mark.parametrize(
     ("settings", "given"),
     [
-        ({"alpha": 0.1, "length_scale": 0.5}, True),
+        ({"alpha": 0.1, "kernel_params": {"length_scale": 0.5}}, True),
         ({"alpha": 0.1, "kernel": RBF(0.5)}, True),
         ({"alpha": 0.1, "kernel": RBF((0.5, 1.0))}, False),
-        ({"alpha": 0.1, "kernel": "laplacian", "length_scale": 0.5}, False),
-        ({"length_scale": 0.5}, False),
-        ({"alpha": [0.1, 1.0], "length_scale": 0.5}, False),
+        ({"alpha": 0.1, "kernel": "laplacian", "kernel_params": {"length_scale": 0.5}}, False),
+        ({"kernel_params": {"length_scale": 0.5}}, False),
+        ({"alpha": [0.1, 1.0], "kernel_params": {"length_scale": 0.5}}, False),
     ],
     ids=str,
 )
@@ -58,7 +60,7 @@ def test_slopes_are_those_of_the_given_pair_if_there_is_one(settings, given, mon
         return mean_slopes(X, y, weights, grid)
 
     monkeypatch.setattr("ridgefold.cells.cell_metric.mean_slopes", watched)
-    PartitionedKernelRidge(n_partitions=4, **settings).fit(X, Y)
+    PartitionedLSSVMRegressor(n_partitions=4).set_params(**settings).fit(X, Y)
     (grid,) = grids
     assert all(isinstance(kernel, RBF) for kernel in grid.kernels)
     assert grid.is_choice != given
@@ -67,6 +69,6 @@ def test_slopes_are_those_of_the_given_pair_if_there_is_one(settings, given, mon
 
 
 def test_one_cell_needs_no_slopes():
-    for model in (PartitionedKernelRidge(), PartitionedKernelRidge(n_partitions=1)):
+    for model in (PartitionedLSSVMRegressor(), PartitionedLSSVMRegressor(n_partitions=1)):
         names = [step.name for step in model.fit(X, Y).run_record_.steps]
         assert "finding slopes" not in names

@@ -28,7 +28,7 @@ LABELS = (Y > 0).astype(int)
 
 
 def cross_validate(K, y):
-    return cross_val_path(K, y, kernel="precomputed", alphas=[0.1, 1.0], cv=3)
+    return cross_val_path(K, y, kernel="precomputed", alpha=[0.1, 1.0], cv=3)
 
 
 FITS = {

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import KFold, RepeatedKFold, TimeSeriesSplit
 
-from ridgefold import KernelRidgeCV, LSSVMClassifierCV, LSSVMRegressorCV, crossval
+from ridgefold import KernelRidgeCV, LSSVMClassifierCV, LSSVMRegressorCV, Search, crossval
 from ridgefold.crossval import make_folds
 from ridgefold.errors import InvalidInputError, MethodGaveUpError
 from ridgefold.records import Cost, KernelPath, Plan, Problem, Resources, StepRecord
@@ -22,22 +22,22 @@ def plant(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def both(cls, X, y, **arguments):
-    full = cls(search="full", **arguments).fit(X, y)
-    return full, cls(search="race", **arguments).fit(X, y)
+    full = cls().set_params(**arguments, search__race="full").fit(X, y)
+    return full, cls().set_params(**arguments, search__race="race").fit(X, y)
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
         {},
-        {"alphas": np.logspace(-4, 1, 12)},
+        {"alpha": np.logspace(-4, 1, 12)},
         {"scoring": "neg_mean_absolute_error"},
         {"scoring": "neg_root_mean_squared_error"},
         {"scoring": "neg_mean_squared_error", "cv": 7},
         {"kernel": ["rbf", "laplacian"]},
         {"cv": RepeatedKFold(n_splits=3, n_repeats=2, random_state=0)},
         {"cv": TimeSeriesSplit(4)},
-        {"fit_intercept": True, "method": "eigendecomposition"},
+        {"fit_intercept": True, "search__method": "eigendecomposition"},
     ],
     ids=lambda arguments: ",".join(arguments) or "default",
 )
@@ -53,7 +53,7 @@ def test_a_race_has_the_winner_of_the_full_grid(arguments):
 
 def test_pairs_that_cannot_win_are_not_scored_and_the_rest_are_as_in_the_full_grid():
     X, y = plant(200)
-    full, race = both(KernelRidgeCV, X, y, alphas=np.logspace(-6, 3, 10), method="banded")
+    full, race = both(KernelRidgeCV, X, y, alpha=np.logspace(-6, 3, 10), search__method="banded")
     scored = np.isfinite(race.cv_results_["mean_test_score"])
     assert 0 < scored.sum() < len(scored)
     np.testing.assert_allclose(
@@ -71,7 +71,7 @@ def test_pairs_that_cannot_win_are_not_scored_and_the_rest_are_as_in_the_full_gr
 def test_dropped_pairs_keep_a_bound_that_their_score_does_not_exceed(cls, method):
     X, y = plant(150)
     y = y if cls is KernelRidgeCV else y > np.median(y)
-    full, race = both(cls, X, y, alphas=np.logspace(-1, 4, 8), method=method)
+    full, race = both(cls, X, y, alpha=np.logspace(-1, 4, 8), search__method=method)
     scores, bounds = full.cv_results_["mean_test_score"], race.cv_results_["bound_test_score"]
     dropped = np.isnan(race.cv_results_["mean_test_score"])
     assert dropped.any()
@@ -92,7 +92,9 @@ def test_weights_of_the_scores_count_in_a_race():
     X, y = plant(150)
     weights = np.random.default_rng(0).uniform(0.1, 5.0, 150)
     models = [
-        LSSVMRegressorCV(search=search, weighted_scores=True).fit(X, y, sample_weight=weights)
+        LSSVMRegressorCV(search=Search(race=search, weighted_scores=True)).fit(
+            X, y, sample_weight=weights
+        )
         for search in ("full", "race")
     ]
     assert models[0].best_params_ == models[1].best_params_
@@ -128,10 +130,10 @@ def test_a_race_wins_like_the_full_grid_on_any_data(seed, folds, bias, method, t
         KernelRidgeCV,
         X,
         y,
-        alphas=[1e-3, 1e-1, 10.0],
+        alpha=[1e-3, 1e-1, 10.0],
         cv=folds,
         fit_intercept=bias,
-        method=method,
+        search__method=method,
     )
     assert race.best_params_ == full.best_params_
 
@@ -143,7 +145,7 @@ def test_a_race_of_classifiers_wins_like_the_full_grid_on_any_data(seed, classes
     X = rng.standard_normal((48, 2))
     y = (np.digitize(X[:, 0], [-0.7, 0.0, 0.7]) + (rng.random(48) < 0.2)) % classes
     alphas = [1e-3, 1e-1, 10.0]
-    full, race = both(LSSVMClassifierCV, X, y, alphas=alphas, cv=4, method=method)
+    full, race = both(LSSVMClassifierCV, X, y, alpha=alphas, cv=4, search__method=method)
     assert race.best_params_ == full.best_params_
     assert race.best_index_ == full.best_index_
 
@@ -153,15 +155,17 @@ def test_a_race_of_classifiers_wins_like_the_full_grid_on_any_data(seed, classes
 )
 def test_of_a_kernel_that_the_grid_holds_twice_the_first_wins(twice):
     X, y = plant(300)
-    full, race = both(KernelRidgeCV, X, y, alphas=[1e-3, 1e-1, 10.0], **twice)
+    full, race = both(KernelRidgeCV, X, y, alpha=[1e-3, 1e-1, 10.0], **twice)
     assert race.best_index_ == full.best_index_
     assert race.best_params_ == full.best_params_
 
 
 def test_low_rank_races_like_the_others():
     X, y = plant(300)
-    arguments = {"length_scale": [1.0, 2.0, 4.0], "alphas": [1e-2, 1.0, 1e2]}
-    full, race = both(KernelRidgeCV, X[:, :1], y, kernel="rbf", method="low_rank", **arguments)
+    arguments = {"kernel_params": {"length_scale": [1.0, 2.0, 4.0]}, "alpha": [1e-2, 1.0, 1e2]}
+    full, race = both(
+        KernelRidgeCV, X[:, :1], y, kernel="rbf", search__method="low_rank", **arguments
+    )
     assert race.best_params_ == full.best_params_
     assert race.best_score_ == pytest.approx(full.best_score_, rel=1e-6)
 
@@ -185,8 +189,11 @@ def test_what_is_told_of_a_pair_that_was_dropped_counts_for_nothing():
 
 def test_a_method_that_gives_up_in_a_race_changes_no_winner(monkeypatch):
     X, y = plant(1000)
-    arguments = {"alphas": np.logspace(-4, 1, 12), "length_scale": [0.2, 1.0, 5.0]}
-    full = KernelRidgeCV(kernel="rbf", search="full", **arguments).fit(X, y)
+    arguments = {
+        "alpha": np.logspace(-4, 1, 12),
+        "kernel_params": {"length_scale": [0.2, 1.0, 5.0]},
+    }
+    full = KernelRidgeCV(kernel="rbf", search=Search(race="full")).set_params(**arguments).fit(X, y)
     tried = []
     for name in ("preconditioned", "krylov", "anchored", "low_rank"):
         method = type(crossval.METHODS[name])
@@ -197,7 +204,7 @@ def test_a_method_that_gives_up_in_a_race_changes_no_winner(monkeypatch):
             raise MethodGaveUpError(f"{self.name} was told to")
 
         monkeypatch.setattr(method, "held_out", gives_up)
-    race = KernelRidgeCV(kernel="rbf", search="race", **arguments).fit(X, y)
+    race = KernelRidgeCV(kernel="rbf", search=Search(race="race")).set_params(**arguments).fit(X, y)
     assert tried
     assert race.best_params_ == full.best_params_
     assert race.best_score_ == pytest.approx(full.best_score_, rel=1e-9)
@@ -205,24 +212,26 @@ def test_a_method_that_gives_up_in_a_race_changes_no_winner(monkeypatch):
 
 def test_an_unknown_search_is_refused():
     X, y = plant(30)
-    with pytest.raises(
-        InvalidInputError, match='search must be "auto", "full" or "race", got \'fast\''
-    ):
-        KernelRidgeCV(search="fast").fit(X, y)
+    with pytest.raises(InvalidInputError, match=r"search.race must be one of .*got 'fast'"):
+        KernelRidgeCV(search=Search(race="fast")).fit(X, y)
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
         {"scoring": "r2"},
-        {"one_standard_error": True},
-        {"method": "eigendecomposition"},
+        {"search__one_standard_error": True},
+        {"search__method": "eigendecomposition"},
         {"cv": "loo"},
     ],
 )
 def test_every_pair_is_scored_where_a_race_cannot_be_run(arguments):
     X, y = plant(60)
-    model = KernelRidgeCV(search="race", alphas=[1e-2, 1.0], **arguments).fit(X, y)
+    model = (
+        KernelRidgeCV(alpha=[1e-2, 1.0], search=Search(race="race"))
+        .set_params(**arguments)
+        .fit(X, y)
+    )
     assert np.isfinite(model.cv_results_["mean_test_score"]).all()
 
 
@@ -245,9 +254,17 @@ def test_a_winner_that_a_bound_leaves_open_is_computed_again():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (400, 1))
     y = 1e3 * (X[:, 0] + X[:, 0] ** 2) + 1e-3 * rng.standard_normal(400)
-    grid = {"alphas": [1e-10, 1e-6, 1e-2, 1.0], "length_scale": [0.3, 3.0, 30.0], "cv": 5}
-    race = KernelRidgeCV(kernel="rbf", search="race", **grid).fit(X, y)
-    full = KernelRidgeCV(kernel="rbf", search="full", method="refit", **grid).fit(X, y)
+    grid = {
+        "alpha": [1e-10, 1e-6, 1e-2, 1.0],
+        "kernel_params": {"length_scale": [0.3, 3.0, 30.0]},
+        "cv": 5,
+    }
+    race = KernelRidgeCV(kernel="rbf", search=Search(race="race")).set_params(**grid).fit(X, y)
+    full = (
+        KernelRidgeCV(kernel="rbf", search=Search(race="full", method="refit"))
+        .set_params(**grid)
+        .fit(X, y)
+    )
     assert race.best_params_ == full.best_params_
     assert race.best_score_ == pytest.approx(full.best_score_, rel=1e-4)
     assert race.cv_plan_.problem.n_kernels == 3  # each once, however often run

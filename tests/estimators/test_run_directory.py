@@ -9,7 +9,12 @@ import sys
 import numpy as np
 import pytest
 
-from ridgefold import PartitionedKernelRidge, PartitionedLSSVMClassifier
+from ridgefold import (
+    CellOptions,
+    Compute,
+    PartitionedLSSVMClassifier,
+    PartitionedLSSVMRegressor,
+)
 from ridgefold.cells import cell_rows
 from ridgefold.cells import run_cells as partitioned
 from ridgefold.errors import (
@@ -90,12 +95,16 @@ def stop_after(monkeypatch, count):
 
 
 MODELS = {
-    "cells": lambda **k: PartitionedKernelRidge("tree", 8, **k),
-    "auto": lambda **k: PartitionedKernelRidge("tree", **k),
-    "kmeans": lambda **k: PartitionedKernelRidge("kmeans", 6, "route", tuning="shared", **k),
-    "average": lambda **k: PartitionedKernelRidge("random", combine="average", **k),
-    "scales": lambda **k: PartitionedKernelRidge("tree", 6, learn_scales=True, **k),
-    "classes": lambda **k: PartitionedLSSVMClassifier("hyperplanes", 5, probability=True, **k),
+    "cells": lambda **k: PartitionedLSSVMRegressor("tree", 8).set_params(**k),
+    "auto": lambda **k: PartitionedLSSVMRegressor("tree").set_params(**k),
+    "kmeans": lambda **k: PartitionedLSSVMRegressor(
+        "kmeans", 6, "route", cells=CellOptions(tuning="shared")
+    ).set_params(**k),
+    "average": lambda **k: PartitionedLSSVMRegressor("random", combine="average").set_params(**k),
+    "scales": lambda **k: PartitionedLSSVMRegressor("tree", 6, metric="learned").set_params(**k),
+    "classes": lambda **k: PartitionedLSSVMClassifier(
+        "hyperplanes", 5, probability=True
+    ).set_params(**k),
 }
 
 
@@ -109,12 +118,12 @@ def test_a_stopped_fit_goes_on_to_the_same_model(name, tmp_path, monkeypatch):
     for count in (2, 3, 2, 4):
         resume = stop_after(monkeypatch, count)
         try:
-            MODELS[name](run_dir=tmp_path / "run").fit(X, y)
+            MODELS[name](compute__run_dir=tmp_path / "run").fit(X, y)
         except Stop:
             stops += 1
         resume()
     assert stops >= 1
-    model = MODELS[name](run_dir=tmp_path / "run").fit(X, y)
+    model = MODELS[name](compute__run_dir=tmp_path / "run").fit(X, y)
     assert same(model, reference)
 
 
@@ -123,17 +132,17 @@ def test_finished_cells_are_not_fitted_again(tmp_path, monkeypatch, fitted_batch
     fit = MODELS["cells"]
     resume = stop_after(monkeypatch, 7)  # four steps, two tasks noted, one written
     with pytest.raises(Stop):
-        fit(run_dir=tmp_path).fit(X, y)
+        fit(compute__run_dir=tmp_path).fit(X, y)
     resume()
     before = len(fitted_batches)
-    model = fit(run_dir=tmp_path).fit(X, y)
+    model = fit(compute__run_dir=tmp_path).fit(X, y)
     in_all = len(fitted_batches)
     assert before == 3
     fit().fit(X, y)
     assert in_all == len(fitted_batches) - in_all
     # A run that is complete computes nothing at all.
     before = len(fitted_batches)
-    again = fit(run_dir=tmp_path).fit(X, y)
+    again = fit(compute__run_dir=tmp_path).fit(X, y)
     assert len(fitted_batches) == before
     assert same(again, model)
 
@@ -141,16 +150,18 @@ def test_finished_cells_are_not_fitted_again(tmp_path, monkeypatch, fitted_batch
 @pytest.mark.parametrize("executor", ["threads", "processes"])
 def test_cells_that_run_elsewhere_are_kept_too(executor, tmp_path):
     X, y = data()
-    model = MODELS["cells"](run_dir=tmp_path, executor=executor, n_jobs=2).fit(X, y)
+    model = MODELS["cells"](
+        compute__run_dir=tmp_path, compute__executor=executor, compute__n_jobs=2
+    ).fit(X, y)
     assert len(list((tmp_path / "cells").glob("*.piece"))) > 1
     # Neither the executor nor the number of workers is part of what was asked.
-    assert same(MODELS["cells"](run_dir=tmp_path).fit(X, y), model)
+    assert same(MODELS["cells"](compute__run_dir=tmp_path).fit(X, y), model)
 
 
 @pytest.mark.parametrize("harm", ["cut", "flip", "swap", "empty", "unlisted"])
 def test_a_damaged_file_is_made_again_and_never_read(harm, tmp_path, fitted_batches):
     X, y = data()
-    reference = MODELS["cells"](run_dir=tmp_path).fit(X, y)
+    reference = MODELS["cells"](compute__run_dir=tmp_path).fit(X, y)
     pieces = sorted((tmp_path / "cells").glob("*.piece"))
     victim, other = pieces[1], pieces[2]
     content = bytearray(victim.read_bytes())
@@ -166,7 +177,7 @@ def test_a_damaged_file_is_made_again_and_never_read(harm, tmp_path, fitted_batc
     if harm == "unlisted":  # then its own digests must show it
         (tmp_path / "manifest.jsonl").unlink()
     before = len(fitted_batches)
-    model = MODELS["cells"](run_dir=tmp_path).fit(X, y)
+    model = MODELS["cells"](compute__run_dir=tmp_path).fit(X, y)
     assert len(fitted_batches) == before + 1
     assert same(model, reference)
 
@@ -186,7 +197,7 @@ def test_a_damaged_file_is_made_again_and_never_read(harm, tmp_path, fitted_batc
 )
 def test_other_data_or_settings_are_refused_by_name(change, words, tmp_path):
     X, y = data()
-    MODELS["cells"](run_dir=tmp_path).fit(X, y)
+    MODELS["cells"](compute__run_dir=tmp_path).fit(X, y)
     arguments = {"X": X.copy(), "y": y.copy(), "sample_weight": None}
     if "X" in change:
         arguments["X"][7, 1] += 1e-15
@@ -197,22 +208,22 @@ def test_other_data_or_settings_are_refused_by_name(change, words, tmp_path):
     elif "weights" in change:
         arguments["sample_weight"] = np.ones(N)
     settings = {k: v for k, v in change.items() if k not in ("X", "y", "rows", "weights")}
-    model = MODELS["cells"](run_dir=tmp_path).set_params(**settings)
+    model = MODELS["cells"](compute__run_dir=tmp_path).set_params(**settings)
     with pytest.raises(RunDirectoryMismatchError, match=words):
         model.fit(**arguments)
 
 
 def test_another_version_is_refused(tmp_path, monkeypatch):
     X, y = data()
-    MODELS["cells"](run_dir=tmp_path).fit(X, y)
+    MODELS["cells"](compute__run_dir=tmp_path).fit(X, y)
     monkeypatch.setattr("ridgefold.__version__", "99.0")
     with pytest.raises(RunDirectoryMismatchError, match="versions ridgefold was"):
-        MODELS["cells"](run_dir=tmp_path).fit(X, y)
+        MODELS["cells"](compute__run_dir=tmp_path).fit(X, y)
 
 
 def test_a_fit_without_a_seed_goes_on_with_the_one_it_had(tmp_path, monkeypatch):
     X, y = data()
-    fit = lambda: MODELS["average"](run_dir=tmp_path, random_state=None).fit(X, y)  # noqa: E731
+    fit = lambda: MODELS["average"](compute__run_dir=tmp_path, random_state=None).fit(X, y)  # noqa: E731
     resume = stop_after(monkeypatch, 2)
     with pytest.raises(Stop):
         fit()
@@ -224,23 +235,25 @@ def test_a_folder_with_other_files_is_refused(tmp_path):
     X, y = data()
     (tmp_path / "thesis.tex").write_text("")
     with pytest.raises(RunDirectoryError, match="empty folder"):
-        MODELS["cells"](run_dir=tmp_path).fit(X, y)
+        MODELS["cells"](compute__run_dir=tmp_path).fit(X, y)
     with pytest.raises(RunDirectoryError, match="is a file"):
-        MODELS["cells"](run_dir=tmp_path / "thesis.tex").fit(X, y)
+        MODELS["cells"](compute__run_dir=tmp_path / "thesis.tex").fit(X, y)
     with pytest.raises(InvalidInputError, match="run_dir must be a path"):
-        MODELS["cells"](run_dir=3).fit(X, y)
+        MODELS["cells"](compute__run_dir=3).fit(X, y)
 
 
 def test_a_kernel_that_cannot_be_compared_is_refused(tmp_path):
     X, y = data()
-    model = PartitionedKernelRidge(kernel=lambda a, b: float(a @ b), run_dir=tmp_path)
+    model = PartitionedLSSVMRegressor(
+        kernel=lambda a, b: float(a @ b), compute=Compute(run_dir=tmp_path)
+    )
     with pytest.raises(UnsupportedInputError, match="run_dir cannot be used with kernel="):
         model.fit(X, y)
 
 
 def test_a_second_process_is_told_who_works_there(tmp_path):
     X, y = data()
-    model = MODELS["cells"](run_dir=tmp_path)
+    model = MODELS["cells"](compute__run_dir=tmp_path)
     with (
         RunDirectory(tmp_path, {}).opened(),
         pytest.raises(RunDirectoryLockedError, match=r"another process \(process \d+ on"),
@@ -253,18 +266,18 @@ def test_the_folder_is_no_part_of_the_model(tmp_path):
 
     X, y = data()
     for name, folder in (("a", tmp_path / "run"), ("b", None)):
-        model = MODELS["cells"](run_dir=folder).fit(X, y)
+        model = MODELS["cells"](compute__run_dir=folder).fit(X, y)
         del model.run_record_  # how long it took, which is never the same
         model.save(tmp_path / f"{name}.ridgefold")
     one, other = ((tmp_path / name).read_bytes() for name in ("a.ridgefold", "b.ridgefold"))
     assert one == other
-    assert ridgefold.load(tmp_path / "a.ridgefold").run_dir is None
+    assert ridgefold.load(tmp_path / "a.ridgefold").compute is None
 
 
 CHILD = """
 import os, signal, sys
 import numpy as np
-from ridgefold import PartitionedKernelRidge
+from ridgefold import Compute, PartitionedLSSVMRegressor
 from ridgefold.cells import cell_rows
 from ridgefold.storage.run_directory import RunDirectory
 cell_rows.ROWS_A_BATCH = 64
@@ -279,7 +292,7 @@ def record(self, name, sha256):
     if len(seen) == 6:
         os.kill(os.getpid(), getattr(signal, how))
 RunDirectory.record = record
-PartitionedKernelRidge("tree", 8, run_dir=folder).fit(X, y)
+PartitionedLSSVMRegressor("tree", 8, compute=Compute(run_dir=folder)).fit(X, y)
 """
 
 
@@ -292,7 +305,7 @@ def test_a_killed_process_is_continued(how, tmp_path, fitted_batches):
     finished = len(list((tmp_path / "cells").glob("*.piece")))
     assert finished >= 1
     X, y = data()
-    model = MODELS["cells"](run_dir=tmp_path).fit(X, y)
+    model = MODELS["cells"](compute__run_dir=tmp_path).fit(X, y)
     made = len(fitted_batches)
     reference = MODELS["cells"]().fit(X, y)
     assert made == len(fitted_batches) - made - finished

@@ -5,19 +5,19 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ridgefold import KernelRidge, LSSVMClassifier, LSSVMRegressor
+from ridgefold import Compute, KernelRidge, LSSVMClassifier, LSSVMRegressor
 from ridgefold.kernels import RBF
 
 ESTIMATORS = [
     KernelRidge(),
     KernelRidge(kernel="rbf", fit_intercept=True),
-    KernelRidge(kernel="polynomial", solver="eigendecomposition"),
+    KernelRidge(kernel="polynomial", compute=Compute(solver="eigendecomposition")),
     KernelRidge(kernel="precomputed"),
     KernelRidge(kernel="sobolev"),
     KernelRidge(kernel="chi2"),
-    KernelRidge(solver="conjugate_gradient"),
+    KernelRidge(compute=Compute(solver="conjugate_gradient")),
     LSSVMRegressor(),
-    LSSVMRegressor(kernel="laplacian", solver="eigendecomposition"),
+    LSSVMRegressor(kernel="laplacian", compute=Compute(solver="eigendecomposition")),
     LSSVMRegressor(kernel=0.5 * RBF(2.0) + 1),
     LSSVMClassifier(),
     LSSVMClassifier(kernel="linear", class_weight="balanced"),

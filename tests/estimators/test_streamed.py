@@ -12,7 +12,14 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 import ridgefold
-from ridgefold import KernelRidge, PartitionedKernelRidge, PartitionedLSSVMClassifier
+from ridgefold import (
+    CellOptions,
+    Compute,
+    KernelRidge,
+    PartitionedKernelRidge,
+    PartitionedLSSVMClassifier,
+    PartitionedLSSVMRegressor,
+)
 from ridgefold.cells import cell_rows
 from ridgefold.cells.cut import base
 from ridgefold.errors import BudgetError, InvalidInputError, TableError
@@ -20,7 +27,12 @@ from ridgefold.errors import BudgetError, InvalidInputError, TableError
 SMALL = "64kB"
 """So small a budget that every data set here is worked on from disk."""
 N = 1500
-FIXED = {"n_partitions": 8, "alpha": 0.1, "length_scale": 1.0, "intervals": "jackknife+"}
+FIXED = {
+    "n_partitions": 8,
+    "alpha": 0.1,
+    "kernel_params": {"length_scale": 1.0},
+    "intervals": "jackknife+",
+}
 
 
 def data(n=N, d=3, seed=0, dtype=np.float64):
@@ -87,7 +99,7 @@ def same(one, other):
 
 @pytest.fixture(scope="module")
 def reference():
-    return PartitionedKernelRidge(**FIXED).fit(*data())
+    return PartitionedLSSVMRegressor().set_params(**FIXED).fit(*data())
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
@@ -95,7 +107,7 @@ def reference():
 def test_every_kind_of_rows_gives_the_model_of_the_rows_in_memory(kind, tmp_path, reference):
     X, y = data()
     rows, targets = KINDS[kind](tmp_path, X, y)
-    model = PartitionedKernelRidge(**FIXED, memory_budget=SMALL).fit(rows, targets)
+    model = PartitionedLSSVMRegressor(memory_budget=SMALL).set_params(**FIXED).fit(rows, targets)
     assert model._stored is not None
     assert same(model, reference)
     new = data(200, seed=1)[0]
@@ -113,7 +125,7 @@ def test_every_kind_of_rows_gives_the_model_of_the_rows_in_memory(kind, tmp_path
 def test_rows_that_fit_in_memory_are_fitted_there(kind, tmp_path, reference):
     X, y = data()
     rows, targets = KINDS[kind](tmp_path, X, y)
-    model = PartitionedKernelRidge(**FIXED).fit(rows, targets)
+    model = PartitionedLSSVMRegressor().set_params(**FIXED).fit(rows, targets)
     assert not hasattr(model, "_stored")
     assert same(model, reference)
 
@@ -124,7 +136,7 @@ def test_rows_that_fit_in_memory_are_fitted_there(kind, tmp_path, reference):
         {"partition": "hyperplanes", "n_partitions": 9},
         {"partition": "kmeans", "n_partitions": 7},
         {"partition": "tree", "n_partitions": 10, "combine": "route"},
-        {"partition": "tree", "n_partitions": 10, "learn_scales": True},
+        {"partition": "tree", "n_partitions": 10, "metric": "learned"},
         {"partition": "tree", "n_partitions": 1},
     ],
     ids=lambda settings: "-".join(map(str, settings.values())),
@@ -132,9 +144,13 @@ def test_rows_that_fit_in_memory_are_fitted_there(kind, tmp_path, reference):
 def test_cells_learned_from_a_sample_are_the_same_on_disk(settings, tmp_path, monkeypatch):
     monkeypatch.setattr(base, "_LEARNING_NUMBERS", 2400)
     X, y = data()
-    settings = {**settings, "tuning": "shared", "alpha": [0.1, 1.0]}
-    disk = PartitionedKernelRidge(**settings, memory_budget=SMALL).fit(mapped(tmp_path, X), y)
-    memory = PartitionedKernelRidge(**settings).fit(X, y)
+    settings = {**settings, "cells__tuning": "shared", "alpha": [0.1, 1.0]}
+    disk = (
+        PartitionedLSSVMRegressor(memory_budget=SMALL)
+        .set_params(**settings)
+        .fit(mapped(tmp_path, X), y)
+    )
+    memory = PartitionedLSSVMRegressor().set_params(**settings).fit(X, y)
     new = data(300, seed=1)[0]
     if settings["partition"] == "kmeans":  # blocks of products may round differently
         assert np.allclose(disk.predict(new), memory.predict(new), rtol=1e-10, atol=1e-10)
@@ -148,9 +164,15 @@ def test_weights_enter_the_cells_on_disk(fit_intercept, tmp_path):
     X, y = data()
     weights = np.random.default_rng(3).integers(0, 3, N).astype(float)
     model = PartitionedKernelRidge(
-        "tree", 4, "route", alpha=0.1, length_scale=1.0, clip=False, fit_intercept=fit_intercept,
+        "tree",
+        4,
+        "route",
+        kernel_params={"length_scale": 1.0},
+        alpha=0.1,
+        fit_intercept=fit_intercept,
         memory_budget=SMALL,
-    ).fit(mapped(tmp_path, X), y, mapped(tmp_path, weights, "w"))  # fmt: skip
+        cells=CellOptions(clip=False),
+    ).fit(mapped(tmp_path, X), y, mapped(tmp_path, weights, "w"))
     cells = model._cells
     for cell in range(4):
         rows = cells.rows[cells.offsets[cell] : cells.offsets[cell + 1]]
@@ -162,7 +184,7 @@ def test_weights_enter_the_cells_on_disk(fit_intercept, tmp_path):
 def test_no_cell_is_spent_on_rows_without_weight(tmp_path):
     X = np.concatenate([np.linspace(0, 1, 1200), np.linspace(100, 101, 1200)])[:, None]
     weights = np.concatenate([np.ones(1200), np.zeros(1200)])
-    model = PartitionedKernelRidge("tree", 2, "route", memory_budget=SMALL, alpha=0.1)
+    model = PartitionedLSSVMRegressor("tree", 2, "route", memory_budget=SMALL, alpha=0.1)
     model.fit(mapped(tmp_path, X), np.sin(X[:, 0]), mapped(tmp_path, weights, "w"))
     assert model.partition_sizes_.tolist() == [600, 600]
     assert np.max(model._cells.rows) == 1199
@@ -178,11 +200,15 @@ def test_rows_of_weight_zero_are_no_rows_on_disk(settings, of_rows_that_count, t
     X[~used] += 30.0
     y[~used] = 1e3
     (tmp_path / "some").mkdir()
-    model = PartitionedKernelRidge(**settings, memory_budget=SMALL, run_dir=tmp_path / "run")
+    model = PartitionedLSSVMRegressor(
+        memory_budget=SMALL, compute=Compute(run_dir=tmp_path / "run")
+    ).set_params(**settings)
     model.fit(mapped(tmp_path, X), y, weights)
-    without = PartitionedKernelRidge(**settings, memory_budget=SMALL)
+    without = PartitionedLSSVMRegressor(memory_budget=SMALL).set_params(**settings)
     without.fit(mapped(tmp_path / "some", X[used]), y[used], weights[used])
-    again = PartitionedKernelRidge(**settings, memory_budget=SMALL, run_dir=tmp_path / "run")
+    again = PartitionedLSSVMRegressor(
+        memory_budget=SMALL, compute=Compute(run_dir=tmp_path / "run")
+    ).set_params(**settings)
     again.fit(mapped(tmp_path, X), y, weights)
     new = data(100, seed=5)[0]
     for each in (model, again, without):
@@ -202,19 +228,27 @@ def test_rows_of_weight_zero_are_no_rows_on_disk(settings, of_rows_that_count, t
 
 def test_the_number_of_cells_is_chosen_alike(tmp_path):
     X, y = data(8300, d=3)
-    settings = {"alpha": 0.1, "length_scale": 1.0}
-    disk = PartitionedKernelRidge(**settings, memory_budget=SMALL).fit(mapped(tmp_path, X), y)
+    settings = {"alpha": 0.1, "kernel_params": {"length_scale": 1.0}}
+    disk = (
+        PartitionedLSSVMRegressor(memory_budget=SMALL)
+        .set_params(**settings)
+        .fit(mapped(tmp_path, X), y)
+    )
     assert len(disk.trials_) >= 2
-    assert same(disk, PartitionedKernelRidge(**settings).fit(X, y))
+    assert same(disk, PartitionedLSSVMRegressor().set_params(**settings).fit(X, y))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_several_targets_and_types(dtype, tmp_path):
     X, y = data(1500, dtype=dtype)
     y = np.column_stack([y, -y])
-    settings = {"n_partitions": 9, "alpha": 0.1, "length_scale": 1.0}
-    disk = PartitionedKernelRidge(**settings, memory_budget=SMALL).fit(mapped(tmp_path, X), y)
-    memory = PartitionedKernelRidge(**settings).fit(X, y)
+    settings = {"n_partitions": 9, "alpha": 0.1, "kernel_params": {"length_scale": 1.0}}
+    disk = (
+        PartitionedLSSVMRegressor(memory_budget=SMALL)
+        .set_params(**settings)
+        .fit(mapped(tmp_path, X), y)
+    )
+    memory = PartitionedLSSVMRegressor().set_params(**settings).fit(X, y)
     assert same(disk, memory)
     assert disk.predict(X).dtype == dtype
     assert np.array_equal(disk.y_fit_, y)
@@ -224,9 +258,15 @@ def test_the_classifier_reads_from_disk_too(tmp_path):
     X, y = data()
     labels = np.where(y > 0, "up", "down")
     settings = {"n_partitions": 6, "probability": True, "class_weight": "balanced"}
-    disk = PartitionedLSSVMClassifier(**settings, tuning="shared", memory_budget=SMALL)
+    disk = PartitionedLSSVMClassifier(
+        memory_budget=SMALL, cells=CellOptions(tuning="shared")
+    ).set_params(**settings)
     disk.fit(mapped(tmp_path, X), labels)
-    memory = PartitionedLSSVMClassifier(**settings, tuning="shared").fit(X, labels)
+    memory = (
+        PartitionedLSSVMClassifier(cells=CellOptions(tuning="shared"))
+        .set_params(**settings)
+        .fit(X, labels)
+    )
     assert same(disk, memory)
     assert np.array_equal(disk.predict(X), memory.predict(X))
     assert np.array_equal(disk.predict_proba(X[:50]), memory.predict_proba(X[:50]))
@@ -235,42 +275,54 @@ def test_the_classifier_reads_from_disk_too(tmp_path):
 def test_probabilities_from_disk_with_weights_in_a_file(tmp_path):
     X, y = data()
     labels, weights = (y > 0).astype(int), np.random.default_rng(1).uniform(0.5, 2.0, len(y))
-    settings = {"n_partitions": 6, "probability": True, "tuning": "shared"}
-    disk = PartitionedLSSVMClassifier(**settings, memory_budget=SMALL).fit(
-        mapped(tmp_path, X), labels, mapped(tmp_path, weights, "w")
+    settings = {"n_partitions": 6, "probability": True, "cells__tuning": "shared"}
+    disk = (
+        PartitionedLSSVMClassifier(memory_budget=SMALL)
+        .set_params(**settings)
+        .fit(mapped(tmp_path, X), labels, mapped(tmp_path, weights, "w"))
     )
     np.save(tmp_path / "v.npy", weights)
-    by_path = PartitionedLSSVMClassifier(**settings, memory_budget=SMALL).fit(
-        mapped(tmp_path, X), labels, str(tmp_path / "v.npy")
+    by_path = (
+        PartitionedLSSVMClassifier(memory_budget=SMALL)
+        .set_params(**settings)
+        .fit(mapped(tmp_path, X), labels, str(tmp_path / "v.npy"))
     )
-    memory = PartitionedLSSVMClassifier(**settings).fit(X, labels, weights)
+    memory = PartitionedLSSVMClassifier().set_params(**settings).fit(X, labels, weights)
     for model in (disk, by_path):
         assert np.allclose(model.predict_proba(X[:20]), memory.predict_proba(X[:20]), atol=1e-12)
 
 
 def test_one_weight_for_all_rows_on_disk(tmp_path):
     X, y = data()
-    disk = PartitionedKernelRidge(**FIXED, memory_budget=SMALL).fit(mapped(tmp_path, X), y, 1.5)
-    memory = PartitionedKernelRidge(**FIXED).fit(X, y, 1.5)
+    disk = (
+        PartitionedLSSVMRegressor(memory_budget=SMALL)
+        .set_params(**FIXED)
+        .fit(mapped(tmp_path, X), y, 1.5)
+    )
+    memory = PartitionedLSSVMRegressor().set_params(**FIXED).fit(X, y, 1.5)
     assert same(disk, memory)
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-@pytest.mark.parametrize("settings", [{"combine": "average"}, {"refine": 3}])
+@pytest.mark.parametrize("settings", [{"combine": "average"}, {"cells__refine": 3}])
 def test_what_needs_all_rows_gets_them(settings, tmp_path):
     X, y = data(1000)
     rows, targets = as_parquet(tmp_path, X, y)
-    settings = {"n_partitions": 5, "alpha": 0.1, "length_scale": 1.0, **settings}
-    read = PartitionedKernelRidge(**settings).fit(rows, targets)
-    memory = PartitionedKernelRidge(**settings).fit(X, y)
+    settings = {"n_partitions": 5, "alpha": 0.1, "kernel_params": {"length_scale": 1.0}, **settings}
+    read = PartitionedLSSVMRegressor().set_params(**settings).fit(rows, targets)
+    memory = PartitionedLSSVMRegressor().set_params(**settings).fit(X, y)
     assert np.allclose(read.predict(X), memory.predict(X), rtol=1e-10, atol=1e-10)
     with pytest.raises(BudgetError, match="memory_budget is 64 kB"):
-        PartitionedKernelRidge(**settings, memory_budget=SMALL).fit(rows, targets)
+        PartitionedLSSVMRegressor(memory_budget=SMALL).set_params(**settings).fit(rows, targets)
 
 
 def test_a_model_of_rows_on_disk_can_be_saved_and_sent(tmp_path, reference):
     X, y = data()
-    model = PartitionedKernelRidge(**FIXED, memory_budget=SMALL).fit(mapped(tmp_path, X), y)
+    model = (
+        PartitionedLSSVMRegressor(memory_budget=SMALL)
+        .set_params(**FIXED)
+        .fit(mapped(tmp_path, X), y)
+    )
     new = data(100, seed=1)[0]
     model.save(tmp_path / "m.ridgefold")
     loaded = ridgefold.load(tmp_path / "m.ridgefold")
@@ -301,9 +353,14 @@ def test_a_stopped_fit_from_disk_goes_on(tmp_path, monkeypatch, reference):
             raise Stop
 
     monkeypatch.setattr(RunDirectory, "record", record)
-    fit = lambda **k: PartitionedKernelRidge(  # noqa: E731
-        **FIXED, run_dir=tmp_path / "run", **k
-    ).fit(rows, y)
+
+    def fit(**k):
+        return (
+            PartitionedLSSVMRegressor(compute=Compute(run_dir=tmp_path / "run"))
+            .set_params(**FIXED, **k)
+            .fit(rows, y)
+        )
+
     for _ in range(2):
         with pytest.raises(Stop):
             fit(memory_budget=SMALL)
@@ -317,15 +374,15 @@ def test_a_row_that_is_no_number_is_named(tmp_path):
     X, y = data(1500)
     X[1234, 1] = np.nan
     with pytest.raises(InvalidInputError, match="X holds NaN or infinity in row 1234"):
-        PartitionedKernelRidge(memory_budget=SMALL).fit(mapped(tmp_path, X), y)
+        PartitionedLSSVMRegressor(memory_budget=SMALL).fit(mapped(tmp_path, X), y)
     good, bad = mapped(tmp_path, np.nan_to_num(X)), np.where(np.arange(1500) == 7, np.inf, y)
     with pytest.raises(InvalidInputError, match="y holds NaN or infinity in row 7"):
-        PartitionedKernelRidge(memory_budget=SMALL).fit(good, bad)
+        PartitionedLSSVMRegressor(memory_budget=SMALL).fit(good, bad)
 
 
 def test_files_and_shapes_that_cannot_be_used_are_refused(tmp_path):
     X, y = data(1500)
-    model = PartitionedKernelRidge(memory_budget=SMALL)
+    model = PartitionedLSSVMRegressor(memory_budget=SMALL)
     with pytest.raises(TableError, match=r"\.npy file, a \.parquet file"):
         model.fit("rows.csv", y)
     with pytest.raises(InvalidInputError, match="X has 1500 rows, y 1499"):
@@ -344,7 +401,7 @@ def test_files_and_shapes_that_cannot_be_used_are_refused(tmp_path):
 MEMORY = """
 import json, sys
 import numpy as np
-from ridgefold import PartitionedKernelRidge
+from ridgefold import Compute, PartitionedLSSVMRegressor
 
 folder, budget = sys.argv[1], int(sys.argv[2])
 
@@ -353,14 +410,18 @@ def status(entry):
         return next(int(l.split()[1]) * 1024 for l in file if l.startswith(entry + ":"))
 
 warm = np.random.default_rng(0).standard_normal((600, 5))
-PartitionedKernelRidge(n_partitions=2).fit(warm, warm[:, 0]).predict(warm)
+PartitionedLSSVMRegressor(n_partitions=2).fit(warm, warm[:, 0]).predict(warm)
 X = np.load(folder + "/X.npy", mmap_mode="r")
 y = np.load(folder + "/y.npy", mmap_mode="r")
 with open("/proc/self/clear_refs", "w") as file:
     file.write("5")
 before = status("VmRSS")
-model = PartitionedKernelRidge(
-    combine="route", n_partitions=len(X) // 200, alpha=1.0, length_scale=10.0, memory_budget=budget
+model = PartitionedLSSVMRegressor(
+    combine="route",
+    n_partitions=len(X) // 200,
+    alpha=1.0,
+    kernel_params={"length_scale": 10.0},
+    memory_budget=budget,
 ).fit(X, y)
 fitted = status("VmHWM") - before
 part = slice(0, len(X) // 3)
@@ -401,6 +462,11 @@ def test_rows_of_four_times_the_budget_are_fitted_and_predicted_within_it(tmp_pa
 def test_batches_on_disk_are_those_in_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(cell_rows, "ROWS_A_BATCH", 300)
     X, y = data(1500)
-    settings = {"n_partitions": 12, "length_scale": 1.0, "alpha": [0.1, 1.0]}
-    disk = PartitionedKernelRidge(**settings, memory_budget=SMALL, executor="threads", n_jobs=2)
-    assert same(disk.fit(mapped(tmp_path, X), y), PartitionedKernelRidge(**settings).fit(X, y))
+    settings = {"n_partitions": 12, "kernel_params": {"length_scale": 1.0}, "alpha": [0.1, 1.0]}
+    disk = PartitionedLSSVMRegressor(
+        memory_budget=SMALL, compute=Compute(executor="threads", n_jobs=2)
+    ).set_params(**settings)
+    assert same(
+        disk.fit(mapped(tmp_path, X), y),
+        PartitionedLSSVMRegressor().set_params(**settings).fit(X, y),
+    )

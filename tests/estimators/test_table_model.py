@@ -19,7 +19,7 @@ from ridgefold import (
     LSSVMClassifierCV,
     LSSVMRegressor,
     LSSVMRegressorCV,
-    PartitionedKernelRidge,
+    PartitionedLSSVMRegressor,
     TableModel,
 )
 from ridgefold.errors import (
@@ -299,7 +299,7 @@ def with_categories(n: int = 240):
 @frames
 def test_every_column_of_categories_is_one_factor_of_a_product(frame, tmp_path):
     table, size, codes, y = with_categories()
-    inner = LSSVMRegressorCV(learn_scales=True)
+    inner = LSSVMRegressorCV(metric="learned")
     model = TableModel(inner, categories="product").fit(frame(table), y)
     scales = model.model_.length_scales_
     assert model.columns_.category_features == ((1, 2, 3, 4), (5, 6, 7, 8))
@@ -322,7 +322,7 @@ def test_every_column_of_categories_is_one_factor_of_a_product(frame, tmp_path):
 
 def test_a_product_needs_scales_to_learn():
     table, _, _, y = with_categories(60)
-    with pytest.raises(InvalidInputError, match="learn_scales=True, such as LSSVMRegressorCV"):
+    with pytest.raises(InvalidInputError, match='metric="learned", such as LSSVMRegressorCV'):
         TableModel(KernelRidge(), categories="product").fit(pa.table(table), y)
     with pytest.raises(InvalidInputError, match="categories must be"):
         TableModel(KernelRidge(), categories="codes").fit(pa.table(table), y)
@@ -330,7 +330,7 @@ def test_a_product_needs_scales_to_learn():
 
 def test_cells_are_cut_in_the_metric_of_a_product():
     table, _, _, y = with_categories(400)
-    inner = PartitionedKernelRidge(n_partitions=3, learn_scales=True, kernel="laplacian")
+    inner = PartitionedLSSVMRegressor(n_partitions=3, kernel="laplacian", metric="learned")
     model = TableModel(inner, categories="product").fit(pa.table(table), y)
     assert len(set(model.model_.length_scales_[1:5])) == 1
     assert model.score(pa.table(table), y) > 0.9

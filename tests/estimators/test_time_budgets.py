@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from ridgefold import KernelRidgeCV, cross_val_path
+from ridgefold import KernelRidgeCV, Search, cross_val_path
 from ridgefold.crossval import METHODS, Deadline, make_folds
 from ridgefold.errors import BudgetError, MethodGaveUpError, TimeBudgetWarning
 from ridgefold.estimators import validation
@@ -106,7 +106,7 @@ def only_methods_that_may_give_up(budget_of):
 
 
 def test_auto_never_ends_in_a_method_giving_up():
-    settings = {"kernel": "rbf", "gamma": 1 / (2 * TOO_NARROW**2), "alphas": [1e-3, 1e-2]}
+    settings = {"kernel": "rbf", "gamma": 1 / (2 * TOO_NARROW**2), "alpha": [1e-3, 1e-2]}
     with pytest.raises(MethodGaveUpError):
         cross_val_path(X, Y, method="low_rank", **settings)
     budget = only_methods_that_may_give_up(
@@ -116,7 +116,10 @@ def test_auto_never_ends_in_a_method_giving_up():
         cross_val_path(X, Y, time_budget=budget, **settings)
     with pytest.raises(BudgetError):
         KernelRidgeCV(
-            kernel="rbf", length_scale=[TOO_NARROW], alphas=[1e-3, 1e-2], time_budget=budget
+            kernel="rbf",
+            kernel_params={"length_scale": [TOO_NARROW]},
+            alpha=[1e-3, 1e-2],
+            time_budget=budget,
         ).fit(X, Y)
 
 
@@ -127,10 +130,10 @@ def test_a_search_of_which_every_part_fits_is_refused_as_a_whole_before_it():
     one = plan_cross_validation(problem, Resources(1e9), "refit").seconds
     model = KernelRidgeCV(
         kernel="rbf",
-        length_scale=np.geomspace(0.3, 0.6, 12).tolist(),
-        alphas=[0.1, 1.0],
-        method="refit",
+        kernel_params={"length_scale": np.geomspace(0.3, 0.6, 12).tolist()},
+        alpha=[0.1, 1.0],
         time_budget=4 * one,
+        search=Search(method="refit"),
     )
     with pytest.raises(BudgetError, match=rf"choosing among 12 kernels on {n} rows, and the fit"):
         model.fit(rows, rows[:, 0] + rng.standard_normal(n))
@@ -159,12 +162,16 @@ def test_a_grid_that_is_not_extended_for_want_of_time_says_so(monkeypatch):
     monkeypatch.setattr(
         validation.Deadline, "of", classmethod(lambda cls, budget: NoTimeForMore(1e6))
     )
-    asked = {"kernel": "rbf", "length_scale": 2.0, "method": "eigendecomposition"}
-    model = KernelRidgeCV(**asked, time_budget=1e6)
+    asked = {
+        "kernel": "rbf",
+        "kernel_params": {"length_scale": 2.0},
+        "search__method": "eigendecomposition",
+    }
+    model = KernelRidgeCV(time_budget=1e6).set_params(**asked)
     with pytest.warns(TimeBudgetWarning, match="edge of the grid, which was not extended"):
         model.fit(X, X[:, 0])
     monkeypatch.undo()
-    free = KernelRidgeCV(**asked).fit(X, X[:, 0])
+    free = KernelRidgeCV().set_params(**asked).fit(X, X[:, 0])
     assert len(free.cv_results_["params"]) > len(model.cv_results_["params"])
 
 
@@ -174,4 +181,4 @@ def test_learning_scales_looks_at_the_clock(monkeypatch):
         validation.Deadline, "of", classmethod(lambda cls, budget: Deadline(10.0, clock))
     )
     with pytest.raises(BudgetError, match="learning scales was stopped"):
-        KernelRidgeCV(learn_scales=True, time_budget=10.0).fit(X, Y)
+        KernelRidgeCV(time_budget=10.0, metric="learned").fit(X, Y)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from cases import bordered, rows, targets, tolerance
-from ridgefold import KernelRidge, LSSVMClassifier, LSSVMRegressor
+from ridgefold import Compute, KernelRidge, LSSVMClassifier, LSSVMRegressor
 from ridgefold.errors import InvalidInputError, SingularSystemWarning
 from ridgefold.kernels import RBF
 
@@ -19,7 +19,9 @@ def models(alpha=0.3):
     for solver in SOLVERS:
         kernel = "linear" if solver == "primal" else RBF(1.2)
         for bias in (False, True):
-            yield KernelRidge(alpha, kernel=kernel, fit_intercept=bias, solver=solver, tol=1e-13)
+            yield KernelRidge(
+                alpha, kernel=kernel, fit_intercept=bias, compute=Compute(solver=solver, tol=1e-13)
+            )
 
 
 @pytest.mark.parametrize("many", [None, 2], ids=["one target", "many targets"])
@@ -53,7 +55,7 @@ def test_weight_zero_leaves_the_row_out_without_ridge_too(bias, solver):
     weights = np.ones(12)
     weights[[2, 5]] = 0.0
     A, y = X[:12], targets(X)[:12]
-    model = KernelRidge(0, kernel=RBF(0.5), fit_intercept=bias, solver=solver)
+    model = KernelRidge(0, kernel=RBF(0.5), fit_intercept=bias, compute=Compute(solver=solver))
     found = model.fit(A, y, sample_weight=weights).predict(X_NEW)
     expected = model.fit(A[weights > 0], y[weights > 0]).predict(X_NEW)
     np.testing.assert_allclose(found, expected, atol=1e-11)

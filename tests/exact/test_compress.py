@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import KERNELS, rows, targets
-from ridgefold import KernelRidge, LSSVMClassifier, LSSVMRegressor
+from ridgefold import Compute, KernelRidge, LSSVMClassifier, LSSVMRegressor
 from ridgefold.kernels import RBF
 
 X, X_NEW = rows(60, 3, positive=True), rows(200, 3, seed=8, positive=True)
@@ -43,7 +43,7 @@ def test_no_prediction_is_off_by_more_than_the_bound(name, n_centers, alpha, bia
 @pytest.mark.parametrize("name", ["linear", "polynomial", "nested"])
 def test_finite_feature_spaces_need_no_more_centres_than_features(name):
     kernel = KERNELS[name]
-    model = KernelRidge(0.5, kernel=kernel, solver="cholesky").fit(X, targets(X))
+    model = KernelRidge(0.5, kernel=kernel, compute=Compute(solver="cholesky")).fit(X, targets(X))
     small = model.compress(60)
     assert small.X_fit_.shape[0] <= kernel.feature_dimension(3)
     np.testing.assert_allclose(small.predict(X_NEW), model.predict(X_NEW), atol=1e-6)

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("distributed")
 import cloudpickle
 
-from ridgefold import PartitionedKernelRidge, PartitionedLSSVMClassifier, explain
+from ridgefold import Compute, PartitionedLSSVMClassifier, PartitionedLSSVMRegressor, explain
 from ridgefold.cells import run_cells as partitioned
 from ridgefold.cells.local_fit import CellSystem
 from ridgefold.errors import ClusterError, InvalidInputError, WorkerLostError
@@ -22,7 +22,12 @@ from ridgefold.executors.dask import local_cluster
 from ridgefold.storage.run_directory import RunDirectory
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
-SETTINGS = {"alpha": 0.1, "length_scale": 1.0, "n_partitions": 100, "intervals": "jackknife+"}
+SETTINGS = {
+    "alpha": 0.1,
+    "kernel_params": {"length_scale": 1.0},
+    "n_partitions": 100,
+    "intervals": "jackknife+",
+}
 N = 24_000
 """Rows enough for eight tasks."""
 
@@ -41,7 +46,7 @@ def client():
 
 @pytest.fixture(scope="module")
 def reference():
-    return PartitionedKernelRidge(**SETTINGS).fit(*data())
+    return PartitionedLSSVMRegressor().set_params(**SETTINGS).fit(*data())
 
 
 def same(one, other):
@@ -71,34 +76,47 @@ def test_the_scheduler_and_workers_listen_on_this_machine_only(client):
 @pytest.mark.parametrize("where", ["run_dir", "temporary folder"])
 def test_the_model_is_that_of_one_process(where, client, reference, tmp_path):
     folder = tmp_path / "run" if where == "run_dir" else None
-    model = PartitionedKernelRidge(**SETTINGS, executor=client, run_dir=folder).fit(*data())
+    model = (
+        PartitionedLSSVMRegressor(compute=Compute(executor=client, run_dir=folder))
+        .set_params(**SETTINGS)
+        .fit(*data())
+    )
     assert same(model, reference)
     if folder is not None:  # and the run is any executor's
-        again = PartitionedKernelRidge(**SETTINGS, run_dir=folder, executor="threads", n_jobs=2)
+        again = PartitionedLSSVMRegressor(
+            compute=Compute(run_dir=folder, executor="threads", n_jobs=2)
+        ).set_params(**SETTINGS)
         assert same(again.fit(*data()), reference)
 
 
 def test_a_plan_counts_the_workers_of_the_cluster(client):
     shapes = {"n_samples": 20_000, "n_features": 5, "memory_budget": "4GB"}
-    paper = str(explain(PartitionedKernelRidge(), n_workers=2, **shapes))
+    paper = str(explain(PartitionedLSSVMRegressor(), n_workers=2, **shapes))
     for executor in (client, client.scheduler.address):
-        assert str(explain(PartitionedKernelRidge(executor=executor), **shapes)) == paper
+        assert (
+            str(explain(PartitionedLSSVMRegressor(compute=Compute(executor=executor)), **shapes))
+            == paper
+        )
 
 
 def test_the_classifier_runs_there_too(client):
     X, y = data()
-    settings = {"alpha": 0.1, "length_scale": 1.0, "n_partitions": 20}
-    ours = PartitionedLSSVMClassifier(**settings, executor=client).fit(X[:4000], y[:4000] > 0)
-    theirs = PartitionedLSSVMClassifier(**settings).fit(X[:4000], y[:4000] > 0)
+    settings = {"alpha": 0.1, "kernel_params": {"length_scale": 1.0}, "n_partitions": 20}
+    ours = (
+        PartitionedLSSVMClassifier(compute=Compute(executor=client))
+        .set_params(**settings)
+        .fit(X[:4000], y[:4000] > 0)
+    )
+    theirs = PartitionedLSSVMClassifier().set_params(**settings).fit(X[:4000], y[:4000] > 0)
     assert np.array_equal(ours.decision_function(X[:99]), theirs.decision_function(X[:99]))
 
 
 def test_workers_choose_how_many_cells_and_their_pair(client, tmp_path, monkeypatch):
     X, y = (part[:8500] for part in data())
     weights = np.random.default_rng(2).integers(1, 3, len(X)) / 1.5
-    settings = {"tuning": "shared", "fit_intercept": True, "random_state": 0}
+    settings = {"cells__tuning": "shared", "fit_intercept": True, "random_state": 0}
     settings["partition"] = "principal"  # slopes are found by the process that drives
-    expected = PartitionedKernelRidge(**settings).fit(X, y, sample_weight=weights)
+    expected = PartitionedLSSVMRegressor().set_params(**settings).fit(X, y, sample_weight=weights)
     sent, keys, original = {}, [], Dask.map
 
     def watched(self, task, items, names=None):
@@ -112,7 +130,9 @@ def test_workers_choose_how_many_cells_and_their_pair(client, tmp_path, monkeypa
     monkeypatch.setattr(Dask, "map", watched)
     monkeypatch.setattr(CellSystem, "score", not_here)
     monkeypatch.setattr(CellSystem, "fit", not_here)
-    model = PartitionedKernelRidge(**settings, executor=client, run_dir=tmp_path / "run")
+    model = PartitionedLSSVMRegressor(
+        compute=Compute(executor=client, run_dir=tmp_path / "run")
+    ).set_params(**settings)
     model.fit(X, y, sample_weight=weights)
     assert model.trials_ == expected.trials_
     assert len(model.trials_) > 1
@@ -143,7 +163,11 @@ def test_a_killed_worker_changes_nothing(share, client, reference, tmp_path, mon
                 os.kill(victim, signal.SIGKILL)
 
     monkeypatch.setattr(RunDirectory, "record", record)
-    model = PartitionedKernelRidge(**SETTINGS, executor=client, run_dir=tmp_path).fit(*data())
+    model = (
+        PartitionedLSSVMRegressor(compute=Compute(executor=client, run_dir=tmp_path))
+        .set_params(**SETTINGS)
+        .fit(*data())
+    )
     assert same(model, reference)
     # What was finished when the worker died was not made again.
     assert finished
@@ -161,7 +185,9 @@ def deadly(task):
 
 def test_a_cell_that_always_kills_its_worker_is_named(client, tmp_path, monkeypatch):
     monkeypatch.setattr(partitioned, "_fit_and_keep", deadly)
-    model = PartitionedKernelRidge(**SETTINGS, executor=client, run_dir=tmp_path)
+    model = PartitionedLSSVMRegressor(
+        compute=Compute(executor=client, run_dir=tmp_path)
+    ).set_params(**SETTINGS)
     with pytest.raises(WorkerLostError, match="cells/0000003 was begun 3 times"):
         model.fit(*data())
     assert (tmp_path / "cells" / "0000003.tries").stat().st_size == 3
@@ -174,7 +200,9 @@ def test_what_workers_cannot_load_is_an_error_and_no_endless_wait(client, tmp_pa
     monkeypatch.syspath_prepend(tmp_path)
     from only_here import kernel
 
-    model = PartitionedKernelRidge(kernel=kernel, alpha=0.1, n_partitions=4, executor=client)
+    model = PartitionedLSSVMRegressor(
+        kernel=kernel, alpha=0.1, n_partitions=4, compute=Compute(executor=client)
+    )
     with pytest.raises(ClusterError, match=r"cannot load .*only_here.*modules that your kernels"):
         model.fit(*(part[:2000] for part in data()))
 
@@ -200,9 +228,11 @@ def test_results_come_in_order_on_one_thread(client):
 
 def test_what_cannot_run_there_is_refused(client):
     X, y = data()
-    for settings in ({"combine": "average"}, {"refine": 2}):
+    for settings in ({"combine": "average"}, {"cells__refine": 2}):
         with pytest.raises(InvalidInputError, match='combine="blend" or "route", and refine=None'):
-            PartitionedKernelRidge(**settings, executor=client).fit(X, y)
+            PartitionedLSSVMRegressor(compute=Compute(executor=client)).set_params(**settings).fit(
+                X, y
+            )
 
 
 def test_an_address_where_nobody_listens_is_an_error(monkeypatch):

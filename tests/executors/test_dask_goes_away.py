@@ -18,7 +18,7 @@ import cloudpickle
 from distributed import Client
 
 import ridgefold
-from ridgefold import KernelRidgeCV, PartitionedKernelRidge
+from ridgefold import Compute, KernelRidgeCV, PartitionedLSSVMRegressor
 from ridgefold.errors import ClusterError, InvalidInputError, NoWorkersError
 from ridgefold.executors import Dask
 from ridgefold.executors.dask import local_cluster
@@ -30,8 +30,12 @@ X = RNG.uniform(-2, 2, (900, 2))
 Y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * RNG.standard_normal(len(X))
 MANY_NEW_ROWS = np.zeros((200_000, 2))
 """With the rows of one cell more kernel values than are worth sending."""
-PAIR = {"alpha": 0.1, "length_scale": 1.0}
-GRID = {"length_scale": [0.5, 1.0, 2.0, 4.0], "alphas": [0.1, 1.0], "search": "full"}
+PAIR = {"alpha": 0.1, "kernel_params": {"length_scale": 1.0}}
+GRID = {
+    "kernel_params": {"length_scale": [0.5, 1.0, 2.0, 4.0]},
+    "alpha": [0.1, 1.0],
+    "search__race": "full",
+}
 AT_ONCE = 0.0
 """Seconds to wait, where workers are known not to come."""
 
@@ -88,20 +92,32 @@ def no_workers(workers):
 
 
 def fit_search(executor, **settings):
-    return KernelRidgeCV(**GRID, executor=executor, **settings).fit(X[:200], Y[:200])
+    return (
+        KernelRidgeCV(compute=Compute(executor=executor))
+        .set_params(**GRID, **settings)
+        .fit(X[:200], Y[:200])
+    )
 
 
 def fit_cells(executor, **settings):
-    return PartitionedKernelRidge(**PAIR, n_partitions=6, executor=executor, **settings).fit(X, Y)
+    return (
+        PartitionedLSSVMRegressor(n_partitions=6, compute=Compute(executor=executor))
+        .set_params(**PAIR, **settings)
+        .fit(X, Y)
+    )
 
 
 def choose_cells(executor, **settings):
-    return PartitionedKernelRidge(executor=executor, **settings).fit(X, Y)
+    return (
+        PartitionedLSSVMRegressor(compute=Compute(executor=executor))
+        .set_params(**settings)
+        .fit(X, Y)
+    )
 
 
 def predict(executor, **settings):
-    model = PartitionedKernelRidge(**PAIR, n_partitions=1, **settings).fit(X, Y)
-    return model.set_params(executor=executor).predict(MANY_NEW_ROWS)
+    model = PartitionedLSSVMRegressor(n_partitions=1).set_params(**PAIR, **settings).fit(X, Y)
+    return model.set_params(compute__executor=executor).predict(MANY_NEW_ROWS)
 
 
 WORK = [fit_search, fit_cells, choose_cells, predict]
@@ -117,7 +133,7 @@ def test_without_workers_work_is_given_up_when_it_was_to_be(work, client, no_wor
 
 def test_it_says_what_it_waits_for_and_until_when(client, no_workers, capsys):
     with pytest.raises(NoWorkersError):
-        fit_cells(Dask(client=client, wait_for_workers=0.5), verbose=1)
+        fit_cells(Dask(client=client, wait_for_workers=0.5), compute__verbose=1)
     said = re.sub(r"\x1b\S*|[\r\n]+", " ", capsys.readouterr().err)
     assert "waiting for workers: none since 0 s, gives up at 0.5 s" in said
 
@@ -135,7 +151,7 @@ def test_with_a_closed_client_this_process_predicts(client):
         pass
     model = fit_cells("serial")
     expected = model.predict(X)
-    assert np.array_equal(model.set_params(executor=closed).predict(X), expected)
+    assert np.array_equal(model.set_params(compute__executor=closed).predict(X), expected)
 
 
 @pytest.mark.parametrize("work", [fit_search, fit_cells])
@@ -169,7 +185,9 @@ def test_a_scheduler_that_is_lost_on_the_way_is_an_error():
 
 def fit_many_cells(executor, **settings):
     rows = np.random.default_rng(1).uniform(-2, 2, (12_000, 2))
-    model = PartitionedKernelRidge(**PAIR, n_partitions=50, executor=executor, **settings)
+    model = PartitionedLSSVMRegressor(
+        n_partitions=50, compute=Compute(executor=executor)
+    ).set_params(**PAIR, **settings)
     return model.fit(rows, np.sin(rows[:, 0]))
 
 
@@ -194,11 +212,11 @@ def goes_on_with_what_was_finished(fit, client, workers, tmp_path, monkeypatch):
     workers.start()
     dies_after_the_first_result(workers, monkeypatch)
     with pytest.raises(NoWorkersError, match="with a run_dir goes on with what is finished"):
-        fit(Dask(client=client, wait_for_workers=AT_ONCE), run_dir=tmp_path)
+        fit(Dask(client=client, wait_for_workers=AT_ONCE), compute__run_dir=tmp_path)
     kept = kept_in(tmp_path)
     assert any(path.parent.name in ("cells", "kernels") for path in kept)
     workers.start()
-    model = fit(client, run_dir=tmp_path)
+    model = fit(client, compute__run_dir=tmp_path)
     now = kept_in(tmp_path)
     assert {path: now[path] for path in kept} == kept
     assert np.array_equal(model.predict(X), fit("serial").predict(X))
@@ -228,7 +246,7 @@ def goes_on_with_workers_that_come_back(fit, client, workers, tmp_path, monkeypa
         workers.start()
 
     executor.say = say
-    model = fit(executor, run_dir=tmp_path)
+    model = fit(executor, compute__run_dir=tmp_path)
     assert said == ["waiting for workers: none since 0 s, gives up at 60 s", "there are workers: 1"]
     assert np.array_equal(model.predict(X), fit("serial").predict(X))
     return True
@@ -293,9 +311,11 @@ def test_an_executor_with_a_wait_is_an_argument_like_others(client, tmp_path):
     from sklearn.base import clone
 
     executor = Dask(client=client, wait_for_workers=7)
-    model = PartitionedKernelRidge(**PAIR, n_partitions=2, executor=executor)
+    model = PartitionedLSSVMRegressor(
+        n_partitions=2, compute=Compute(executor=executor)
+    ).set_params(**PAIR)
     assert clone(model).executor is executor
     assert "wait_for_workers=7" in repr(executor)
-    model.set_params(executor="serial").fit(X, Y).set_params(executor=executor)
+    model.set_params(compute__executor="serial").fit(X, Y).set_params(compute__executor=executor)
     model.save(tmp_path / "model.ridgefold")
     assert ridgefold.load(tmp_path / "model.ridgefold").executor == "auto"

@@ -14,7 +14,7 @@ import scipy.sparse
 pytest.importorskip("distributed")
 import cloudpickle
 
-from ridgefold import KernelRidgeCV, LSSVMClassifierCV, LSSVMRegressorCV
+from ridgefold import Compute, KernelRidgeCV, LSSVMClassifierCV, LSSVMRegressorCV
 from ridgefold.errors import NumericalError, WorkerLostError
 from ridgefold.executors import Dask
 from ridgefold.executors.dask import local_cluster
@@ -25,8 +25,11 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((150, 3))
 Y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * RNG.standard_normal(150)
-GRID = {"length_scale": [0.25, 0.5, 1.0, 2.0, 4.0, 8.0], "alphas": [1e-3, 1e-1, 10.0]}
-KERNELS = len(GRID["length_scale"])
+GRID = {
+    "kernel_params": {"length_scale": [0.25, 0.5, 1.0, 2.0, 4.0, 8.0]},
+    "alpha": [1e-3, 1e-1, 10.0],
+}
+KERNELS = len(GRID["kernel_params"]["length_scale"])
 
 
 @pytest.fixture(scope="module")
@@ -48,20 +51,20 @@ def same(one, other):
 @pytest.mark.parametrize(
     ("cls", "rows", "targets", "arguments"),
     [
-        (KernelRidgeCV, X, Y, {"search": "full"}),
-        (KernelRidgeCV, X, Y, {"search": "race"}),
+        (KernelRidgeCV, X, Y, {"search__race": "full"}),
+        (KernelRidgeCV, X, Y, {"search__race": "race"}),
         (KernelRidgeCV, np.asfortranarray(X), Y, {"cv": "loo"}),
         (KernelRidgeCV, scipy.sparse.csr_array(np.maximum(X, 0)), Y, {}),
-        (KernelRidgeCV, X @ X.T, Y, {"kernel": "precomputed", "length_scale": None}),
-        (LSSVMRegressorCV, X, np.column_stack([Y, X[:, 2]]), {"search": "race"}),
-        (LSSVMClassifierCV, X, np.where(Y > 0, "high", "low"), {"search": "race"}),
+        (KernelRidgeCV, X @ X.T, Y, {"kernel": "precomputed", "kernel_params": None}),
+        (LSSVMRegressorCV, X, np.column_stack([Y, X[:, 2]]), {"search__race": "race"}),
+        (LSSVMClassifierCV, X, np.where(Y > 0, "high", "low"), {"search__race": "race"}),
     ],
     ids=["full", "race", "leave-one-out", "sparse", "precomputed", "two targets", "classes"],
 )
 def test_the_choice_is_that_of_one_process(cls, rows, targets, arguments, client):
     settings = {**GRID, **arguments}
-    model = cls(**settings, executor=client).fit(rows, targets)
-    assert same(model, cls(**settings).fit(rows, targets))
+    model = cls().set_params(**settings, compute__executor=client).fit(rows, targets)
+    assert same(model, cls().set_params(**settings).fit(rows, targets))
     assert "on a Dask cluster, one kernel a task; moves " in str(model.explain())
 
 
@@ -76,7 +79,9 @@ def test_tasks_name_their_rows_and_keys_are_the_same_every_time(client, tmp_path
 
     monkeypatch.setattr(Dask, "map", watched)
     for kept in ("first", "second"):
-        KernelRidgeCV(**GRID, executor=client, run_dir=tmp_path / "run").fit(rows, Y)
+        KernelRidgeCV(compute=Compute(executor=client, run_dir=tmp_path / "run")).set_params(
+            **GRID
+        ).fit(rows, Y)
         (tmp_path / "run").rename(tmp_path / kept)
     (first, tasks), (second, _) = seen
     assert first == second
@@ -101,8 +106,12 @@ def test_a_killed_worker_changes_nothing(share, client, tmp_path, monkeypatch):
             os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
 
     monkeypatch.setattr(RunDirectory, "record", record)
-    model = KernelRidgeCV(**GRID, executor=client, run_dir=tmp_path).fit(X, Y)
-    assert same(model, KernelRidgeCV(**GRID).fit(X, Y))
+    model = (
+        KernelRidgeCV(compute=Compute(executor=client, run_dir=tmp_path))
+        .set_params(**GRID)
+        .fit(X, Y)
+    )
+    assert same(model, KernelRidgeCV().set_params(**GRID).fit(X, Y))
     # What was finished when the worker died was not made again.
     assert finished
     assert all(path.stat().st_ino == inode for path, inode in finished.items())
@@ -121,7 +130,9 @@ def deadly(task):
 def test_a_kernel_that_always_kills_its_worker_is_named(client, tmp_path, monkeypatch):
     monkeypatch.setattr(kernel_paths, "compute_and_keep", deadly)
     with pytest.raises(WorkerLostError, match=r"kernels/[0-9a-f]* was begun 3 times"):
-        KernelRidgeCV(**GRID, executor=client, run_dir=tmp_path).fit(X, Y)
+        KernelRidgeCV(compute=Compute(executor=client, run_dir=tmp_path)).set_params(**GRID).fit(
+            X, Y
+        )
 
 
 def counted(item):

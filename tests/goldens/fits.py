@@ -19,14 +19,18 @@ from threadpoolctl import threadpool_limits
 
 from goldens.tables import TABLES, Table, at_hand, table
 from ridgefold import (
+    CellOptions,
     KernelRidge,
     KernelRidgeCV,
     LSSVMClassifier,
     LSSVMClassifierCV,
     LSSVMRegressor,
     LSSVMRegressorCV,
+    MetricLearning,
     PartitionedKernelRidge,
     PartitionedLSSVMClassifier,
+    PartitionedLSSVMRegressor,
+    Search,
     TableModel,
     cross_val_path,
 )
@@ -80,12 +84,17 @@ def _fixed(estimator: Any, **settings: Any) -> Callable[[Table], Any]:
 
 
 def _cells(*given: Any, classes: bool = False, only: tuple[str, ...] = (), **settings: Any) -> Way:
-    estimator = PartitionedLSSVMClassifier if classes else PartitionedKernelRidge
+    estimator = PartitionedLSSVMClassifier if classes else PartitionedLSSVMRegressor
 
     def make(data: Table) -> Any:
         return estimator(*given, memory_budget=MEMORY, **settings)
 
     return Way(make, classes, CELL_ROWS, only=only)
+
+
+SCALES = MetricLearning(rows=LEARNING_ROWS)
+NO_SCALES = MetricLearning(scales=False, rows=LEARNING_ROWS)
+TRANSFORMS = MetricLearning(scales=False, transforms="auto", rows=LEARNING_ROWS)
 
 
 def _path(*only: str, rows: int = EXACT_ROWS, width: float = 1.0, **settings: Any) -> Way:
@@ -107,40 +116,46 @@ WAYS: dict[str, Way] = {
     "path, leave one out": _path(cv="loo", fit_intercept=True),
     "path of a wide kernel": _path(width=4.0),
     "path of a narrow kernel": _path(width=0.3),
-    "path of two ridges": _path(alphas=[0.01, 0.1], cv=10),
+    "path of two ridges": _path(alpha=[0.01, 0.1], cv=10),
     "path of many rows": _path("smooth", "weighted", "five targets", "ccpp", rows=CELL_ROWS),
     "linear": Way(_exact(KernelRidge), False),
     "given": Way(_fixed(KernelRidge), False),
     "given, jackknife+": Way(_fixed(LSSVMRegressor, intervals="jackknife+"), False),
     "five folds": Way(_exact(KernelRidgeCV), False),
     "leave one out": Way(_exact(KernelRidgeCV, cv="loo"), False),
-    "every pair": Way(_exact(KernelRidgeCV, cv=KFold(4), search="full"), False),
-    "race": Way(_exact(KernelRidgeCV, cv=3, search="race"), False),
+    "every pair": Way(_exact(KernelRidgeCV, cv=KFold(4), search=Search(race="full")), False),
+    "race": Way(_exact(KernelRidgeCV, cv=3, search=Search(race="race")), False),
     "bias": Way(_exact(LSSVMRegressorCV), False),
     "bias, leave one out": Way(_exact(LSSVMRegressorCV, cv="loo"), False),
     "families": Way(_exact(LSSVMRegressorCV, kernel=["rbf", "laplacian", "matern"]), False),
-    "any family": Way(_exact(LSSVMRegressorCV, kernel="auto", learning_rows=LEARNING_ROWS), False),
-    "scales": Way(_exact(LSSVMRegressorCV, learn_scales=True, learning_rows=LEARNING_ROWS), False),
+    "any family": Way(_exact(LSSVMRegressorCV, kernel="auto", metric=NO_SCALES), False),
+    "scales": Way(_exact(LSSVMRegressorCV, metric=SCALES), False),
     "scales of any family": Way(
-        _exact(KernelRidgeCV, kernel="auto", learn_scales=True, learning_rows=LEARNING_ROWS),
+        _exact(KernelRidgeCV, kernel="auto", metric=SCALES),
         False,
     ),
-    "transforms": Way(
-        _exact(LSSVMRegressorCV, preprocess="auto", learning_rows=LEARNING_ROWS), False
+    "transforms": Way(_exact(LSSVMRegressorCV, metric=TRANSFORMS), False),
+    "averaged folds": Way(_exact(KernelRidgeCV, search=Search(average_folds=True)), False),
+    "one standard error": Way(_exact(KernelRidgeCV, search=Search(one_standard_error=True)), False),
+    "alpha by target": Way(
+        _exact(KernelRidgeCV, search=Search(alpha_per_target=True)), False, targets=2
     ),
-    "averaged folds": Way(_exact(KernelRidgeCV, average_folds=True), False),
-    "one standard error": Way(_exact(KernelRidgeCV, one_standard_error=True), False),
-    "alpha by target": Way(_exact(KernelRidgeCV, alpha_per_target=True), False, targets=2),
     "cells": _cells(),
+    "cells without a bias": Way(
+        lambda data: PartitionedKernelRidge(memory_budget=MEMORY),
+        False,
+        CELL_ROWS,
+        only=("smooth", "weighted", "ccpp"),
+    ),
     "cells of any family": _cells(
         kernel="auto", only=("rough", "additive", "ccpp", "california", "kin8nm")
     ),
     "cells in learned scales": _cells(
-        learn_scales=True,
+        metric="learned",
         only=("irrelevant columns", "additive", "diabetes", "puma32h", "cpusmall"),
     ),
-    "cells, one pair": _cells(tuning="shared"),
-    "cells, refined": _cells(n_partitions=4, refine=2, alpha=[0.01, 0.1]),
+    "cells, one pair": _cells(cells=CellOptions(tuning="shared")),
+    "cells, refined": _cells(n_partitions=4, alpha=[0.01, 0.1], cells=CellOptions(refine=2)),
     "principal cells": _cells("principal", 5),
     "hyperplanes, routed": _cells("hyperplanes", 5, "route"),
     "k-means": _cells("kmeans", 4),
@@ -153,14 +168,14 @@ WAYS: dict[str, Way] = {
     "a table": Way(_tables(LSSVMRegressorCV(memory_budget=MEMORY)), False, frames=True),
     "a table, products": Way(
         _tables(
-            LSSVMRegressorCV(learn_scales=True, learning_rows=LEARNING_ROWS, memory_budget=MEMORY),
+            LSSVMRegressorCV(memory_budget=MEMORY, metric=SCALES),
             categories="product",
         ),
         False,
         frames=True,
     ),
     "a table in cells": Way(
-        _tables(PartitionedKernelRidge(memory_budget=MEMORY)), False, CELL_ROWS, frames=True
+        _tables(PartitionedLSSVMRegressor(memory_budget=MEMORY)), False, CELL_ROWS, frames=True
     ),
     "classes, given": Way(_fixed(LSSVMClassifier, probability=True), True),
     "classes": Way(_exact(LSSVMClassifierCV, probability=True), True),
@@ -169,15 +184,15 @@ WAYS: dict[str, Way] = {
         _exact(LSSVMClassifierCV, class_weight="balanced", probability=True), True
     ),
     "classes, any family": Way(
-        _exact(LSSVMClassifierCV, kernel="auto", learning_rows=LEARNING_ROWS, probability=True),
+        _exact(LSSVMClassifierCV, kernel="auto", metric=NO_SCALES, probability=True),
         True,
     ),
     "classes, scales": Way(
-        _exact(LSSVMClassifierCV, learn_scales=True, learning_rows=LEARNING_ROWS, probability=True),
+        _exact(LSSVMClassifierCV, metric=SCALES, probability=True),
         True,
     ),
     "classes, averaged folds": Way(
-        _exact(LSSVMClassifierCV, average_folds=True, probability=True), True
+        _exact(LSSVMClassifierCV, search=Search(average_folds=True), probability=True), True
     ),
     "classes in cells": _cells(classes=True, probability=True),
     "classes in k-means": _cells(
@@ -278,8 +293,8 @@ def _choice_of_cells(model: Any) -> Facts:
     }
     if widths:
         found["log2 width"] = float(np.log2(widths).mean())
-    if getattr(model, "backdrop_share_", None) is not None:
-        found["coarse model"] = float(np.mean(model.backdrop_share_))
+    if getattr(model, "coarse_model_share_", None) is not None:
+        found["coarse model"] = float(np.mean(model.coarse_model_share_))
     if getattr(model, "effective_dimension_", None) is not None:
         found["dimension"] = float(model.effective_dimension_)
     scales = getattr(model, "length_scales_", None)

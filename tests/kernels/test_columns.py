@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 
 from namespaces import LIBRARIES, to_numpy
-from ridgefold import KernelRidge, LSSVMClassifier, LSSVMRegressorCV
+from ridgefold import Compute, KernelRidge, LSSVMClassifier, LSSVMRegressorCV
 from ridgefold.errors import InvalidInputError, UnsupportedInputError
 from ridgefold.kernels import RBF, Categorical, Columns, Laplacian, Linear, Matern
 
@@ -86,7 +86,9 @@ def test_sparse_rows_are_taken_where_the_kernel_takes_them():
 
 
 def test_finite_features_are_those_of_the_columns():
-    model = KernelRidge(0.1, kernel=Columns(Linear(), [0, 3]), solver="primal").fit(X, Y)
+    model = KernelRidge(
+        0.1, kernel=Columns(Linear(), [0, 3]), compute=Compute(solver="primal")
+    ).fit(X, Y)
     dual = KernelRidge(0.1, kernel=Linear()).fit(X[:, [0, 3]], Y)
     np.testing.assert_allclose(model.predict(X), dual.predict(X[:, [0, 3]]), atol=1e-10)
     assert model.plan_.problem.columns_left_out == 3

@@ -8,13 +8,13 @@ import pytest
 from typer.testing import CliRunner
 
 import ridgefold
-from ridgefold import PartitionedKernelRidge
+from ridgefold import PartitionedLSSVMRegressor
 from ridgefold.cli import app
 
 
 def plan(rows, workers, memory="64GB", columns=20, **settings):
     explained = ridgefold.explain(
-        PartitionedKernelRidge(**settings),
+        PartitionedLSSVMRegressor(**settings),
         n_samples=rows,
         n_features=columns,
         n_workers=workers,

@@ -200,9 +200,9 @@ def test_fits_on_a_device_are_planned_for_it(toy):
     assert model.plan_.resources.memory_bytes == pytest.approx(0.7e8)
     assert model.run_record_.steps[0].peak_bytes == 2e6
     assert "of 70 MB, on Toy" in str(model.explain())
-    search = KernelRidgeCV(alphas=[0.1, 1.0], cv=3).fit(X, y)
+    search = KernelRidgeCV(alpha=[0.1, 1.0], cv=3).fit(X, y)
     assert search.cv_plan_.resources.device == search.plan_.resources.device == "Toy"
-    path = cross_val_path(X, y, alphas=[0.1, 1.0], cv=3)
+    path = cross_val_path(X, y, alpha=[0.1, 1.0], cv=3)
     assert path.plan.resources.device == "Toy"
     on_processor = KernelRidge(0.1, kernel="rbf").fit(X.numpy(), y)
     assert on_processor.plan_.resources.device is None

@@ -20,12 +20,15 @@ import pytest
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut
 
 from ridgefold import (
+    CellOptions,
+    Compute,
     KernelRidge,
     KernelRidgeCV,
     LSSVMClassifier,
     LSSVMClassifierCV,
     LSSVMRegressorCV,
-    PartitionedKernelRidge,
+    PartitionedLSSVMRegressor,
+    Search,
     TableModel,
     explain,
 )
@@ -43,30 +46,30 @@ CASES = {
     "desk": (KernelRidgeCV(), 8000, 12, "8GB"),
     "twenty-six-thousand": (KernelRidgeCV(), 26_000, 20, "16GB"),
     "leave-one-out": (KernelRidgeCV(cv="loo"), 3000, 8, "4GB"),
-    "one-alpha": (KernelRidgeCV(alphas=[0.1]), 6000, 8, "4GB"),
-    "little-memory": (KernelRidgeCV(alphas=[0.1], cv=3), 12_000, 8, "400MB"),
+    "one-alpha": (KernelRidgeCV(alpha=[0.1]), 6000, 8, "4GB"),
+    "little-memory": (KernelRidgeCV(alpha=[0.1], cv=3), 12_000, 8, "400MB"),
     "too-large": (KernelRidgeCV(), 1_000_000, 20, "4GB"),
     "linear": (KernelRidge(kernel="linear"), 100_000, 30, "2GB"),
     "precomputed": (LSSVMRegressorCV(kernel="precomputed"), 2000, 2000, "4GB"),
     "laplacian": (LSSVMClassifierCV(kernel="laplacian"), 5000, 10, "4GB"),
     "time-budget": (KernelRidge(time_budget=2.0), 40_000, 10, "64GB"),
-    "given-method": (KernelRidgeCV(method="eigendecomposition"), 4000, 10, "1GB"),
+    "given-method": (KernelRidgeCV(search=Search(method="eigendecomposition")), 4000, 10, "1GB"),
     "classifier": (LSSVMClassifier(), 20_000, 40, "8GB"),
-    "cells": (PartitionedKernelRidge(), 20_000, 5, "4GB"),
-    "cells-of-many-rows": (PartitionedKernelRidge(), 1_000_000, 10, "4GB"),
+    "cells": (PartitionedLSSVMRegressor(), 20_000, 5, "4GB"),
+    "cells-of-many-rows": (PartitionedLSSVMRegressor(), 1_000_000, 10, "4GB"),
     "cells-given": (
-        PartitionedKernelRidge(n_partitions=50, learn_scales=True, refine=3),
+        PartitionedLSSVMRegressor(n_partitions=50, metric="learned", cells=CellOptions(refine=3)),
         20_000,
         5,
         "4GB",
     ),
-    "cells-averaged": (PartitionedKernelRidge("random", combine="average"), 20_000, 5, "4GB"),
+    "cells-averaged": (PartitionedLSSVMRegressor("random", combine="average"), 20_000, 5, "4GB"),
 }
 
 DEVICE_CASES = {
     "device-ten-thousand": (KernelRidgeCV(), 10_000, 64, "130GB"),
     "device-fifty-thousand": (KernelRidgeCV(), 50_000, 64, "130GB"),
-    "device-leave-one-out": (KernelRidgeCV(alphas=[0.01, 0.1, 1.0], cv="loo"), 10_000, 64, "130GB"),
+    "device-leave-one-out": (KernelRidgeCV(alpha=[0.01, 0.1, 1.0], cv="loo"), 10_000, 64, "130GB"),
     "device-precomputed": (LSSVMRegressorCV(kernel="precomputed"), 10_000, 10_000, "130GB"),
     "device-hundred-thousand": (KernelRidge(kernel="rbf"), 100_000, 64, "130GB"),
     "device-too-large-a-matrix": (KernelRidge(kernel="rbf"), 200_000, 64, "130GB"),
@@ -251,7 +254,7 @@ def test_text_in_html_is_escaped():
 def test_a_fitted_model_says_what_was_measured():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((120, 3))
-    model = KernelRidgeCV(alphas=[0.1, 1.0], cv=3).fit(X, X[:, 0] + rng.standard_normal(120))
+    model = KernelRidgeCV(alpha=[0.1, 1.0], cv=3).fit(X, X[:, 0] + rng.standard_normal(120))
     steps = json.loads(model.explain().to_json())
     assert [step["step"].split(",")[0] for step in steps] == [
         "choosing kernel and alpha",
@@ -306,10 +309,12 @@ def steps_of(model):
 
 
 def test_a_choice_of_kernels_is_planned_as_all_of_them():
-    settings = {"n_partitions": 50, "tuning": "shared"}
+    settings = {"n_partitions": 50, "cells__tuning": "shared"}
     step = "choosing a pair for all cells"
-    auto = steps_of(PartitionedKernelRidge(kernel="auto", **settings))[step]
-    one = steps_of(PartitionedKernelRidge(kernel="laplacian", **settings))[step]  # the dearest
+    auto = steps_of(PartitionedLSSVMRegressor(kernel="auto").set_params(**settings))[step]
+    one = steps_of(PartitionedLSSVMRegressor(kernel="laplacian").set_params(**settings))[
+        step
+    ]  # the dearest
     # All are looked at widely, and the best one closely.
     assert 3 * one["predicted_seconds"] < auto["predicted_seconds"]
     assert auto["predicted_seconds"] < 1.01 * len(FAMILIES) * one["predicted_seconds"]
@@ -319,15 +324,19 @@ def test_a_choice_of_kernels_is_planned_as_all_of_them():
     "settings",
     [
         {"n_partitions": 50},
-        {"n_partitions": 50, "tuning": "cell"},
+        {"n_partitions": 50, "cells__tuning": "cell"},
         {},
         {"partition": "random", "combine": "average"},
     ],
     ids=str,
 )
 def test_nothing_is_searched_where_kernel_and_ridge_are_given(settings):
-    chosen = steps_of(PartitionedKernelRidge(**settings))
-    given = steps_of(PartitionedKernelRidge(alpha=0.1, length_scale=1.0, **settings))
+    chosen = steps_of(PartitionedLSSVMRegressor().set_params(**settings))
+    given = steps_of(
+        PartitionedLSSVMRegressor(kernel_params={"length_scale": 1.0}, alpha=0.1).set_params(
+            **settings
+        )
+    )
     assert any("pair" in name or step["method"] == "search" for name, step in chosen.items())
     assert not any("pair" in name or step["method"] == "search" for name, step in given.items())
     sizes = "choosing how many cells"
@@ -337,8 +346,8 @@ def test_nothing_is_searched_where_kernel_and_ridge_are_given(settings):
 
 def test_a_model_with_a_cluster_is_planned_on_it():
     shapes = {"n_samples": 20_000, "n_features": 5, "memory_budget": "4GB"}
-    cluster = PartitionedKernelRidge(executor="dask", n_jobs=3)
-    paper = explain(PartitionedKernelRidge(), n_workers=3, **shapes)
+    cluster = PartitionedLSSVMRegressor(compute=Compute(executor="dask", n_jobs=3))
+    paper = explain(PartitionedLSSVMRegressor(), n_workers=3, **shapes)
     assert str(explain(cluster, **shapes)) == str(paper)
     assert "on 3 workers" in str(paper)
 
@@ -346,4 +355,4 @@ def test_a_model_with_a_cluster_is_planned_on_it():
 def test_counts_of_nothing_are_refused():
     for settings in ({"n_targets": 0}, {"n_workers": 0}):
         with pytest.raises(InvalidInputError, match=r"must be a whole number >= 1, got 0$"):
-            explain(PartitionedKernelRidge(), n_samples=60, n_features=2, **settings)
+            explain(PartitionedLSSVMRegressor(), n_samples=60, n_features=2, **settings)

@@ -11,14 +11,16 @@ import pytest
 
 from promised_models import outputs
 from ridgefold import (
+    CellOptions,
+    Compute,
     KernelRidge,
     KernelRidgeCV,
     LSSVMClassifier,
     LSSVMClassifierCV,
     LSSVMRegressor,
     LSSVMRegressorCV,
-    PartitionedKernelRidge,
     PartitionedLSSVMClassifier,
+    PartitionedLSSVMRegressor,
 )
 from ridgefold.kernels import RBF, Laplacian, Matern
 
@@ -95,7 +97,10 @@ def _matern(data: Data) -> Matern:
 WHOLE = {
     "KernelRidge": Model(lambda d: KernelRidge(0.1 * d.unit, kernel=_rbf(d)), bias=False),
     "KernelRidge, eigendecomposition": Model(
-        lambda d: KernelRidge(0.1 * d.unit, kernel=_rbf(d), solver="eigendecomposition"), bias=False
+        lambda d: KernelRidge(
+            0.1 * d.unit, kernel=_rbf(d), compute=Compute(solver="eigendecomposition")
+        ),
+        bias=False,
     ),
     "LSSVMRegressor": Model(
         lambda d: LSSVMRegressor(0.1 * d.unit, kernel=_laplacian(d), intervals="jackknife+")
@@ -126,26 +131,26 @@ SEARCHED = {
 }
 CELLS = {
     "cells of a tree": Model(
-        lambda d: PartitionedKernelRidge(
+        lambda d: PartitionedLSSVMRegressor(
             n_partitions=3, alpha=[0.01 * d.unit, 0.3 * d.unit], kernel=_rbf(d)
         ),
         by_order=True,
     ),
     "cells around centres": Model(
-        lambda d: PartitionedKernelRidge(
+        lambda d: PartitionedLSSVMRegressor(
             "kmeans", 3, alpha=0.1 * d.unit, kernel=_rbf(d), intervals="jackknife+"
         ),
         by_order=True,
     ),
     "random cells": Model(
-        lambda d: PartitionedKernelRidge(
+        lambda d: PartitionedLSSVMRegressor(
             "random", 3, "average", alpha=0.1 * d.unit, kernel=_rbf(d)
         ),
         by_order=True,
     ),
     "refined cells": Model(
-        lambda d: PartitionedKernelRidge(
-            n_partitions=3, refine="exact", alpha=0.1 * d.unit, kernel=_rbf(d)
+        lambda d: PartitionedLSSVMRegressor(
+            n_partitions=3, alpha=0.1 * d.unit, kernel=_rbf(d), cells=CellOptions(refine="exact")
         )
     ),
     "cells of a classifier": Model(
@@ -158,11 +163,11 @@ CELLS = {
 CHOOSING = {
     "KernelRidgeCV that chooses": Model(lambda d: KernelRidgeCV(cv=d.splits), bias=False),
     "LSSVMRegressorCV, learned scales": Model(
-        lambda d: LSSVMRegressorCV([0.1, 1.0], cv=d.splits, learn_scales=True)
+        lambda d: LSSVMRegressorCV([0.1, 1.0], cv=d.splits, metric="learned")
     ),
-    "cells that choose": Model(lambda d: PartitionedKernelRidge(n_partitions=3), by_order=True),
+    "cells that choose": Model(lambda d: PartitionedLSSVMRegressor(n_partitions=3), by_order=True),
     "as many cells as needed": Model(
-        lambda d: PartitionedKernelRidge(kernel=["rbf", "laplacian"]), by_order=True
+        lambda d: PartitionedLSSVMRegressor(kernel=["rbf", "laplacian"]), by_order=True
     ),
     "a classifier's cells that choose": Model(
         lambda d: PartitionedLSSVMClassifier("kmeans", 3), classes=True, by_order=True

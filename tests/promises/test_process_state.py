@@ -22,7 +22,7 @@ import pytest
 import threadpoolctl
 
 from promised_models import CASES, X_NEW, outputs
-from ridgefold import KernelRidge, KernelRidgeCV, LSSVMClassifierCV
+from ridgefold import Compute, KernelRidge, KernelRidgeCV, LSSVMClassifierCV
 from ridgefold.errors import ConditionWarning, SingularSystemWarning
 from ridgefold.report import write_report
 
@@ -136,6 +136,6 @@ def test_kernels_in_threads_say_no_more_than_one_after_the_other():
     for executor in ("serial", "threads"):
         with warnings.catch_warnings():
             warnings.simplefilter("error", ConditionWarning)
-            KernelRidgeCV([1e-15, 1.0], gamma=[1e-4, 1.0], cv=4, executor=executor, n_jobs=2).fit(
-                X, y
-            )
+            KernelRidgeCV(
+                [1e-15, 1.0], gamma=[1e-4, 1.0], cv=4, compute=Compute(executor=executor, n_jobs=2)
+            ).fit(X, y)

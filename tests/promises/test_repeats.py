@@ -57,7 +57,7 @@ def test_threads_and_workers_change_nothing_that_matters(name):
     for threads, workers in variants:
         model = case.make()
         if workers is not None:
-            model.set_params(n_jobs=workers, executor="threads")
+            model.set_params(compute__n_jobs=workers, compute__executor="threads")
         with threadpool_limits(threads):
             found = outputs(model.fit(X, case.targets))
         for ours, theirs in zip(found, reference, strict=True):

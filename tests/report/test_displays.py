@@ -134,7 +134,7 @@ def test_cells_own_the_rows_in_which_they_have_the_largest_share(ax):
 
 def test_cells_of_one_column_are_drawn_along_it(ax):
     X = rows(300, 1)
-    fitted = ridgefold.PartitionedKernelRidge(n_partitions=3).fit(X, np.sin(3 * X[:, 0]))
+    fitted = ridgefold.PartitionedLSSVMRegressor(n_partitions=3).fit(X, np.sin(3 * X[:, 0]))
     drawn = CellsDisplay.from_estimator(fitted, ax=ax)
     assert drawn.axis_names == ("column 0", "target")
 
@@ -165,7 +165,7 @@ def test_names_with_dollars_are_no_mathematics(ax):
         (CVSurfaceDisplay, "plain", "has searched nothing: use KernelRidgeCV"),
         (HeldOutDisplay, "plain", "keeps no held-out predictions of numbers: give a test set"),
         (HeldOutDisplay, "classifier", "or ConfusionDisplay for classes"),
-        (RelevanceDisplay, "regressor", "has learned no scales: fit with learn_scales=True"),
+        (RelevanceDisplay, "regressor", "has learned no scales: fit with metric=.learned"),
         (CellsDisplay, "regressor", "has no cells that lie side by side"),
         (CellsDisplay, "average", "has no cells that lie side by side"),
         (ConfusionDisplay, "regressor", "keeps no held-out classes"),
@@ -192,7 +192,7 @@ def test_arguments_that_are_wrong_are_named():
 
 def test_a_grid_of_two_numbers_is_drawn_as_curves(ax):
     fitted = ridgefold.KernelRidgeCV(
-        ALPHAS, kernel="polynomial", degree=[2, 3], coef0=[0.5, 1.0], cv=3
+        ALPHAS, kernel="polynomial", kernel_params={"degree": [2, 3], "coef0": [0.5, 1.0]}, cv=3
     ).fit(rows(60), numbers(rows(60)))
     drawn = CVSurfaceDisplay.from_estimator(fitted, ax=ax)
     assert drawn.width_name is None

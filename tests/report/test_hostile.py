@@ -10,7 +10,7 @@ import pytest
 
 from page_reading import Page
 from report_models import HOSTILE, model
-from ridgefold import LSSVMRegressor, PartitionedKernelRidge, write_report
+from ridgefold import LSSVMRegressor, PartitionedLSSVMRegressor, write_report
 from ridgefold.errors import NumericalError
 from ridgefold.report.formatting import clean
 from ridgefold.report.layout import Canvas
@@ -106,7 +106,7 @@ def test_names_are_one_line_without_control_characters(text, shown):
 def test_numbers_at_the_ends_of_their_range_end_in_a_page_or_a_typed_error(what, factor, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
-    model = PartitionedKernelRidge(n_partitions=3, learn_scales=True).fit(X, X[:, 0])
+    model = PartitionedLSSVMRegressor(n_partitions=3, metric="learned").fit(X, X[:, 0])
     with np.errstate(all="ignore"):
         scaled = np.clip(getattr(model, what) * factor, -1.7e308, 1.7e308)
     setattr(model, what, scaled)
@@ -117,7 +117,7 @@ def test_numbers_at_the_ends_of_their_range_end_in_a_page_or_a_typed_error(what,
 def test_a_map_of_far_rows_is_drawn(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
-    model = PartitionedKernelRidge(n_partitions=3).fit(X, X[:, 0])
+    model = PartitionedLSSVMRegressor(n_partitions=3).fit(X, X[:, 0])
     model.X_fit_ = 1e200 * X
     write_report(model, tmp_path / "page.html")
 

@@ -20,7 +20,8 @@ from ridgefold import (
     KernelRidge,
     KernelRidgeCV,
     LSSVMClassifierCV,
-    PartitionedKernelRidge,
+    PartitionedLSSVMRegressor,
+    Search,
     write_report,
 )
 from ridgefold.errors import InvalidInputError
@@ -199,7 +200,9 @@ def test_pairs_that_left_a_race_are_said_to_have_been_dropped(pages):
 def test_what_is_worth_knowing_is_said_in_words(tmp_path, pages):
     X = rows(60)
     noise = np.random.default_rng(5).standard_normal(60)
-    fitted = KernelRidgeCV([1e-3, 1e-2, 1e-1], kernel="rbf", length_scale=0.1, cv=3).fit(X, noise)
+    fitted = KernelRidgeCV(
+        [1e-3, 1e-2, 1e-1], kernel="rbf", kernel_params={"length_scale": 0.1}, cv=3
+    ).fit(X, noise)
     page = report(fitted, tmp_path / "r.html")
     assert "no better than predicting the mean" in page.text
     assert "is the last that was tried on its side" in page.text
@@ -254,15 +257,15 @@ UNUSUAL = {
         X, Y, sample_weight=np.arange(40) % 3
     ),
     "an own ridge for each target": lambda: KernelRidgeCV(
-        [0.1, 1.0, 10.0], cv=3, alpha_per_target=True
+        [0.1, 1.0, 10.0], cv=3, search=Search(alpha_per_target=True)
     ).fit(X, np.stack([Y, X[:, 0]], axis=1)),
     "twenty classes": lambda: LSSVMClassifierCV([0.1, 1.0], cv=2, probability=True).fit(
         X, np.arange(40) % 20
     ),
-    "one cell": lambda: PartitionedKernelRidge(n_partitions=1).fit(X, Y),
-    "one row a cell": lambda: PartitionedKernelRidge(n_partitions=20).fit(X, Y),
-    "cells without residuals": lambda: PartitionedKernelRidge(
-        n_partitions=2, alpha=1.0, length_scale=1.0, intervals=None
+    "one cell": lambda: PartitionedLSSVMRegressor(n_partitions=1).fit(X, Y),
+    "one row a cell": lambda: PartitionedLSSVMRegressor(n_partitions=20).fit(X, Y),
+    "cells without residuals": lambda: PartitionedLSSVMRegressor(
+        kernel_params={"length_scale": 1.0}, n_partitions=2, alpha=1.0, intervals=None
     ).fit(X, Y),
     "huge numbers": lambda: KernelRidgeCV([0.1, 1.0], cv=3).fit(X, 1e60 * Y),
 }

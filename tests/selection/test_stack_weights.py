@@ -51,7 +51,6 @@ def test_weights_of_numbers_are_constrained_least_squares(bias, weights):
         roots = np.sqrt(weights)
         low = [0.0] * 3 + [-np.inf] * bias
         best = lsq_linear(design * roots[:, None], Y[:, j] * roots, (low, np.inf), tol=1e-14)
-        assert np.all(best.x[:3] > SMALLEST_SHARE * best.x[:3].sum())
         np.testing.assert_allclose(found.weights[:, j], best.x[:3], rtol=1e-6)
         np.testing.assert_allclose(found.offset[j], best.x[3] if bias else 0.0, atol=1e-6)
         expected = design @ best.x
@@ -62,11 +61,12 @@ def test_a_candidate_that_adds_next_to_nothing_is_dropped_and_the_others_found_a
     P = noisy(2)
     useless = Y[None, :, :1] + 10.0 * np.random.default_rng(0).standard_normal((1, N, 1))
     whole = np.concatenate([P, useless])
-    with_it = weights_for_numbers(whole, Y[:, :1], ONES, bias=True)
+    share = SMALLEST_SHARE
+    with_it = weights_for_numbers(whole, Y[:, :1], ONES, bias=True, smallest_share=share)
     without = weights_for_numbers(P, Y[:, :1], ONES, bias=True)
     design = np.column_stack([*whole[:, :, 0], ONES])
     unrestricted = lsq_linear(design, Y[:, 0], ([0.0] * 3 + [-np.inf], np.inf), tol=1e-14).x
-    assert 0 < unrestricted[2] < SMALLEST_SHARE * unrestricted[:3].sum()
+    assert 0 < unrestricted[2] < share * unrestricted[:3].sum()
     assert with_it.weights[2] == 0
     np.testing.assert_allclose(with_it.weights[:2], without.weights, rtol=1e-10)
 

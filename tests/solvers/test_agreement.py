@@ -9,7 +9,7 @@ import pytest
 
 import ridgefold.solvers
 from cases import bordered, rows, targets, tolerance
-from ridgefold import KernelRidge, LSSVMRegressor
+from ridgefold import Compute, KernelRidge, LSSVMRegressor
 from ridgefold.errors import ConvergenceWarning, InvalidInputError, NumericalError
 from ridgefold.kernels import RBF, Laplacian, Linear, Polynomial
 from ridgefold.solvers import SOLVERS
@@ -56,9 +56,9 @@ def test_every_solver_solves_the_written_system(kernel, alpha, weights, bias):
     bound = tolerance(kernel(X) * np.outer(root, root), alpha, predictions, np.float64)
     for solver in solvers_for(kernel):
         # Rounding alone leaves a few 1e-13 where ‖K‖/alpha is in the thousands.
-        model = KernelRidge(alpha, kernel=kernel, fit_intercept=bias, solver=solver, tol=1e-12).fit(
-            X, y, sample_weight=weights
-        )
+        model = KernelRidge(
+            alpha, kernel=kernel, fit_intercept=bias, compute=Compute(solver=solver, tol=1e-12)
+        ).fit(X, y, sample_weight=weights)
         assert model.plan_.method == solver
         iterative = not SOLVERS[solver].exact
         slack = bound + (1e-11 if iterative else 0.0) * np.abs(predictions).max()
@@ -91,7 +91,7 @@ def test_primal_says_why_it_cannot_run():
     ]:
         A = X if kernel != "precomputed" else X @ X.T
         with pytest.raises(InvalidInputError, match=f'solver="primal" cannot be used: .*{reason}'):
-            KernelRidge(alpha, kernel=kernel, solver="primal").fit(A, targets(X))
+            KernelRidge(alpha, kernel=kernel, compute=Compute(solver="primal")).fit(A, targets(X))
 
 
 @pytest.mark.parametrize("bias", [False, True], ids=["no bias", "bias"])
@@ -99,7 +99,10 @@ def test_primal_says_why_it_cannot_run():
 def test_certificate_is_the_true_residual(bias, weights):
     y, alpha, kernel = targets(X, 2), 1e-3, RBF(1.0)
     model = KernelRidge(
-        alpha, kernel=kernel, solver="conjugate_gradient", fit_intercept=bias, tol=1e-6
+        alpha,
+        kernel=kernel,
+        fit_intercept=bias,
+        compute=Compute(solver="conjugate_gradient", tol=1e-6),
     ).fit(X, y, sample_weight=weights)
     w = np.ones(60) if weights is None else weights
     left = (
@@ -113,28 +116,36 @@ def test_certificate_is_the_true_residual(bias, weights):
 
 def test_certificate_bounds_the_error_of_every_prediction():
     y, alpha, kernel = targets(X), 1e-2, RBF(1.0)
-    exact = KernelRidge(alpha, kernel=kernel, solver="cholesky").fit(X, y).predict(X_NEW)
+    exact = (
+        KernelRidge(alpha, kernel=kernel, compute=Compute(solver="cholesky"))
+        .fit(X, y)
+        .predict(X_NEW)
+    )
     for tol in (1e-1, 1e-3, 1e-6):
-        model = KernelRidge(alpha, kernel=kernel, solver="conjugate_gradient", tol=tol).fit(X, y)
+        model = KernelRidge(
+            alpha, kernel=kernel, compute=Compute(solver="conjugate_gradient", tol=tol)
+        ).fit(X, y)
         bound = model._model.certificate[0] / (2 * np.sqrt(alpha))
         assert np.abs(model.predict(X_NEW) - exact).max() <= bound + 1e-13
 
 
 def test_conjugate_gradients_warn_with_what_they_reached():
     with pytest.warns(ConvergenceWarning, match=r"relative residual of .* above tol=1.0e-15"):
-        KernelRidge(1e-9, kernel=RBF(2.0), solver="conjugate_gradient", tol=1e-15).fit(
-            X, targets(X)
-        )
+        KernelRidge(
+            1e-9, kernel=RBF(2.0), compute=Compute(solver="conjugate_gradient", tol=1e-15)
+        ).fit(X, targets(X))
 
 
 def test_conjugate_gradients_refuse_alpha_zero():
     with pytest.raises(InvalidInputError, match=r"conjugate_gradient.*alpha = 0"):
-        KernelRidge(0, kernel="rbf", solver="conjugate_gradient").fit(X, targets(X))
+        KernelRidge(0, kernel="rbf", compute=Compute(solver="conjugate_gradient")).fit(
+            X, targets(X)
+        )
 
 
 def test_conjugate_gradients_on_a_matrix_that_is_not_positive_definite_come_to_nothing():
     K = -np.diag(np.arange(1.0, 6.0))
-    model = KernelRidge(0.5, kernel="precomputed", solver="conjugate_gradient")
+    model = KernelRidge(0.5, kernel="precomputed", compute=Compute(solver="conjugate_gradient"))
     with pytest.raises(NumericalError, match=r"came to nothing.*larger alpha.*cholesky"):
         model.fit(K, np.ones(5))
 
@@ -148,7 +159,9 @@ def test_conjugate_gradients_that_run_away_give_the_best_they_came_by_or_say_so(
 ):
     A = np.random.default_rng(1).uniform(-1, 1, (80, 1))
     y = np.sin(5 * A[:, 0]) + 0.1 * np.random.default_rng(2).standard_normal(80)
-    model = KernelRidge(alpha, kernel=kernel, solver="conjugate_gradient", fit_intercept=bias)
+    model = KernelRidge(
+        alpha, kernel=kernel, fit_intercept=bias, compute=Compute(solver="conjugate_gradient")
+    )
     try:
         model.fit(A, y)
     except NumericalError:
@@ -162,7 +175,9 @@ def test_coefficients_sum_to_zero_where_targets_are_far_from_it():
     """Else the bias of conjugate gradients is off by what is missing, divided by alpha."""
     y, alpha = 1e5 + targets(X), 1e-7
     found, exact = (
-        LSSVMRegressor(alpha, kernel=Laplacian(30.0), solver=solver, tol=1e-12).fit(X, y)
+        LSSVMRegressor(
+            alpha, kernel=Laplacian(30.0), compute=Compute(solver=solver, tol=1e-12)
+        ).fit(X, y)
         for solver in ("conjugate_gradient", "cholesky")
     )
     size = np.abs(found.dual_coef_).sum()
@@ -174,14 +189,14 @@ def test_coefficients_sum_to_zero_where_targets_are_far_from_it():
 
 def test_zero_targets_give_the_zero_model():
     for solver in ("primal", "cholesky", "eigendecomposition", "conjugate_gradient"):
-        model = LSSVMRegressor(kernel="linear", solver=solver).fit(X, np.zeros(60))
+        model = LSSVMRegressor(kernel="linear", compute=Compute(solver=solver)).fit(X, np.zeros(60))
         np.testing.assert_array_equal(model.predict(X_NEW), 0.0)
 
 
 def test_values_that_overflow_raise_in_every_solver():
     for solver in SOLVERS:
         with pytest.raises(NumericalError, match="scale the columns of X"):
-            KernelRidge(1.0, solver=solver).fit(X * 1e200, targets(X))
+            KernelRidge(1.0, compute=Compute(solver=solver)).fit(X * 1e200, targets(X))
 
 
 def test_every_solver_file_is_registered():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cases import bordered, residual_ratio, rows, symmetric_matrix
-from ridgefold import KernelRidge
+from ridgefold import Compute, KernelRidge
 from ridgefold.errors import ConditionWarning
 
 SIZES = [1, 2, 3, 5, 10, 50, 500]
@@ -40,7 +40,9 @@ def check_dual(solver, dtype, n, case, *, bias):
     cond, scale, spectrum = case
     A = (symmetric_matrix(n, cond, spectrum, seed=n) * scale).astype(dtype)
     b = rows(n, 3, seed=n + 1).astype(dtype)
-    model = KernelRidge(0, kernel="precomputed", solver=solver, fit_intercept=bias).fit(A, b)
+    model = KernelRidge(
+        0, kernel="precomputed", fit_intercept=bias, compute=Compute(solver=solver)
+    ).fit(A, b)
     if not bias:
         assert_small(A, model.dual_coef_, b, n=n, dtype=dtype, case=case)
         return
@@ -83,7 +85,7 @@ def test_primal_solver_leaves_residuals_at_rounding_level(dtype, bias, n):
         X = (basis * np.logspace(0, -8, n) * root).astype(dtype)
         y = rows(m, 3, seed=n + 1).astype(dtype)
         alpha = scale / cond
-        model = KernelRidge(alpha, solver="primal", fit_intercept=bias).fit(X, y)
+        model = KernelRidge(alpha, fit_intercept=bias, compute=Compute(solver="primal")).fit(X, y)
         w, phi, t = model._model.primal_coef, X.astype(np.float64), y.astype(np.float64)
         if bias:
             phi, t = phi - phi.mean(axis=0), t - t.mean(axis=0)
@@ -95,4 +97,4 @@ def test_the_hardest_systems_are_warned_about():
     A = symmetric_matrix(50, 1e14)
     for solver in ("cholesky", "eigendecomposition"):
         with pytest.warns(ConditionWarning, match="condition number"):
-            KernelRidge(0, kernel="precomputed", solver=solver).fit(A, rows(50, 1))
+            KernelRidge(0, kernel="precomputed", compute=Compute(solver=solver)).fit(A, rows(50, 1))

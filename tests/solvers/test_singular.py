@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cases import rows, targets
-from ridgefold import KernelRidge, LSSVMClassifier
+from ridgefold import Compute, KernelRidge, LSSVMClassifier
 from ridgefold.errors import ConditionWarning, SingularSystemWarning
 from ridgefold.kernels import RBF
 
@@ -45,7 +45,7 @@ def test_repeated_rows_without_ridge_give_the_solution_of_least_norm(
     alpha, many, weights, bias, solver
 ):
     y = targets(X, many)
-    model = KernelRidge(alpha, kernel=KERNEL, fit_intercept=bias, solver=solver)
+    model = KernelRidge(alpha, kernel=KERNEL, fit_intercept=bias, compute=Compute(solver=solver))
     with pytest.warns(SingularSystemWarning) as caught:
         model.fit(X, y, sample_weight=weights)
     columns = y.reshape(len(X), -1)

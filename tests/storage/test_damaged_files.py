@@ -14,7 +14,13 @@ import pytest
 
 import ridgefold
 from cases import rows, targets
-from ridgefold import KernelRidge, KernelRidgeCV, LSSVMClassifier, PartitionedKernelRidge
+from ridgefold import (
+    Compute,
+    KernelRidge,
+    KernelRidgeCV,
+    LSSVMClassifier,
+    PartitionedLSSVMRegressor,
+)
 from ridgefold.errors import ModelFileError, ModelFileVersionError
 from ridgefold.kernels import RBF
 from ridgefold.storage import strict_json
@@ -311,7 +317,7 @@ def test_numbers_that_do_not_fit_together_are_refused(tmp_path):
     assert ridgefold.load(tmp_path / "m").classes_.tolist() == [False, True]
 
 
-@pytest.mark.parametrize("make", [KernelRidge, LSSVMClassifier, PartitionedKernelRidge])
+@pytest.mark.parametrize("make", [KernelRidge, LSSVMClassifier, PartitionedLSSVMRegressor])
 def test_targets_that_do_not_fit_the_model_are_refused(make, tmp_path):
     labels = X[:, 0] > 0 if make is LSSVMClassifier else X[:, 0]
     good = make(alpha=0.1).fit(X, labels).y_fit_
@@ -351,7 +357,9 @@ def large(tmp_path_factory):
     """A file of 8 MB."""
     path = tmp_path_factory.mktemp("large") / "model.ridgefold"
     A = rows(1000, 1000)
-    KernelRidgeCV([1.0], kernel="linear", cv=2, solver="cholesky").fit(A, A[:, 0]).save(path)
+    KernelRidgeCV([1.0], kernel="linear", cv=2, compute=Compute(solver="cholesky")).fit(
+        A, A[:, 0]
+    ).save(path)
     return path.read_bytes()
 
 

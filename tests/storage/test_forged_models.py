@@ -19,7 +19,7 @@ import scipy.sparse
 import forging
 import ridgefold
 from forging import FITTED, Forger, contents_of, nested_deeply, original, signed
-from ridgefold import KernelRidge, PartitionedKernelRidge
+from ridgefold import Compute, KernelRidge, PartitionedLSSVMRegressor
 from ridgefold.errors import ModelFileError, UnsupportedInputError
 from ridgefold.kernels import RBF, Linear, Polynomial
 
@@ -126,7 +126,7 @@ def test_feature_spaces_are_counted_as_far_as_they_can_be_worked_in():
 def test_high_degrees_in_one_column_are_fitted_by_features():
     X = np.linspace(-0.9, 0.9, 300)[:, None]
     primal, dual = (
-        KernelRidge(1.0, kernel=Polynomial(60, gamma=0.02), solver=solver).fit(
+        KernelRidge(1.0, kernel=Polynomial(60, gamma=0.02), compute=Compute(solver=solver)).fit(
             X, np.cos(3 * X[:, 0])
         )
         for solver in ("primal", "cholesky")
@@ -146,9 +146,11 @@ def test_high_degrees_in_one_column_are_fitted_by_features():
         ("ridge", {"tuple": []}, ("parameters", "alpha")),
         ("cells", [["tree"]], ("parameters", "partition")),
         ("cells", "random", ("parameters", "partition")),
-        ("cells", 3, ("parameters", "loss")),
+        ("cells", 3, ("parameters", "cells")),
+        ("refined", {"dict": [["tolerance", 3]]}, ("parameters", "cells")),
+        ("refined", {"dict": [["overlap", "wide"]]}, ("parameters", "cells")),
         ("table", "one", ("parameters", "missing")),
-        ("table", None, ("state", "fitted", "parameters", "scale_groups")),
+        ("table", "learned", ("state", "fitted", "parameters", "metric")),
         ("table", 0.0, ("state", "columns", "columns")),
     ],
 )
@@ -208,8 +210,10 @@ def test_the_forger_changes_what_it_says(tmp_path):
 
 
 def test_every_argument_of_an_estimator_is_of_the_work_or_of_the_model():
-    default = PartitionedKernelRidge().get_params()
-    fitted = PartitionedKernelRidge(n_partitions=2, n_jobs=7, verbose=0).fit(forging.X, forging.Y)
+    default = PartitionedLSSVMRegressor().get_params(deep=False)
+    fitted = PartitionedLSSVMRegressor(n_partitions=2, compute=Compute(n_jobs=7, verbose=0)).fit(
+        forging.X, forging.Y
+    )
     contents = ridgefold.estimators.saving.pack_estimator(fitted)
     missing = set(default) - set(contents["parameters"]) - set(contents["left_out"])
-    assert missing == {"device", "executor", "memory_budget", "n_jobs", "run_dir", "verbose"}
+    assert missing == {"compute", "memory_budget"}

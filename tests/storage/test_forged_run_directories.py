@@ -14,7 +14,7 @@ import pytest
 
 import ridgefold
 from forging import Contents, Forger, contents_of, nested_deeply, signed
-from ridgefold import KernelRidgeCV, PartitionedKernelRidge
+from ridgefold import Compute, KernelRidgeCV, PartitionedLSSVMRegressor
 from ridgefold.errors import RidgefoldError, RunDirectoryError
 
 RNG = np.random.default_rng(0)
@@ -22,10 +22,18 @@ X = RNG.uniform(-2, 2, (90, 2))
 Y = np.sin(2 * X[:, 0]) + 0.1 * RNG.standard_normal(90)
 
 FITS = {
-    "cells": lambda folder: PartitionedKernelRidge(n_partitions=3, run_dir=folder),
-    "chosen cells": lambda folder: PartitionedKernelRidge(learn_scales=True, run_dir=folder),
-    "average": lambda folder: PartitionedKernelRidge("random", 3, "average", run_dir=folder),
-    "search": lambda folder: KernelRidgeCV([0.1, 1.0], gamma=[0.5, 1.0], cv=3, run_dir=folder),
+    "cells": lambda folder: PartitionedLSSVMRegressor(
+        n_partitions=3, compute=Compute(run_dir=folder)
+    ),
+    "chosen cells": lambda folder: PartitionedLSSVMRegressor(
+        metric="learned", compute=Compute(run_dir=folder)
+    ),
+    "average": lambda folder: PartitionedLSSVMRegressor(
+        "random", 3, "average", compute=Compute(run_dir=folder)
+    ),
+    "search": lambda folder: KernelRidgeCV(
+        [0.1, 1.0], gamma=[0.5, 1.0], cv=3, compute=Compute(run_dir=folder)
+    ),
 }
 
 
@@ -162,8 +170,8 @@ def test_rows_on_disk_that_are_not_those_of_the_fit_are_written_again(harm, tmp_
     np.save(tmp_path / "X.npy", X)
 
     def fit():
-        model = PartitionedKernelRidge(
-            n_partitions=3, memory_budget="4kB", run_dir=tmp_path / "run"
+        model = PartitionedLSSVMRegressor(
+            n_partitions=3, memory_budget="4kB", compute=Compute(run_dir=tmp_path / "run")
         )
         return model.fit(tmp_path / "X.npy", Y).predict(X)
 

@@ -9,7 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 import pytest
 
-from ridgefold import KernelRidgeCV, PartitionedKernelRidge
+from ridgefold import (
+    CellOptions,
+    Compute,
+    KernelRidgeCV,
+    MetricLearning,
+    PartitionedLSSVMRegressor,
+)
 from ridgefold.errors import ModelFileError, TableError
 from ridgefold.estimators.saving import pack_estimator, unpack_estimator
 from ridgefold.storage import strict_json
@@ -25,30 +31,42 @@ def rows(n=60, d=3, seed=0):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("executor", "tcp://127.0.0.1:1"), ("run_dir", "somewhere")],
+    [("compute", {"executor": "tcp://127.0.0.1:1", "run_dir": "somewhere"}), ("memory_budget", 1)],
 )
 def test_a_model_file_cannot_say_where_work_is_done(name, value):
-    contents = pack_estimator(PartitionedKernelRidge(n_partitions=2).fit(*rows()))
+    contents = pack_estimator(PartitionedLSSVMRegressor(n_partitions=2).fit(*rows()))
     assert name not in contents["parameters"]
     contents["parameters"][name] = value
     with pytest.raises(ModelFileError, match=f"sets '{name}'"):
         unpack_estimator(contents)
-    search = pack_estimator(KernelRidgeCV(alphas=[0.1, 1.0]).fit(*rows()))
-    search["parameters"]["executor"] = "tcp://127.0.0.1:1"
-    with pytest.raises(ModelFileError, match="sets 'executor'"):
+    search = pack_estimator(KernelRidgeCV(alpha=[0.1, 1.0]).fit(*rows()))
+    search["parameters"]["search"] = {"executor": "tcp://127.0.0.1:1"}
+    with pytest.raises(ModelFileError, match="Search has no argument 'executor'"):
         unpack_estimator(search)
 
 
-@pytest.mark.parametrize("name", ["n_jobs", "memory_budget", "verbose", "device"])
-def test_a_loaded_model_has_the_defaults_of_all_that_says_how_to_work(name):
-    values = {"n_jobs": 64, "memory_budget": 1, "verbose": 1, "device": "cuda"}
-    fitted = PartitionedKernelRidge(n_partitions=2).fit(*rows())
-    default = fitted.get_params()[name]
-    fitted.set_params(**{name: values[name]})
+def test_a_loaded_model_has_the_defaults_of_all_that_says_how_to_work():
+    fitted = PartitionedLSSVMRegressor(n_partitions=2).fit(*rows())
+    fitted.set_params(compute=Compute(n_jobs=64, device="cuda"), memory_budget=1)
     contents = pack_estimator(fitted)
-    assert name not in contents["parameters"]
-    contents["parameters"][name] = values[name]  # as older versions have written some of them
-    assert unpack_estimator(contents).get_params()[name] == default
+    assert not {"compute", "memory_budget"} & set(contents["parameters"])
+    loaded = unpack_estimator(contents)
+    assert (loaded.compute, loaded.memory_budget) == (None, "auto")
+
+
+def test_options_of_the_model_are_kept_with_it():
+    settings = {"cells": CellOptions(overlap=0.5), "metric": MetricLearning(groups=[[0, 1]])}
+    fitted = PartitionedLSSVMRegressor(n_partitions=2, **settings).fit(*rows())
+    loaded = unpack_estimator(pack_estimator(fitted))
+    assert loaded.cells.get_params() == settings["cells"].get_params()
+    assert loaded.metric.get_params() == settings["metric"].get_params()
+    contents = pack_estimator(fitted)
+    contents["parameters"]["cells"]["tolerance"] = 3.0
+    with pytest.raises(ModelFileError, match=r"cells\.tolerance"):
+        unpack_estimator(contents)
+    contents["parameters"]["cells"] = "wide"
+    with pytest.raises(ModelFileError, match=r"parameters.cells must hold options"):
+        unpack_estimator(contents)
 
 
 @pytest.mark.parametrize("text", [b'{"a":1e999}', b"[-1e999]"])

@@ -74,6 +74,6 @@ def choose_average(
         return float(np.sqrt(error))
 
     guess = max(1, int(n / max(dimension, 1.0) ** 2))
-    m, trials = choose_count_of_average(score, guess, n, options.loss, most_rows)
+    m, trials = choose_count_of_average(score, guess, n, options.tolerance, most_rows)
     cells = options.partitioner.fit(X, m, 0.0, np.random.default_rng(seed))
     return {**found, "cells": cells, "trials": trials}

@@ -27,7 +27,7 @@ from ridgefold.selection.grids import (
 )
 from ridgefold.selection.learned_grid import is_automatic
 
-_SETTINGS = ("gamma", "length_scale", "degree", "coef0", "kernel_params")
+_SETTINGS = ("gamma", "kernel_params")
 """Arguments of kernels."""
 _MORE_WIDTHS = 4
 """Steps beyond each end of the ordinary grid that a search may walk."""
@@ -58,7 +58,7 @@ def families_asked(model: Any, n_columns: int) -> tuple[int, bool]:
     grids = _kernel_grids(model.kernel, settings, data)
     families = sum(grid.widths_from_data for grid in grids)
     fixed = sum(len(grid.candidates) for grid in grids if not grid.widths_from_data)
-    ridges = 2 if model.alpha is None else len(check_alphas(model.alpha, "alpha"))
+    ridges = 2 if model.alpha is None else len(check_alphas(model.alpha))
     return families + (fixed > 0), families > 0 or fixed > 1 or ridges > 1
 
 
@@ -97,7 +97,7 @@ def _kernel_grids(kernel: Any, settings: Mapping[str, Any], data: TrainingData) 
         return [grid for each in kernel for grid in _kernel_grids(each, settings, data)]
     if not is_automatic(kernel):
         return [kernel_grid(kernel, settings, data)]
-    for name in ("gamma", "length_scale", "kernel_params"):
+    for name in _SETTINGS:
         if settings[name] is not None:
             raise InvalidInputError(
                 f'{name}={settings[name]!r} cannot be given with kernel="auto", which chooses '
@@ -124,9 +124,7 @@ def _grid(candidates: list[Candidate], alpha: Any, data: TrainingData, *, ordere
         kernels.append(candidate.kernel)
     start = len(kernels) // 2
     alphas = (
-        alphas_from_data(kernels[start], data)
-        if alpha is None
-        else np.sort(check_alphas(alpha, "alpha"))
+        alphas_from_data(kernels[start], data) if alpha is None else np.sort(check_alphas(alpha))
     )
     return Grid(
         kernels=tuple(kernels),

@@ -17,7 +17,8 @@ from ridgefold.cells.slopes import mean_slopes
 from ridgefold.errors import InvalidInputError, NumericalError
 from ridgefold.kernels import RBF
 from ridgefold.kernels.distances import DistanceKernel
-from ridgefold.metric import MAX_ROWS, learn_metric
+from ridgefold.metric import learn_metric
+from ridgefold.options import metric_of
 from ridgefold.records import CELL_SEARCH, CellSearch, Grid, Slopes
 from ridgefold.runtime.training_data import TrainingData
 from ridgefold.selection.learned_grid import AUTO, is_automatic
@@ -31,16 +32,17 @@ def learned_scales(
     data: TrainingData,
     targets: np.ndarray,
     rng: np.random.Generator,
-    max_rows: int = MAX_ROWS,
+    max_rows: int,
 ) -> list[np.ndarray]:
     """One scale a column, from at most so many rows; and, if there are any, factors of the errors
     that intervals are made of."""
-    n = data.X.shape[0]
+    n, asked = data.X.shape[0], metric_of(model)
+    groups = None if asked is None else asked.groups
     some = np.sort(rng.choice(n, min(n, _LEARNING_ROWS), replace=False))
     family = grid_asked(model, data, some[:SAMPLE_ROWS], n).kernels[0]
     if not isinstance(family, DistanceKernel):
         raise InvalidInputError(
-            "learn_scales=True needs one kernel of distances (rbf, matern, laplacian, "
+            'metric="learned" needs one kernel of distances (rbf, matern, laplacian, '
             f"rational_quadratic), got kernel={model.kernel!r}"
         )
     learn = partial(
@@ -49,7 +51,7 @@ def learned_scales(
         bias=bool(model.fit_intercept),
         max_rows=max_rows,
         random_state=int(rng.integers(2**31 - 1)),
-        scale_groups=model.scale_groups,
+        scale_groups=groups,
         # A kernel with a scale of its own for every column needs them all.
         leave_out=not isinstance(family.length_scale, tuple),
     )
@@ -65,7 +67,7 @@ def learned_scales(
             learned,
             learn,
             bias=bool(model.fit_intercept),
-            scale_groups=model.scale_groups,
+            scale_groups=groups,
         )
     return [learned.length_scales, *([] if widening is None else [widening])]
 

@@ -11,7 +11,13 @@ from ridgefold.storage import fingerprint
 from ridgefold.storage.model_file import library_versions
 from ridgefold.storage.run_directory import NoRunDirectory, Run, RunDirectory
 
-_NO_PART = ("executor", "memory_budget", "n_jobs", "run_dir", "verbose")
+_NO_PART = (
+    "compute.executor",
+    "compute.n_jobs",
+    "compute.run_dir",
+    "compute.verbose",
+    "memory_budget",
+)
 """Arguments that do not change the result."""
 
 

@@ -35,11 +35,12 @@ from ridgefold.cells.partition_count import (
 from ridgefold.cells.run_cells import in_memory, run_cells
 from ridgefold.cells.scaled_rows import ScaledRows
 from ridgefold.cells.shared_pair import choose_pair
-from ridgefold.errors import BudgetError, InvalidInputError, NumericalError
+from ridgefold.errors import BudgetError, NumericalError
 from ridgefold.executors import Executor, Serial
 from ridgefold.kernels import Kernel
 from ridgefold.linalg.blocks import row_blocks
-from ridgefold.metric import FAMILIES, MAX_ROWS
+from ridgefold.metric import FAMILIES
+from ridgefold.options import cells_of, compute_of, metric_of
 from ridgefold.planning import CellMemory, CellPlans, available_resources
 from ridgefold.planning.cell_memory import WORK_BYTES, learning_rows_within
 from ridgefold.planning.words import in_bytes
@@ -144,13 +145,9 @@ class CellFitting:
         self.steps: list[StepRecord] = []
         self._require_room_for_cells(options.n_cells)
         self._executor = self._few_enough(self._executor)
-        if model.scale_groups is not None and not model.learn_scales:
-            raise InvalidInputError(
-                f"scale_groups={model.scale_groups!r} names columns that share a learned scale, "
-                "and needs learn_scales=True"
-            )
-        if model.learn_scales:
-            rows = self._learning_rows()
+        metric = metric_of(model)
+        if metric is not None and metric.scales:
+            rows = self._learning_rows(int(metric.rows))
             learned = self._noted(
                 "learning scales",
                 self._plans().scales(rows),
@@ -248,12 +245,12 @@ class CellFitting:
             'or n_partitions="auto"'
         )
 
-    def _learning_rows(self) -> int:
+    def _learning_rows(self, most: int) -> int:
         n, d = self.data.X.shape
         if not self._kept_to_budget:
-            return MAX_ROWS
+            return most
         room = self._memory.room(self._resources.memory_bytes) + WORK_BYTES
-        return learning_rows_within(room, MAX_ROWS, int(n), int(d))
+        return learning_rows_within(room, most, int(n), int(d))
 
     def _require_room(self, name: str, needed: float) -> None:
         """A step of which it was not known before that it fits."""
@@ -348,7 +345,7 @@ class CellFitting:
             choose=settings.choose,
             held_out=settings.held_out,
         )
-        with progress_bar(self.model.verbose, "fitting cells") as progress:
+        with progress_bar(compute_of(self.model).verbose, "fitting cells") as progress:
             return self._noted(
                 "fitting cells",
                 plan,
@@ -384,7 +381,7 @@ class CellFitting:
             choose=choose,
             bias=self.options.bias,
             held_out=held_out,
-            clip=bool(self.model.clip) and not self.options.combiner.scales_alpha,
+            clip=bool(cells_of(self.model).clip) and not self.options.combiner.scales_alpha,
             fallback=self._fallback(),
             device=self.options.device,
             memory_bytes=self.options.memory_bytes,
@@ -474,7 +471,7 @@ class CellFitting:
             self.options.overlap,
             grid,
             self._executor,
-            loss=self.options.loss,
+            loss=self.options.tolerance,
             rng=self.rng,
             settings=self._fit_settings(grid),
             hand_out=self._handed_out,
@@ -521,7 +518,7 @@ class CellFitting:
         """Where overlapping cells choose width and ridge, and there is more than one."""
         grid, options = search.grid, self.options
         return (
-            options.backdrop
+            options.coarse_model
             and options.combiner.overlaps
             and options.bias
             and self._choosing(grid)
@@ -543,7 +540,7 @@ class CellFitting:
                 coarse = fit_backdrop(self.training, coarse_kernels(family, part), self.rng)
             except NumericalError:  # the cells can do without
                 return None
-            clip = bool(self.model.clip)
+            clip = bool(cells_of(self.model).clip)
             off, counts = held_out_errors(self.training, search.cells, models, residuals, clip=clip)
             return with_share(coarse, self.training, off, counts)
 

@@ -13,11 +13,12 @@ from ridgefold.cells.cut import PARTITIONERS, Partitioner
 from ridgefold.errors import InvalidInputError
 from ridgefold.executors import Executor
 from ridgefold.linalg.namespace import on_device
+from ridgefold.options import Compute, cells_of, compute_of, refuse_name_of_paper
+from ridgefold.options.cell_options import EXACT
 from ridgefold.planning import available_resources, device_named
 from ridgefold.planning.cell_memory import WORK_BYTES
 from ridgefold.runtime.executor_argument import executor_of
 
-EXACT = "exact"
 SMALLEST_BLOCK = 2e6
 """Bytes of new rows, or of kernel values, that are worked on at once, however small a budget is;
 one that holds no fit in memory is for rows on disk, and changes nothing here."""
@@ -33,12 +34,12 @@ class Options:
     n_cells: int | None
     """None if it is to be chosen."""
     overlap: float
-    loss: float
+    tolerance: float
     refine: int | str | None
     shared: bool | None
     """Whether all cells share one pair of kernel and ridge; None if it is to be decided."""
     bias: bool
-    backdrop: bool
+    coarse_model: bool
     """Whether a coarse model of all rows may be mixed in."""
     device: str | None
     """Where cells are worked on, many at once; None for the processor."""
@@ -48,35 +49,29 @@ class Options:
 
 def options_of(model: Any) -> Options:
     """Check the arguments of an estimator."""
-    device = model._device()
-    executor = executor_of(model.executor, model.n_jobs, model.verbose)
-    _require_usable(device, executor, model)
+    asked, compute, device = cells_of(model), compute_of(model), model._device()
+    executor = executor_of(compute.executor, compute.n_jobs, compute.verbose)
+    _require_usable(device, executor, compute)
     partitioner = partitioner_of(model.partition)
     combiner = combiner_of(model.combine, model.partition, partitioner)
-    refine = _refine(model.refine)
+    refine = asked.refine if asked.refine in (None, EXACT) else int(asked.refine)
     if model._needs_held_out() and (refine is not None or not combiner.needs_space):
         raise InvalidInputError(
             f"{model._held_out_argument} needs held-out values of every cell, which there are with "
-            f'combine="blend" or "route" and refine=None, got combine={model.combine!r} and '
-            f"refine={model.refine!r}"
+            f'combine="blend" or "route" and cells.refine=None, got combine={model.combine!r} and '
+            f"cells.refine={refine!r}"
         )
     return Options(
         partitioner=partitioner,
         combiner=combiner,
         executor=executor,
         n_cells=_n_cells(model.n_partitions),
-        overlap=_between(
-            "overlap",
-            model.overlap,
-            "the share of a cell's thickness in which it overlaps a neighbour",
-        )
-        if combiner.overlaps
-        else 0.0,
-        loss=_between("loss", model.loss, "the share of accuracy that more cells may cost"),
+        overlap=float(asked.overlap) if combiner.overlaps else 0.0,
+        tolerance=float(asked.tolerance),
         refine=refine,
-        shared=_shared(model.tuning, model.combine, combiner, refine),
+        shared=_shared(asked.tuning, model.combine, combiner, refine),
         bias=bool(model.fit_intercept),
-        backdrop=_backdrop(model.backdrop),
+        coarse_model=asked.coarse_model is not None,
         device=device,
         memory_bytes=device_bytes(device, model.memory_budget),
     )
@@ -93,15 +88,16 @@ def device_bytes(device: str | None, memory_budget: Any) -> float:
     return available_resources(memory_budget, device=device_named(device)).memory_bytes / 2
 
 
-def _require_usable(device: str | None, executor: Executor, model: Any) -> None:
+def _require_usable(device: str | None, executor: Executor, compute: Compute) -> None:
     """The device is here, and nobody else is to be busy beside it."""
     if device is None or executor.remote:  # then it is the workers that must have it
         return
     on_device(np.zeros(1), device)
     if executor.n_workers > 1:
         raise InvalidInputError(
-            f"device={device!r} works on many cells at once from one process, but n_jobs="
-            f"{model.n_jobs!r} and executor={model.executor!r} ask for several: leave those out"
+            f"compute.device={device!r} works on many cells at once from one process, but "
+            f"compute.n_jobs={compute.n_jobs!r} and compute.executor={compute.executor!r} ask for "
+            "several: leave those out"
         )
 
 
@@ -110,6 +106,7 @@ def partitioner_of(partition: Any) -> Partitioner:
         return PARTITIONERS[partition]
     no_object = isinstance(partition, (str, type))
     if no_object or not hasattr(partition, "membership"):
+        refuse_name_of_paper("partition", partition)
         raise InvalidInputError(
             f"partition must be one of {', '.join(PARTITIONERS)}, or a partitioner, got "
             f"{partition!r}"
@@ -141,42 +138,16 @@ def _n_cells(n_partitions: Any) -> int | None:
     return int(n_partitions)
 
 
-def _between(name: str, value: Any, meaning: str) -> float:
-    number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    if not number or not 0 <= value <= 1:
-        raise InvalidInputError(f"{name}, {meaning}, must be from 0 to 1, got {value!r}")
-    return float(value)
-
-
-def _backdrop(backdrop: Any) -> bool:
-    if backdrop is None or (isinstance(backdrop, str) and backdrop == "auto"):
-        return backdrop is not None
-    raise InvalidInputError(f'backdrop must be "auto" or None, got {backdrop!r}')
-
-
-def _refine(refine: Any) -> int | str | None:
-    if refine is None or (isinstance(refine, str) and refine == EXACT):
-        return refine
-    whole = isinstance(refine, (int, np.integer)) and not isinstance(refine, bool)
-    if not whole or refine < 1:
-        raise InvalidInputError(
-            f'refine must be None, "exact" or a number of steps >= 1, got {refine!r}'
-        )
-    return int(refine)
-
-
-def _shared(tuning: Any, combine: str, combiner: Combiner, refine: int | str | None) -> bool | None:
-    if not isinstance(tuning, str) or tuning not in ("auto", "cell", "shared"):
-        raise InvalidInputError(f'tuning must be "auto", "cell" or "shared", got {tuning!r}')
+def _shared(tuning: str, combine: str, combiner: Combiner, refine: int | str | None) -> bool | None:
     if tuning == "cell" and combiner.scales_alpha:
         raise InvalidInputError(
-            f'tuning="cell" cannot be used with combine="{combine}": every cell needs the ridge '
-            'that suits all rows; use tuning="shared"'
+            f'cells.tuning="cell" cannot be used with combine="{combine}": every cell needs the '
+            'ridge that suits all rows; use tuning="shared"'
         )
     if tuning == "cell" and refine is not None:
         raise InvalidInputError(
-            f'refine={refine!r} needs one kernel and one ridge for all cells, but tuning="cell" '
-            'chooses them in each: use tuning="shared"'
+            f"cells.refine={refine!r} needs one kernel and one ridge for all cells, but "
+            'tuning="cell" chooses them in each: use tuning="shared"'
         )
     if tuning == "auto":
         return True if combiner.scales_alpha or refine is not None else None

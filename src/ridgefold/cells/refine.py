@@ -128,7 +128,7 @@ def refine(
     )
     if steps is None and not solved.converged:
         warn(
-            f'refine="exact" stopped after {solved.steps} steps at '
+            f'cells.refine="exact" stopped after {solved.steps} steps at '
             f"{float(xp.max(solved.residual / target)):.1e} times the residual aimed at: use a "
             "larger alpha, or KernelRidge if its memory can be had",
             ConvergenceWarning,

@@ -23,6 +23,7 @@ from ridgefold.errors import InvalidInputError, RepeatedRowsWarning
 from ridgefold.linalg import namespace_of
 from ridgefold.linalg.blocks import row_blocks
 from ridgefold.notices import warn
+from ridgefold.options import compute_of
 from ridgefold.planning import available_resources
 from ridgefold.planning.cell_memory import WORK_BYTES
 from ridgefold.records import Cells
@@ -282,7 +283,7 @@ class _StreamFitting(CellFitting):
         )
         budget = available_resources(self.model.memory_budget).memory_bytes
         block_bytes = self.run.step("block_bytes", lambda: _SHARE_OF_A_BLOCK * budget)
-        with progress_bar(self.model.verbose, "placing rows") as progress:
+        with progress_bar(compute_of(self.model).verbose, "placing rows") as progress:
             store = place_rows(
                 placing,
                 m,

@@ -138,10 +138,10 @@ def _explain_cluster(
     as_json: bool,
 ) -> None:
     from ridgefold.estimators.explain import explain as explain_shapes
-    from ridgefold.estimators.partitioned import PartitionedKernelRidge
+    from ridgefold.estimators.partitioned import PartitionedLSSVMRegressor
 
     explanation = explain_shapes(
-        PartitionedKernelRidge(kernel=kernel),
+        PartitionedLSSVMRegressor(kernel=kernel),
         n_samples=rows,
         n_features=columns,
         n_targets=targets,

@@ -283,7 +283,7 @@ def _say_if_long(model: Any, n: int, d: int) -> None:
     from ridgefold.estimators.explain import explain
     from ridgefold.planning.words import in_seconds
 
-    if not isinstance(model, CrossValidatedModel) or model.kernel == "auto" or model.learn_scales:
+    if not isinstance(model, CrossValidatedModel) or model.kernel == "auto" or model.metric:
         return  # how much there is to learn is found out on the way
     step = explain(model, n_samples=n, n_features=d).steps[0]
     if step["method"] is None:

@@ -152,11 +152,15 @@ def choose_model(
     from ridgefold.estimators.kernel_ridge_cv import LSSVMRegressorCV
     from ridgefold.estimators.ls_svm import LSSVMClassifier, LSSVMRegressor
     from ridgefold.estimators.ls_svm_cv import LSSVMClassifierCV
+    from ridgefold.options import Compute
 
     place: Any = executor or "auto"
     if wait_for_workers is not None:
         place = _cluster_of(executor, jobs, wait_for_workers)
-    extra = None if nu is None else {"nu": nu}
+    given = {"length_scale": length_scale, "nu": nu}
+    parameters = {name: value for name, value in given.items() if value is not None} or None
+    compute = Compute(n_jobs=jobs, executor=place, run_dir=run_dir, verbose=int(verbose))
+    metric = "learned" if learn_scales else None
     kernel: Any = kernels[0] if len(kernels) == 1 else list(kernels)
     classify = task == "classification"
     if partitions is not None:
@@ -164,17 +168,12 @@ def choose_model(
             classify,
             intervals,
             n_partitions=partitions,
-            run_dir=run_dir,
-            executor=place,
-            n_jobs=jobs,
-            learn_scales=learn_scales,
-            kernel=kernel,
             alpha=alpha,
-            length_scale=length_scale,
-            kernel_params=extra,
+            kernel=kernel,
+            kernel_params=parameters,
+            metric=metric,
             memory_budget=memory,
-            device=device,
-            verbose=int(verbose),
+            compute=compute.set_params(device=device),
         )
     if alpha is not None and length_scale is not None and not learn_scales and len(kernels) == 1:
         for option, value in (("--executor", executor), ("--jobs", jobs), ("--run-dir", run_dir)):
@@ -183,7 +182,6 @@ def choose_model(
                     f"{option} is for kernels or cells to be worked on, and there is one fit to "
                     "make: leave out --alpha or --length-scale, or give --partitions"
                 )
-        parameters = {**(extra or {}), "length_scale": length_scale}
         shared: dict[str, Any] = {
             "kernel": kernel,
             "kernel_params": parameters,
@@ -195,18 +193,14 @@ def choose_model(
         kept = "cv+" if intervals == "auto" else intervals
         return LSSVMRegressor(alpha, intervals=kept, **shared)
     search: dict[str, Any] = {
-        "alphas": None if alpha is None else [alpha],
+        "alpha": alpha,
         "kernel": kernel,
-        "length_scale": length_scale,
-        "kernel_params": extra,
+        "kernel_params": parameters,
         "cv": cv,
-        "learn_scales": learn_scales,
+        "metric": metric,
         "memory_budget": memory,
         "time_budget": time_limit,
-        "n_jobs": jobs,
-        "executor": place,
-        "run_dir": run_dir,
-        "verbose": int(verbose),
+        "compute": compute,
     }
     if classify:
         return LSSVMClassifierCV(probability=True, **search)
@@ -227,7 +221,10 @@ def _cluster_of(executor: str | None, jobs: int | None, wait_for_workers: float)
 
 
 def _partitioned(classify: bool, intervals: str | None, **settings: Any) -> Any:
-    from ridgefold.estimators.partitioned import PartitionedKernelRidge, PartitionedLSSVMClassifier
+    from ridgefold.estimators.partitioned import (
+        PartitionedLSSVMClassifier,
+        PartitionedLSSVMRegressor,
+    )
 
     if classify:
         return PartitionedLSSVMClassifier(probability=True, **settings)
@@ -236,7 +233,7 @@ def _partitioned(classify: bool, intervals: str | None, **settings: Any) -> Any:
             "--intervals cv+ does not go with --partitions: use auto, jackknife+ or none"
         )
     kept = "jackknife+" if intervals == "auto" else intervals
-    return PartitionedKernelRidge(intervals=kept, **settings)
+    return PartitionedLSSVMRegressor(intervals=kept, **settings)
 
 
 def summary_of(model: Any, target: str, task: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse
@@ -34,6 +34,7 @@ from ridgefold.kernels import (
     takes_sparse_and_negative,
 )
 from ridgefold.linalg import Array, namespace_of
+from ridgefold.options import TakesOptions, compute_of
 from ridgefold.planning import (
     Explanation,
     available_resources,
@@ -59,20 +60,24 @@ _STATE = {
 _CERTIFICATE = Annotated[np.ndarray, Floats((1,), least=0.0, infinite=True, unknown=True)]
 
 
-class KernelModel(Storable):
+class KernelModel(TakesOptions, Storable):
     """Base of the exact kernel models; subclasses add their arguments, `fit` and `predict`."""
 
     alpha: Any
     kernel: Any
     gamma: float | None
-    degree: float
-    coef0: float
     kernel_params: dict[str, Any] | None
     fit_intercept: bool
-    solver: str
-    tol: float | None
     memory_budget: Any
     time_budget: float | None
+    compute: Any
+
+    _without_use: ClassVar[Mapping[str, str]] = {
+        "compute.device": "an exact model computes where X is, so pass a tensor that is there",
+        "compute.n_jobs": "it makes one fit",
+        "compute.executor": "it makes one fit",
+        "compute.run_dir": "it makes one fit",
+    }
     _nature: str
     """What the model is, in words."""
 
@@ -116,7 +121,7 @@ class KernelModel(Storable):
             self.memory_budget, seconds_left(self.time_budget, data), device_of(data.like)
         )
         work = SystemWork(system, resources)
-        _, record = Fit(self.solver).perform(problem, work)
+        _, record = Fit(compute_of(self).solver).perform(problem, work)
         model = work.model
         assert model is not None
         self.plan_ = record.plan
@@ -131,11 +136,10 @@ class KernelModel(Storable):
         return _columns(model, slice(t, int(everything.shape[1])))
 
     def _tolerance(self, data: TrainingData) -> float:
-        if self.tol is None:
+        tol = compute_of(self).tol
+        if tol is None:
             return 1e-3 if self._single(data) else 1e-10
-        if not isinstance(self.tol, (int, float)) or not 0 < self.tol < 1:
-            raise InvalidInputError(f"tol must lie between 0 and 1, or be None, got {self.tol!r}")
-        return float(self.tol)
+        return float(tol)
 
     @staticmethod
     def _single(data: TrainingData) -> bool:
@@ -146,8 +150,11 @@ class KernelModel(Storable):
         """The Gram matrix of training rows, as a source."""
         if isinstance(self.kernel, str) and self.kernel == PRECOMPUTED:
             return PrecomputedGram(X)
-        settings = KernelSettings(self.gamma, self.degree, self.coef0, self.kernel_params)
-        return KernelGram(resolve_kernel(self.kernel, settings, int(X.shape[1])), X)
+        return KernelGram(resolve_kernel(self.kernel, self._settings(), int(X.shape[1])), X)
+
+    def _settings(self) -> KernelSettings:
+        """Arguments of a named kernel."""
+        return KernelSettings(gamma=self.gamma, parameters=self.kernel_params)
 
     # -- explanation ---------------------------------------------------------------------
 
@@ -201,23 +208,34 @@ class KernelModel(Storable):
 
     def _predictor(self) -> Callable[[Array, FittedModel], Array]:
         """f(x) of checked rows for any model on the same training rows, which are prepared once."""
-        kernel, like = self.kernel_, self._model.intercept
+        kernels, like = (self.kernel_, *self._further_kernels()), self._model.intercept
         budget = available_resources(self.memory_budget, device=device_of(like)).memory_bytes
-        prepared: list[KernelGram | PrecomputedGram] = []
+        prepared: dict[int, KernelGram | PrecomputedGram] = {}
 
-        def predict(X: Array, model: FittedModel) -> Array:
+        def of_one(place: int, X: Array, model: FittedModel) -> Array:
+            kernel = kernels[place]
             if model.primal_coef is not None:
                 assert isinstance(kernel, Kernel)
                 return predict_primal(kernel, X, model.primal_coef, model.intercept, budget)
-            if not prepared:
-                prepared.append(
+            if place not in prepared:
+                prepared[place] = (
                     KernelGram(kernel, self.X_fit_)
                     if isinstance(kernel, Kernel)
                     else PrecomputedGram(self.X_fit_)
                 )
-            return predict_dual(prepared[0], X, model.dual_coef, model.intercept, budget)
+            return predict_dual(prepared[place], X, model.dual_coef, model.intercept, budget)
+
+        def predict(X: Array, model: FittedModel) -> Array:
+            values = of_one(0, X, model)
+            for place, further in enumerate(model.further, start=1):
+                values = values + of_one(place, X, further)
+            return values
 
         return predict
+
+    def _further_kernels(self) -> tuple[Kernel | str, ...]:
+        """Those of the other members of a stack, in the order of `FittedModel.further`."""
+        return ()
 
     @out_of_memory_is_a_budget_error("compress")
     def compress(self, n_centers: int, *, tol: float = 0.0) -> Self:
@@ -238,6 +256,11 @@ class KernelModel(Storable):
             ``compression_bound_ * sqrt(k(x, x))``, one number a target.
         """
         check_is_fitted(self, "X_fit_")
+        if self._model.further:
+            raise UnsupportedInputError(
+                "compress takes a model of one kernel, and this one is a stack of "
+                f"{1 + len(self._model.further)}: fit without stack=True"
+            )
         if not isinstance(self.kernel_, Kernel):
             raise InvalidInputError(
                 'a model with kernel="precomputed" keeps no training rows to choose centres from'
@@ -334,7 +357,15 @@ class KernelModel(Storable):
 
     def _require_consistent(self) -> None:
         """Rows and coefficients are finite numbers of one type, and their shapes fit together."""
-        model, rows = self._model, self.X_fit_
+        for kernel, model in zip(
+            (self.kernel_, *self._further_kernels()),
+            (self._model, *self._model.further),
+            strict=True,
+        ):
+            self._require_one_consistent(kernel, model)
+
+    def _require_one_consistent(self, kernel: Kernel | str, model: FittedModel) -> None:
+        rows = self.X_fit_
         numbers = rows.data if scipy.sparse.issparse(rows) else rows
         arrays = [numbers, model.dual_coef, model.intercept]
         arrays += [] if model.primal_coef is None else [model.primal_coef]
@@ -346,26 +377,26 @@ class KernelModel(Storable):
             for a in arrays
         ):
             raise ModelFileError("model.state must hold finite numbers of one type")
-        n, t = rows.shape[0], model.intercept.size
+        n, t = rows.shape[0], self._model.intercept.size
         good = (
             rows.ndim == 2
             and min(n, rows.shape[1], t) > 0
             and model.dual_coef.shape == (n, t)
             and model.intercept.shape == (t,)
         )
-        if isinstance(self.kernel_, str):
-            good = good and self.kernel_ == PRECOMPUTED and model.primal_coef is None
+        if isinstance(kernel, str):
+            good = good and kernel == PRECOMPUTED and model.primal_coef is None
             good = good and isinstance(rows, np.ndarray) and rows.shape[0] == rows.shape[1]
         elif good and model.primal_coef is not None:
-            width = self.kernel_.feature_dimension(int(rows.shape[1]))
+            width = kernel.feature_dimension(int(rows.shape[1]))
             good = model.primal_coef.shape == (width, t)
         certificate = model.certificate
         if certificate is not None:
             good = good and matches(certificate, _CERTIFICATE) and certificate.shape == (t,)
         if not good:
             raise ModelFileError("model.state holds arrays whose shapes do not fit together")
-        if isinstance(self.kernel_, Kernel):
-            require_kernel(self.kernel_, rows, "model.state.kernel")
+        if isinstance(kernel, Kernel):
+            require_kernel(kernel, rows, "model.state.kernel")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -16,6 +16,7 @@ from ridgefold.kernels import KernelGram
 from ridgefold.linalg import Array
 from ridgefold.linalg.symmetric import expected_digits
 from ridgefold.notices import warn
+from ridgefold.options import check_method
 from ridgefold.planning import available_resources, device_of, explain_run
 from ridgefold.records import Plan, RunRecord, StepRecord
 from ridgefold.runtime.progress import progress_bar
@@ -40,7 +41,7 @@ class CrossValidationPath:
     >>> import numpy as np
     >>> from ridgefold import cross_val_path
     >>> X = np.linspace(0, 6, 60)[:, None]
-    >>> path = cross_val_path(X, np.sin(X[:, 0]), alphas=[1e-3, 1e-1, 10.0], cv=5)
+    >>> path = cross_val_path(X, np.sin(X[:, 0]), alpha=[1e-3, 1e-1, 10.0], cv=5)
     >>> path.predictions.shape, path.fold_mse.shape, path.by_row(1e-3).shape
     ((3, 60, 1), (3, 5), (60, 1))
     """
@@ -131,15 +132,13 @@ def cross_val_path(
     X: Any,
     y: Any,
     *,
+    alpha: Any = None,
     kernel: Any = "rbf",
-    alphas: Any = None,
-    cv: Any = 5,
-    method: str = "auto",
     gamma: float | None = None,
-    degree: float = 3,
-    coef0: float = 1,
     kernel_params: dict[str, Any] | None = None,
     fit_intercept: bool = False,
+    cv: Any = 5,
+    method: str = "auto",
     sample_weight: Any = None,
     groups: Any = None,
     memory_budget: Any = "auto",
@@ -152,10 +151,10 @@ def cross_val_path(
     ----------
     X, y, sample_weight
         As for :meth:`KernelRidge.fit`.
-    kernel, gamma, degree, coef0, kernel_params, fit_intercept, memory_budget, time_budget
-        As for :class:`KernelRidge`.
-    alphas : sequence of float, optional
+    alpha : None, float or sequence of float
         Ridge values, each > 0; from the data if not given.
+    kernel, gamma, kernel_params, fit_intercept, memory_budget, time_budget
+        As for :class:`KernelRidge`; a polynomial's degree is ``kernel_params={"degree": 2}``.
     cv : int, "loo", splitter or iterable of (train, test), default=5
     method : str, default="auto"
         A name that ``ridgefold methods`` lists ("refit", "inverse_blocks", "eigendecomposition",
@@ -176,15 +175,14 @@ def cross_val_path(
     >>> import numpy as np
     >>> from ridgefold import cross_val_path
     >>> X = np.linspace(0, 6, 60)[:, None]
-    >>> path = cross_val_path(X, np.sin(X[:, 0]), alphas=[1e-3, 1e-1, 10.0], cv="loo")
+    >>> path = cross_val_path(X, np.sin(X[:, 0]), alpha=[1e-3, 1e-1, 10.0], cv="loo")
     >>> path.mse.shape, path.best_alpha
     ((3,), 0.001)
     """
+    check_method("method", method)
     model = KernelRidge(
         kernel=kernel,
         gamma=gamma,
-        degree=degree,
-        coef0=coef0,
         kernel_params=kernel_params,
         memory_budget=memory_budget,
         time_budget=time_budget,
@@ -197,8 +195,8 @@ def cross_val_path(
     gram = model._gram(data.X)
     values = (
         alphas_from_data(gram.kernel if isinstance(gram, KernelGram) else kernel, data)
-        if alphas is None
-        else check_alphas(alphas)
+        if alpha is None
+        else check_alphas(alpha)
     )
     problem = describe(data, targets, gram, values, bias=fit_intercept, folds=folds, method=method)
     limits = available_resources(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 
-from ridgefold.crossval import Folds
+from ridgefold.crossval import Folds, Progress
 from ridgefold.errors import (
     BudgetError,
     InvalidInputError,
@@ -20,18 +21,20 @@ from ridgefold.errors import (
 from ridgefold.estimators.base import KernelModel
 from ridgefold.estimators.facts import HeldOutFacts, MetricFacts, ModelFacts, SearchFacts, to_numpy
 from ridgefold.estimators.scale_names import named_scales
+from ridgefold.estimators.stacked import decided, require_stack, sum_of, weighted
 from ridgefold.estimators.stored_values import (
     Floats,
     HeldOut,
     require_metric,
     require_results,
 )
+from ridgefold.kernels import Kernel
 from ridgefold.linalg import Array
 from ridgefold.notices import warn
+from ridgefold.options import compute_of, search_of
 from ridgefold.planning import available_resources, device_of, plan_fit
-from ridgefold.records import LearnedMetric, Plan, RunRecord
+from ridgefold.records import FittedModel, LearnedMetric, Plan, RunRecord, Stack, StepRecord
 from ridgefold.records.kinds import Amount, Count
-from ridgefold.runtime.executor_argument import SharesExecutor
 from ridgefold.runtime.progress import progress_bar
 from ridgefold.runtime.training_data import TrainingData, require_comparable, seconds_left
 from ridgefold.selection.describe import TrainingGram, describe
@@ -42,16 +45,20 @@ from ridgefold.selection.grids import (
     kernel_grid,
 )
 from ridgefold.selection.held_out_predictions import by_row
+from ridgefold.selection.kernel_paths import KernelPaths
 from ridgefold.selection.learned_grid import (
     LearnedGrid,
-    check_learning,
     learned_grid,
     length_scales_of,
+    to_learn,
 )
 from ridgefold.selection.path_tasks import Common, gram_of
-from ridgefold.selection.scoring import Truth, scoring_of
+from ridgefold.selection.scoring import Rule, Truth, scoring_of
 from ridgefold.selection.search import Choice, GridSearch, Settings, results_table
 from ridgefold.selection.search_place import opened_paths
+from ridgefold.selection.stack.candidates import stack_plan
+from ridgefold.selection.stack.nested import require_stackable
+from ridgefold.selection.stack.search import StackChoice, as_numbers, stack_search
 from ridgefold.storage.annotations import check_fields
 
 _SEARCH = {
@@ -64,27 +71,19 @@ _SEARCH = {
 }
 
 
-class CrossValidatedModel(SharesExecutor, KernelModel):
+class CrossValidatedModel(KernelModel):
     """Search over kernels and alphas by exact cross-validation, then one fit on all rows."""
 
-    alphas: Any
-    length_scale: Any
     cv: Any
     scoring: Any
-    method: str
-    search: str
-    one_standard_error: bool
-    average_folds: bool
-    weighted_scores: bool
-    learn_scales: bool
-    preprocess: str | None
-    learning_rows: int
-    scale_groups: Any
+    metric: Any
+    search: Any
     random_state: Any
-    n_jobs: int | None
-    executor: Any
-    run_dir: Any
-    verbose: int
+
+    _without_use: ClassVar[Mapping[str, str]] = {
+        "compute.device": KernelModel._without_use["compute.device"]
+    }
+    stack: bool = False
 
     def _choose_and_fit(
         self,
@@ -92,54 +91,152 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
         targets: Array,
         folds: Folds,
         truth: Truth,
-        *,
-        alpha_per_target: bool = False,
     ) -> None:
         """Set all fitted attributes but those that depend on the shape of y."""
         self._require_usable(data, folds)
         require_comparable(data.namespace.to_numpy(targets))
-        given = self.alphas is not None
-        learned = learned_grid(self, data, targets, folds) if check_learning(self) else None
-        if learned is not None:
-            grid, alphas = learned.grid, learned.alphas
-        else:
-            grid = kernel_grid(self.kernel, self._kernel_settings(), data)
-            middle = grid.candidates[len(grid.candidates) // 2].kernel
-            alphas = np.empty(0) if given else alphas_from_data(middle, data)
-        if given:
-            alphas = check_alphas(self.alphas)
-
-        common = Common(
-            data.X, targets, data.weights, folds, bool(self.fit_intercept), truth, self.scoring
-        )
+        asked = search_of(self)
         settings = Settings(
-            alpha_per_target=alpha_per_target,
-            one_standard_error=bool(self.one_standard_error),
-            search=self._search(),
+            alpha_per_target=bool(asked.alpha_per_target),
+            one_standard_error=bool(asked.one_standard_error),
+            race=asked.race,
         )
-        scoring = scoring_of(self.scoring, classifier=truth.classes is not None)
-        with (
-            np.errstate(over="ignore", invalid="ignore", divide="ignore"),
-            opened_paths(self, data, common) as paths,
-            progress_bar(self.verbose, "choosing kernel and alpha") as progress,
-        ):
-            paths.reserved_seconds = self._seconds_to_fit(data, targets, grid, alphas)
-            search = GridSearch(paths, scoring, settings)
-            choice = search.run(grid, alphas, not given, progress)
-        if data.deadline is not None:
-            data.deadline.begun = True
-        gram = gram_of(choice.candidate.kernel, data.X)
-        self._fit_choice(data, targets, gram, choice, folds)
-        self._set_choice(choice, folds, alpha_per_target)
-        self._set_learned(None if learned is None else learned.metric)
-        if learned is not None:
-            self._reckon_with_learning(data, targets, learned)
-        held_out = by_row(folds, choice.predictions)
+        self.__dict__.pop("stack_", None)
+        if self.stack:
+            held_out = self._choose_and_fit_stack(data, targets, folds, truth, settings)
+        else:
+            held_out = self._choose_and_fit_one(data, targets, folds, truth, settings)
         self.held_out_predictions_ = (
             held_out
             if data.namespace.name == "numpy"
             else data.namespace.asarray(held_out, data.like)
         )
+
+    def _choose_and_fit_one(
+        self,
+        data: TrainingData,
+        targets: Array,
+        folds: Folds,
+        truth: Truth,
+        settings: Settings,
+    ) -> np.ndarray:
+        """One kernel; returns its held-out predictions."""
+        given, to_be_learned = self.alpha is not None, to_learn(self)
+        learned = None
+        if to_be_learned is not None:
+            learned = learned_grid(self, to_be_learned, data, targets, folds)
+        if learned is not None:
+            grid, alphas = learned.grid, learned.alphas
+        else:
+            grid = kernel_grid(
+                self.kernel, {"gamma": self.gamma, "kernel_params": self.kernel_params}, data
+            )
+            middle = grid.candidates[len(grid.candidates) // 2].kernel
+            alphas = np.empty(0) if given else alphas_from_data(middle, data)
+        if given:
+            alphas = check_alphas(self.alpha)
+        with self._searching(data, targets, folds, truth) as (paths, progress):
+            paths.reserved_seconds = self._seconds_to_fit(data, targets, grid, alphas)
+            search = GridSearch(paths, self._rule(truth), settings)
+            choice = search.run(grid, alphas, not given, progress)
+        if data.deadline is not None:
+            data.deadline.begun = True
+        gram = gram_of(choice.candidate.kernel, data.X)
+        self._fit_choice(data, targets, gram, choice, folds)
+        self._set_choice(choice, folds, settings.alpha_per_target)
+        self._set_learned(None if learned is None else learned.metric)
+        if learned is not None:
+            self._reckon_with_learning(data, targets, learned)
+        return by_row(folds, choice.predictions)
+
+    @contextmanager
+    def _searching(
+        self, data: TrainingData, targets: Array, folds: Folds, truth: Truth
+    ) -> Iterator[tuple[KernelPaths, Progress]]:
+        """Where paths of kernels are computed, for the time of a search."""
+        scoring = None if self.stack else self.scoring
+        common = Common(
+            data.X, targets, data.weights, folds, bool(self.fit_intercept), truth, scoring
+        )
+        with (
+            np.errstate(over="ignore", invalid="ignore", divide="ignore"),
+            opened_paths(self, data, common) as paths,
+            progress_bar(compute_of(self).verbose, "choosing kernel and alpha") as progress,
+        ):
+            yield paths, progress
+
+    def _rule(self, truth: Truth) -> Rule:
+        return scoring_of(self.scoring, classifier=truth.classes is not None)
+
+    # -- stacks --------------------------------------------------------------------------
+
+    def _choose_and_fit_stack(
+        self,
+        data: TrainingData,
+        targets: Array,
+        folds: Folds,
+        truth: Truth,
+        settings: Settings,
+    ) -> np.ndarray:
+        """Several kernels with weights; returns the stack's own held-out predictions."""
+        weights = None if data.weights is None else data.namespace.to_numpy(data.weights)
+        require_stackable(folds, weights, self.cv)
+        plan = stack_plan(self, data, targets, folds)
+        with self._searching(data, targets, folds, as_numbers(truth, targets)) as (paths, progress):
+            paths.reserved_seconds = sum(
+                self._seconds_to_fit(data, targets, each.grid, each.alphas)
+                for each in plan.candidates
+            )
+            chosen = stack_search(paths, plan, truth, settings, progress)
+        if data.deadline is not None:
+            data.deadline.begun = True
+        t, members = int(targets.shape[1]), chosen.members
+        models: list[FittedModel] = []
+        kept: list[Any] = []
+        fits: list[tuple[StepRecord, ...]] = []
+        for place in reversed(range(len(members))):  # the heaviest last: its plan is shown
+            choice = chosen.choices[members[place]]
+            self._fit_choice(data, targets, gram_of(choice.candidate.kernel, data.X), choice, folds)
+            offset = chosen.nested.whole.offset if place == 0 else np.zeros(t)
+            models.insert(0, weighted(self._model, chosen.nested.whole.weights[place], offset))
+            kept.insert(0, self._without_folds(chosen, place, folds))
+            words = chosen.candidates[members[place]].words
+            steps = self.run_record_.steps
+            fits.insert(0, tuple(replace(each, name=f"{each.name}: {words}") for each in steps))
+        self._model = sum_of(models)
+        self.stack_ = chosen.record()
+        heaviest = chosen.choices[members[0]]
+        self._set_choice(heaviest, folds, settings.alpha_per_target)
+        self._set_learned(None)
+        self._set_stack_intervals(data, targets, chosen, kept)
+        stacked = chosen.nested.held_out[folds.stacked]
+        self.best_score_ = float(self._rule(truth)(truth, stacked[None]).overall[0])
+        self.cv_results_ = results_table(tuple(t for c in chosen.choices for t in c.trials))
+        before = chosen.choices[: members[0]]
+        self.best_index_ = heaviest.best_index + sum(len(each.trials) for each in before)
+        self.run_record_ = RunRecord(
+            (*chosen.records, *(record for each in fits for record in each))
+        )
+        return chosen.nested.held_out
+
+    def _without_folds(self, chosen: StackChoice, place: int, folds: Folds) -> Any:
+        """The models without each fold of the member that has just been fitted, weighted."""
+
+    def _set_stack_intervals(
+        self, data: TrainingData, targets: Array, chosen: StackChoice, kept: list[Any]
+    ) -> None:
+        """Keep what intervals of the stack need, from what its members keep."""
+
+    def _decision(self, X: Any) -> Array:
+        total = super()._decision(X)
+        return decided(total) if hasattr(self, "stack_") and self.stack_.log_odds else total
+
+    def _further_kernels(self) -> tuple[Kernel | str, ...]:
+        if not hasattr(self, "stack_"):
+            return ()
+        return tuple(each.kernel for each in self.stack_.members[1:])
+
+    # -- what the search found -----------------------------------------------------------
 
     def _seconds_to_fit(
         self, data: TrainingData, targets: Array, grid: KernelGrid, alphas: np.ndarray
@@ -155,7 +252,7 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
                 data, targets, gram_of(kernel, data.X), alphas[:1], bias=bool(self.fit_intercept)
             )
             try:
-                plans.append(plan_fit(problem, resources, self.solver))
+                plans.append(plan_fit(problem, resources, compute_of(self).solver))
             except BudgetError as error:
                 refusal = error
         if not plans and refusal is not None:
@@ -164,10 +261,10 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
 
     def _require_usable(self, data: TrainingData, folds: Folds) -> None:
         """What is asked for can be had from these folds: to be known before a long search."""
-        if self.average_folds and not folds.each_row_once:
+        if search_of(self).average_folds and not folds.each_row_once:
             raise InvalidInputError(
-                f"average_folds=True needs a cv that holds every row out once, got cv={self.cv!r}: "
-                "use another cv, or average_folds=False"
+                "search.average_folds=True needs a cv that holds every row out once, got "
+                f"cv={self.cv!r}: use another cv, or average_folds=False"
             )
 
     def _fit_choice(
@@ -196,7 +293,7 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
         by its own predictions of them, and a fit is linear in its targets. So the mean of the
         models of l folds is one fit of y − (y − ŷ)/l, ŷ the held-out predictions.
         """
-        if not self.average_folds:
+        if not search_of(self).average_folds:
             return targets
         numbers = data.namespace.to_numpy(targets)
         mean = numbers - (numbers - by_row(folds, choice.predictions)) / len(folds)
@@ -213,23 +310,9 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        if self.learn_scales or self.preprocess is not None:
+        if self.metric is not None:
             tags.input_tags.sparse = False
         return tags
-
-    def _search(self) -> str:
-        if self.search not in ("auto", "full", "race"):
-            raise InvalidInputError(f'search must be "auto", "full" or "race", got {self.search!r}')
-        return self.search
-
-    def _kernel_settings(self) -> Mapping[str, Any]:
-        return {
-            "gamma": self.gamma,
-            "length_scale": self.length_scale,
-            "degree": self.degree,
-            "coef0": self.coef0,
-            "kernel_params": self.kernel_params,
-        }
 
     def _set_choice(self, choice: Choice, folds: Folds, alpha_per_target: bool) -> None:
         self.alpha_ = choice.alphas if alpha_per_target else float(choice.alphas[0])
@@ -255,7 +338,7 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
             best_params=self.best_params_,
             best_score=float(self.best_score_),
             scoring=self.scoring,
-            weighted=bool(self.weighted_scores and self.cv_plan_.problem.weighted),
+            weighted=bool(search_of(self).weighted_scores and self.cv_plan_.problem.weighted),
             n_splits=self.n_splits_,
         )
         learned: LearnedMetric | None = getattr(self, "metric_", None)
@@ -301,8 +384,18 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
             "metric": getattr(self, "metric_", None),
         }
 
+    _optional_state: Mapping[str, Any] = {
+        **KernelModel._optional_state,
+        "stack": ("stack_", Stack),
+    }
+
     def _restore(self, state: Mapping[str, Any]) -> None:
+        stack = state.get("stack")
+        if isinstance(stack, Stack):  # the model has a part for each of its members
+            self.stack_ = stack
         super()._restore(state)
+        if stack is not None:
+            require_stack(stack, self._model, self.X_fit_)
         search, held_out = state["search"], state["held_out"]
         check_fields("model.state.search", search, _SEARCH, {})
         require_results(search)
@@ -332,13 +425,13 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
         raise NotImplementedError
 
     def _score_weights(self, data: TrainingData, folds: Folds) -> np.ndarray | None:
-        if not self.weighted_scores or data.weights is None:
+        if not search_of(self).weighted_scores or data.weights is None:
             return None
         if not scoring_of(self.scoring, classifier=isinstance(self, ClassifierMixin)).takes_weights:
             warn(
                 f"scoring={self.scoring!r} takes no sample_weight, so that every row counts once "
                 "in the scores, though not in the fits: use another score, or say so by "
-                "weighted_scores=False",
+                "search.weighted_scores=False",
                 UnweightedScoresWarning,
             )
             return None
@@ -346,7 +439,7 @@ class CrossValidatedModel(SharesExecutor, KernelModel):
         if not np.any(weights > 0):
             raise InvalidInputError(
                 "sample_weight is zero for every row that cv holds out, so there is nothing to "
-                "score: use another cv, or weighted_scores=False"
+                "score: use another cv, or search.weighted_scores=False"
             )
         return weights
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from ridgefold.estimators.partitioned_base import PartitionedModel
 from ridgefold.estimators.table_model import TableModel
 from ridgefold.kernels import Kernel, KernelSettings, resolve_kernel
 from ridgefold.metric import FAMILIES
+from ridgefold.options import compute_of, metric_of, search_of
 from ridgefold.planning import (
     CellMemory,
     CellPlans,
@@ -110,12 +111,11 @@ def explain(
     if isinstance(model, CrossValidatedModel):
         search, executor = _search_problem(model, fit), search_executor(model)
         limits = replace(resources, threads=executor.threads(resources.threads))
-        plan = _plan(plan_cross_validation, search, limits, model.method)
+        plan = _plan(plan_cross_validation, search, limits, search_of(model).method)
         if isinstance(plan, Plan):
             plan = replace(plan, where=place_of(executor))
         plans.append((STEP, plan))
-    solver = getattr(model, "solver", "auto")
-    plans.append(("fitting", _plan(plan_fit, fit, resources, solver)))
+    plans.append(("fitting", _plan(plan_fit, fit, resources, compute_of(model).solver)))
     return explain_plans(plans)
 
 
@@ -147,7 +147,9 @@ def _cell_plans(
         memory=memory,
         limits=limits,
     )
-    steps = [("learning scales", plans.scales())] if model.learn_scales else []
+    metric = metric_of(model)
+    learns = metric is not None and metric.scales
+    steps = [("learning scales", plans.scales())] if learns else []
     name = model.partition if isinstance(model.partition, str) else type(model.partition).__name__
     least = math.ceil((2 if options.overlap > 0 else 1) * n / limits.most_cell_rows)
     likely = options.n_cells or max(1, round(n / CELL_SEARCH.smallest_tried), least)
@@ -170,7 +172,7 @@ def _cell_plans(
                 steps.append(("choosing a pair for all cells", plans.pair(float(sizes[0]))))
     cells = plans.cells(sizes, choose=choose, held_out=held_out)
     steps.append((f"fitting {m:,} cells", cells))
-    if options.backdrop and choose and options.combiner.overlaps and m > 1:
+    if options.coarse_model and options.bias and choose and options.combiner.overlaps and m > 1:
         steps.append(("fitting a coarse model of all rows", plans.backdrop()))
     if isinstance(options.refine, int):
         own = np.full(m, n / m)
@@ -220,11 +222,20 @@ def _fit_problem(model: Any, rows: int, columns: int, targets: int, dtype: Any) 
 
 
 def _kernel(model: Any, kernel: Any, columns: int) -> Kernel:
+    parameters = model.kernel_params
+    if isinstance(kernel, str) and isinstance(parameters, Mapping):
+        parameters = {
+            # Of length scales a list holds several to choose from, a tuple one a column.
+            name: value
+            if name == "length_scale" and not isinstance(value, list)
+            else _first(name, value)
+            for name, value in parameters.items()
+        }
     settings = KernelSettings(
-        _first("gamma", model.gamma),
-        _first("degree", model.degree),
-        _first("coef0", model.coef0),
-        model.kernel_params,
+        gamma=_first("gamma", model.gamma),
+        degree=getattr(model, "degree", 3),
+        coef0=getattr(model, "coef0", 1),
+        parameters=parameters,
     )
     return resolve_kernel(kernel, settings, columns)
 
@@ -240,7 +251,7 @@ def _first(name: str, value: Any) -> Any:
 
 def _search_problem(model: CrossValidatedModel, fit: Problem) -> Problem:
     n, cv = fit.n_rows, model.cv
-    alphas = None if model.alphas is None else check_alphas(model.alphas)
+    alphas = None if model.alpha is None else check_alphas(model.alpha)
     count = _number_of_folds(cv, n)
     decades = DECADES_BELOW[fit.itemsize]  # below the largest eigenvalue, about n
     if not 2 <= count <= n:

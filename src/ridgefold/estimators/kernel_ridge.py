@@ -8,7 +8,9 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from ridgefold.estimators.regressor import KernelRegressor
 from ridgefold.estimators.validation import check_training_data, unchanged_on_error
+from ridgefold.kernels import KernelSettings
 from ridgefold.linalg import Array
+from ridgefold.options import Compute
 
 
 class KernelRidge(MultiOutputMixin, RegressorMixin, KernelRegressor):
@@ -31,20 +33,18 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelRegressor):
         Further parameters: of a callable, or of a named kernel (``{"nu": 0.5}``).
     fit_intercept : bool, default=False
         Add a bias that is not penalised.
-    solver : {"auto", "primal", "cholesky", "eigendecomposition", "conjugate_gradient"}
-        "auto" takes the cheapest exact one that fits the memory.
-    tol : float, optional
-        Relative residual at which an iterative solver stops.
+    intervals : {"auto", "cv+", "jackknife+", None}, default="auto"
+        What to keep for :meth:`predict_interval`: "cv+" the models without one of 10 folds, 10
+        numbers a row; "jackknife+" those without one row, an n × n matrix. Either costs about one
+        more factorisation. "auto" keeps what costs next to nothing, which here is nothing.
     memory_budget : "auto", int or str, default="auto"
         Most memory to take beyond what the process holds, as "2GB"; "auto" is a share of what is
         free.
     time_budget : float, optional
         Most seconds to take: if no method is predicted to be that fast, fitting is refused, and
         the error says what would do. What takes longer than predicted is stopped.
-    intervals : {None, "cv+", "jackknife+"}, default=None
-        What to keep for :meth:`predict_interval`: "cv+" the models without one of 10 folds, 10
-        numbers a row; "jackknife+" those without one row, an n × n matrix. Either costs about one
-        more factorisation.
+    compute : Compute, optional
+        Which solver, and how exactly it solves.
 
     Attributes
     ----------
@@ -85,11 +85,10 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelRegressor):
         coef0: float = 1,
         kernel_params: dict[str, Any] | None = None,
         fit_intercept: bool = False,
-        solver: str = "auto",
-        tol: float | None = None,
+        intervals: str | None = "auto",
         memory_budget: Any = "auto",
         time_budget: float | None = None,
-        intervals: str | None = None,
+        compute: Compute | None = None,
     ) -> None:
         self.alpha = alpha
         self.kernel = kernel
@@ -98,11 +97,10 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelRegressor):
         self.coef0 = coef0
         self.kernel_params = kernel_params
         self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.tol = tol
+        self.intervals = intervals
         self.memory_budget = memory_budget
         self.time_budget = time_budget
-        self.intervals = intervals
+        self.compute = compute
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows X and targets y.
@@ -116,9 +114,13 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelRegressor):
             A row of weight 2 counts as two rows, one of weight 0 not at all.
         """
         with unchanged_on_error(self):
+            self._check_options()
             data = check_training_data(self, X, y, sample_weight, numeric_targets=True)
             self._fit_numbers(data)
         return self
+
+    def _settings(self) -> KernelSettings:
+        return KernelSettings(self.gamma, self.degree, self.coef0, self.kernel_params)
 
     def predict(self, X: Any) -> Array:
         """Predictions for the rows of X, in blocks of bounded memory."""

@@ -24,7 +24,9 @@ from ridgefold.estimators.validation import (
     require_symmetric_if_precomputed,
     unchanged_on_error,
 )
+from ridgefold.kernels import KernelSettings
 from ridgefold.linalg import Array, namespace_of
+from ridgefold.options import Compute
 from ridgefold.records import RunRecord
 from ridgefold.runtime.training_data import (
     TrainingData,
@@ -43,8 +45,8 @@ class LSSVMRegressor(KernelRidge):
 
     Parameters
     ----------
-    alpha, kernel, gamma, degree, coef0, kernel_params, solver, tol, memory_budget, \
-time_budget, intervals
+    alpha, kernel, gamma, degree, coef0, kernel_params, intervals, memory_budget, time_budget, \
+compute
         As in :class:`KernelRidge`; `kernel` is "rbf" by default.
     fit_intercept : bool, default=True
         Add a bias that is not penalised.
@@ -83,8 +85,7 @@ class LSSVMClassifier(ClassifierMixin, KernelModel):
 
     Parameters
     ----------
-    alpha, kernel, gamma, degree, coef0, kernel_params, solver, tol, memory_budget, \
-time_budget
+    alpha, kernel, gamma, degree, coef0, kernel_params, memory_budget, time_budget, compute
         As in :class:`LSSVMRegressor`.
     fit_intercept : bool, default=True
         Add a bias that is not penalised.
@@ -130,11 +131,10 @@ time_budget
         kernel_params: dict[str, Any] | None = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
-        solver: str = "auto",
-        tol: float | None = None,
+        probability: bool = False,
         memory_budget: Any = "auto",
         time_budget: float | None = None,
-        probability: bool = False,
+        compute: Compute | None = None,
     ) -> None:
         self.alpha = alpha
         self.kernel = kernel
@@ -144,15 +144,15 @@ time_budget
         self.kernel_params = kernel_params
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
-        self.solver = solver
-        self.tol = tol
+        self.probability = probability
         self.memory_budget = memory_budget
         self.time_budget = time_budget
-        self.probability = probability
+        self.compute = compute
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to rows X and labels y (numbers or strings)."""
         with unchanged_on_error(self):
+            self._check_options()
             data = check_training_data(self, X, y, sample_weight, numeric_targets=False)
             data, targets, classes = label_targets(self, data, self.class_weight)
             require_symmetric_if_precomputed(self, data.X)
@@ -162,6 +162,9 @@ time_budget
             self._set_coefficients(one_target=targets.shape[1] == 1)
             self._calibrate(data, targets, sample_weight)
         return self
+
+    def _settings(self) -> KernelSettings:
+        return KernelSettings(self.gamma, self.degree, self.coef0, self.kernel_params)
 
     def _calibrate(self, data: TrainingData, targets: Array, sample_weight: Any) -> None:
         self.__dict__.pop("calibration_", None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -28,6 +28,7 @@ from ridgefold.estimators.validation import (
     unchanged_on_error,
 )
 from ridgefold.linalg import Array, namespace_of
+from ridgefold.options import Compute, MetricLearning, Search
 from ridgefold.selection.probabilities import fit_curves
 from ridgefold.selection.scoring import Truth
 from ridgefold.selection.splits import folds_of
@@ -38,10 +39,8 @@ class LSSVMClassifierCV(ClassifierMixin, CrossValidatedModel):
 
     Parameters
     ----------
-    alphas, kernel, gamma, length_scale, degree, coef0, kernel_params, method, search, \
-one_standard_error, average_folds, weighted_scores, learn_scales, preprocess, learning_rows, \
-scale_groups, random_state, solver, tol, memory_budget, time_budget, n_jobs, executor, run_dir, \
-verbose
+    alpha, kernel, gamma, kernel_params, metric, search, memory_budget, time_budget, compute, \
+random_state
         As in :class:`KernelRidgeCV`.
     fit_intercept : bool, default=True
         Add a bias that is not penalised.
@@ -99,72 +98,48 @@ length_scales_, feature_relevance_, metric_
 
     def __init__(
         self,
-        alphas: Any = None,
+        alpha: Any = None,
         *,
         kernel: Any = "rbf",
         gamma: Any = None,
-        length_scale: Any = None,
-        degree: Any = 3,
-        coef0: Any = 1,
         kernel_params: dict[str, Any] | None = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
         cv: Any = 5,
         scoring: Any = None,
-        method: str = "auto",
-        search: str = "auto",
-        one_standard_error: bool = False,
-        average_folds: bool = False,
-        weighted_scores: bool = True,
-        learn_scales: bool = False,
-        preprocess: str | None = None,
-        learning_rows: int = 2000,
-        scale_groups: Any = None,
-        random_state: Any = 0,
-        solver: str = "auto",
-        tol: float | None = None,
+        metric: str | MetricLearning | None = None,
+        search: Search | None = None,
+        probability: bool = False,
         memory_budget: Any = "auto",
         time_budget: float | None = None,
-        n_jobs: int | None = None,
-        executor: Any = "auto",
-        run_dir: Any = None,
-        verbose: int = 0,
-        probability: bool = False,
+        compute: Compute | None = None,
+        random_state: Any = 0,
     ) -> None:
-        self.alphas = alphas
+        self.alpha = alpha
         self.kernel = kernel
         self.gamma = gamma
-        self.length_scale = length_scale
-        self.degree = degree
-        self.coef0 = coef0
         self.kernel_params = kernel_params
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.cv = cv
         self.scoring = scoring
-        self.method = method
+        self.metric = metric
         self.search = search
-        self.one_standard_error = one_standard_error
-        self.average_folds = average_folds
-        self.weighted_scores = weighted_scores
-        self.learn_scales = learn_scales
-        self.preprocess = preprocess
-        self.learning_rows = learning_rows
-        self.scale_groups = scale_groups
-        self.random_state = random_state
-        self.solver = solver
-        self.tol = tol
+        self.probability = probability
         self.memory_budget = memory_budget
         self.time_budget = time_budget
-        self.n_jobs = n_jobs
-        self.executor = executor
-        self.run_dir = run_dir
-        self.verbose = verbose
-        self.probability = probability
+        self.compute = compute
+        self.random_state = random_state
+
+    _without_use: ClassVar[Mapping[str, str]] = {
+        **CrossValidatedModel._without_use,
+        "search.alpha_per_target": "classes share one ridge",
+    }
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Choose kernel and alpha by cross-validation, then fit on all rows."""
         with unchanged_on_error(self):
+            self._check_options()
             data = check_training_data(self, X, y, sample_weight, numeric_targets=False)
             score_data = data
             data, targets, classes = label_targets(self, data, self.class_weight)

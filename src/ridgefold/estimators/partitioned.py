@@ -26,11 +26,13 @@ from ridgefold.estimators.ls_svm import (
     require_curves,
     row_counts,
 )
+from ridgefold.estimators.other_defaults import with_defaults
 from ridgefold.estimators.partitioned_base import PartitionedModel
 from ridgefold.estimators.regressor import check_coverage
 from ridgefold.estimators.stored_values import Classes
 from ridgefold.estimators.validation import out_of_memory_is_a_budget_error, unchanged_on_error
 from ridgefold.linalg import Array, namespace_of
+from ridgefold.options import CellOptions, Compute, MetricLearning, cells_of
 from ridgefold.planning import available_resources
 from ridgefold.planning.cell_memory import WORK_BYTES
 from ridgefold.planning.words import in_bytes
@@ -54,14 +56,11 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         centres (DC-KRR, Tandon et al.); "random" draws rows (Fast-KRR, Zhang, Duchi and
         Wainwright); "stratified" draws them so that every cell is spread over all rows.
     n_partitions : "auto" or int, default="auto"
-        Cells; "auto" takes as many as lose at most `loss` of accuracy. Never more than rows.
+        Cells; "auto" takes as many as lose at most ``CellOptions(tolerance=0.02)`` of
+        accuracy. Never more than rows.
     combine : {"blend", "route", "average"}, default="blend"
         "blend" weights overlapping cells continuously; "route" asks the one cell a row falls
         in; "average" takes the mean of all, and is the only one for "random" and "stratified".
-    refine : None, int or "exact", default=None
-        Steps of conjugate gradients on the whole system that follow, preconditioned by the
-        cells; "exact" goes on until predictions equal those of :class:`KernelRidge`. Needs one
-        kernel and ridge for all cells.
     alpha : None, float or sequence of float
         Ridge: chosen from a grid, given, or chosen from those. With "average" it is the ridge
         for all rows, of which a cell takes its share n_cell/n; else every cell has it unchanged.
@@ -69,59 +68,26 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         Of several kernels by name all cells take the one that is best on a few of them, and then
         choose widths of their own; of kernel objects every cell takes its own. "auto" stands for
         laplacian, Matérn 1/2, 3/2 and 5/2, rational_quadratic and rbf.
-    gamma, length_scale, degree, coef0, kernel_params
+    gamma, kernel_params
         As in :class:`KernelRidgeCV`; without a width it is chosen.
-    fit_intercept : bool, default=True
-        An unpenalised bias in every cell.
-    learn_scales : bool, default=False
-        Learn one length scale a column from the gradient of the exact held-out error on a sample
-        of the rows; cells are cut, and widths chosen, in that metric. Columns that do not matter
-        are left out of it.
-    scale_groups : sequence of sequences of int, optional
-        Columns that share one learned scale, as in :class:`KernelRidgeCV`.
-    overlap : float, default=0.35
-        Thickness of the band that two cells share, as a share of their own; for "blend".
-    clip : bool, default=True
-        Let no cell predict far beyond the range of its targets (by a quarter of it, and not
-        beyond the range of all, unless it chose its own pair and its leave-one-out error is below a
-        hundredth of its range): small cells extrapolate wildly where rows are few. Not for
-        "average" and not after refining, where what is sought is one linear model.
-    tuning : {"auto", "cell", "shared"}, default="auto"
-        Kernel and ridge by cell, or one pair for all, chosen on a few cells; "auto" shares them
-        above 300,000 rows and where they must be shared. Cells of more than 1,536 rows take the
-        shared pair in any case.
-    backdrop : "auto" or None, default="auto"
-        Mix in a coarse model of all rows, spanned by 128 of them, by as much as lowers the
-        leave-one-out error: cells of a few hundred rows with noisy targets vary more than they
-        need to. "auto" does so where blended cells choose their own width and ridge, there are at
-        most 300,000 rows, and it gains enough to tell; None never.
-    weighted_scores : bool, default=False
-        Count rows by their weights in the scores that choose, too.
-    loss : float, default=0.02
-        Share of accuracy (root mean squared error) that ``n_partitions="auto"`` may lose.
-    n_jobs : int, optional
-        Cells worked on at once; -1 uses all cores.
-    executor : {"auto", "serial", "threads", "processes", "dask"}, client or address, default="auto"
-        Where cells are worked on; results are the same. A ``distributed.Client``, or the address
-        of a Dask scheduler (``tcp://…``), uses its workers, which must see the same files as
-        this process; "dask" starts `n_jobs` of them on this machine. Give a `run_dir` that
-        they see. :class:`ridgefold.executors.Dask` says how long to wait where a cluster has no
-        workers.
-    random_state : int, RandomState or None, default=0
-    memory_budget : "auto", int or str, default="auto"
-        Most memory to take beyond what the process holds, as "2GB": cells, samples and workers are
-        sized by it, and a number of cells that it cannot hold is refused.
-    verbose : int, default=0
+    fit_intercept : bool, default=False
+        An unpenalised bias in every cell. Where targets are far from zero it is worth its little
+        cost; :class:`PartitionedLSSVMRegressor` has it by default.
+    metric : None, "learned" or MetricLearning, default=None
+        "learned": learn one length scale a column from the gradient of the exact held-out error
+        on a sample of the rows; cells are cut, and widths chosen, in that metric. Columns that do
+        not matter are left out of it.
+    cells : CellOptions, optional
+        How cells overlap, are tuned, limited, mixed with a coarse model and refined.
     intervals : {"auto", "jackknife+", None}, default="auto"
         Whether to keep leave-one-out residuals, one number a row and target, which
         :meth:`predict_interval` needs: "auto" where cells choose their own ridge by them anyway.
-    run_dir : path, optional
-        A folder in which finished steps and cells are kept. The same fit on the same folder
-        goes on where it was stopped, and gives the same model bit for bit; other data or
-        settings are refused.
-    device : str, optional
-        Work on cells there with torch, as "cuda", many at once; without it where X is, if that is
-        a tensor. Rows are cut, and all results kept, in NumPy arrays by the processor.
+    memory_budget : "auto", int or str, default="auto"
+        Most memory to take beyond what the process holds, as "2GB": cells, samples and workers are
+        sized by it, and a number of cells that it cannot hold is refused.
+    compute : Compute, optional
+        Workers, run directory, device, progress.
+    random_state : int, RandomState or None, default=0
 
     Attributes
     ----------
@@ -142,7 +108,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
     length_scales_ : array of shape (n_columns,) or None
         The learned scales, infinite for columns that are left out; the kernels' widths are in
         their units.
-    backdrop_share_ : array of shape (n_targets,) or None
+    coarse_model_share_ : array of shape (n_targets,) or None
         How much the coarse model of all rows counts in predictions; None if there is none.
     certificate_ : array of shape (n_targets,) or None
         ‖y − (K + alpha·I)a − b‖ of a refined model.
@@ -168,61 +134,33 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         partition: Any = "tree",
         n_partitions: Any = "auto",
         combine: str = "blend",
-        refine: Any = None,
         *,
         alpha: Any = None,
         kernel: Any = "rbf",
         gamma: Any = None,
-        length_scale: Any = None,
-        degree: Any = 3,
-        coef0: Any = 1,
         kernel_params: dict[str, Any] | None = None,
-        fit_intercept: bool = True,
-        learn_scales: bool = False,
-        scale_groups: Any = None,
-        overlap: float = 0.35,
-        clip: bool = True,
-        tuning: str = "auto",
-        backdrop: str | None = "auto",
-        weighted_scores: bool = False,
-        loss: float = 0.02,
-        n_jobs: int | None = None,
-        executor: Any = "auto",
-        random_state: Any = 0,
-        memory_budget: Any = "auto",
-        verbose: int = 0,
+        fit_intercept: bool = False,
+        metric: str | MetricLearning | None = None,
+        cells: CellOptions | None = None,
         intervals: str | None = "auto",
-        run_dir: Any = None,
-        device: str | None = None,
+        memory_budget: Any = "auto",
+        compute: Compute | None = None,
+        random_state: Any = 0,
     ) -> None:
         self.partition = partition
         self.n_partitions = n_partitions
         self.combine = combine
-        self.refine = refine
         self.alpha = alpha
         self.kernel = kernel
         self.gamma = gamma
-        self.length_scale = length_scale
-        self.degree = degree
-        self.coef0 = coef0
         self.kernel_params = kernel_params
         self.fit_intercept = fit_intercept
-        self.learn_scales = learn_scales
-        self.scale_groups = scale_groups
-        self.overlap = overlap
-        self.clip = clip
-        self.tuning = tuning
-        self.backdrop = backdrop
-        self.weighted_scores = weighted_scores
-        self.loss = loss
-        self.n_jobs = n_jobs
-        self.executor = executor
-        self.random_state = random_state
-        self.memory_budget = memory_budget
-        self.verbose = verbose
+        self.metric = metric
+        self.cells = cells
         self.intervals = intervals
-        self.run_dir = run_dir
-        self.device = device
+        self.memory_budget = memory_budget
+        self.compute = compute
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Cut the rows into cells and fit each.
@@ -240,11 +178,13 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         sample_weight : float or array of shape (n_rows,), optional
             A row of weight 2 counts as two rows, one of weight 0 not at all: rows with the same x
             are one row of their weights' sum, by which cells are cut and tuned. Copies of a row are
-            left out together (and count once in scores, unless `weighted_scores`), rows that
-            share x but not their targets one by one. Rows that are read from disk are cut, and left
+            left out together (and count once in scores with
+            ``CellOptions(weighted_scores=False)``), rows that share x but not their targets one by
+            one. Rows that are read from disk are cut, and left
             out, as they are.
         """
         with unchanged_on_error(self):
+            self._check_options()
             if self.intervals not in ("auto", "jackknife+", None):
                 raise InvalidInputError(
                     f'intervals must be "auto", "jackknife+" or None, got {self.intervals!r}'
@@ -388,10 +328,10 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
                 "intervals are made from: fit and save it again"
             )
         if not COMBINERS[self._combine].needs_space:
-            how = "refined" if self.refine is not None else f'combine="{self._combine}"'
+            how = "refined" if cells_of(self).refine is not None else f'combine="{self._combine}"'
             return (
                 f'a {how} model has no intervals: fit with combine="blend" or "route" and '
-                "refine=None, or use KernelRidge"
+                "cells.refine=None, or use KernelRidge"
             )
         return (
             f"no leave-one-out residuals were kept to predict intervals with (intervals="
@@ -399,16 +339,43 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         )
 
 
+@with_defaults(fit_intercept=True)
+class PartitionedLSSVMRegressor(PartitionedKernelRidge):
+    """LS-SVM regression on cells of the rows: :class:`PartitionedKernelRidge` with a bias.
+
+    Parameters
+    ----------
+    partition, n_partitions, combine, alpha, kernel, gamma, kernel_params, metric, cells, \
+intervals, memory_budget, compute, random_state
+        As in :class:`PartitionedKernelRidge`.
+    fit_intercept : bool, default=True
+        An unpenalised bias in every cell.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ridgefold import PartitionedLSSVMRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 10, (2000, 1))
+    >>> y = 100 + np.sin(X[:, 0]) + 0.1 * rng.standard_normal(2000)
+    >>> model = PartitionedLSSVMRegressor(n_partitions=8).fit(X, y)
+    >>> bool(np.max(np.abs(model.predict([[2.0], [5.0]]) - 100 - np.sin([2.0, 5.0]))) < 0.05)
+    True
+    """
+
+    _nature = "LS-SVM regression in cells"
+
+
 class PartitionedLSSVMClassifier(ClassifierMixin, PartitionedModel):
     """LS-SVM classification on cells of the rows: ridge on labels ±1.
 
     Parameters
     ----------
-    partition, n_partitions, combine, refine, alpha, kernel, gamma, length_scale, degree, coef0, \
-kernel_params, fit_intercept, learn_scales, scale_groups, overlap, clip, tuning, backdrop, \
-weighted_scores, loss, n_jobs, executor, random_state, memory_budget, verbose, \
-run_dir, device
+    partition, n_partitions, combine, alpha, kernel, gamma, kernel_params, metric, cells, \
+memory_budget, compute, random_state
         As in :class:`PartitionedKernelRidge`; errors are those of the labels ±1.
+    fit_intercept : bool, default=True
+        An unpenalised bias in every cell.
     class_weight : dict, "balanced" or None
         Weights of the classes in all rows, multiplied with `sample_weight`. With them rows count by
         their weights in the scores that choose, too.
@@ -423,7 +390,7 @@ run_dir, device
     calibration_ : array of shape (n_columns, 2)
         Slope and offset of the curve from decision values to probabilities, if asked for.
     n_partitions_, partition_sizes_, alpha_, kernels_, trials_, effective_dimension_, \
-held_out_residuals_, length_scales_, backdrop_share_, certificate_, n_steps_
+held_out_residuals_, length_scales_, coarse_model_share_, certificate_, n_steps_
         As in :class:`PartitionedKernelRidge`.
 
     Examples
@@ -445,67 +412,40 @@ held_out_residuals_, length_scales_, backdrop_share_, certificate_, n_steps_
         partition: Any = "tree",
         n_partitions: Any = "auto",
         combine: str = "blend",
-        refine: Any = None,
         *,
         alpha: Any = None,
         kernel: Any = "rbf",
         gamma: Any = None,
-        length_scale: Any = None,
-        degree: Any = 3,
-        coef0: Any = 1,
         kernel_params: dict[str, Any] | None = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
-        learn_scales: bool = False,
-        scale_groups: Any = None,
-        overlap: float = 0.35,
-        clip: bool = True,
-        tuning: str = "auto",
-        backdrop: str | None = "auto",
-        weighted_scores: bool = False,
-        loss: float = 0.02,
-        n_jobs: int | None = None,
-        executor: Any = "auto",
-        random_state: Any = 0,
-        memory_budget: Any = "auto",
-        verbose: int = 0,
+        metric: str | MetricLearning | None = None,
+        cells: CellOptions | None = None,
         probability: bool = False,
-        run_dir: Any = None,
-        device: str | None = None,
+        memory_budget: Any = "auto",
+        compute: Compute | None = None,
+        random_state: Any = 0,
     ) -> None:
         self.partition = partition
         self.n_partitions = n_partitions
         self.combine = combine
-        self.refine = refine
         self.alpha = alpha
         self.kernel = kernel
         self.gamma = gamma
-        self.length_scale = length_scale
-        self.degree = degree
-        self.coef0 = coef0
         self.kernel_params = kernel_params
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
-        self.learn_scales = learn_scales
-        self.scale_groups = scale_groups
-        self.overlap = overlap
-        self.clip = clip
-        self.tuning = tuning
-        self.backdrop = backdrop
-        self.weighted_scores = weighted_scores
-        self.loss = loss
-        self.n_jobs = n_jobs
-        self.executor = executor
-        self.random_state = random_state
-        self.memory_budget = memory_budget
-        self.verbose = verbose
+        self.metric = metric
+        self.cells = cells
         self.probability = probability
-        self.run_dir = run_dir
-        self.device = device
+        self.memory_budget = memory_budget
+        self.compute = compute
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Cut the rows into cells and fit each; y holds labels (numbers or strings)."""
         with unchanged_on_error(self):
+            self._check_options()
             X, y, sample_weight = self._taken(X, y, sample_weight)
             stream = self._opened(X, y, sample_weight)
             if stream is not None and self._from_disk(stream):

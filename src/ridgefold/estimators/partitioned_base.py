@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import Tags
@@ -23,7 +23,6 @@ from ridgefold.cells.distinct_rows import DistinctRows, distinct_rows
 from ridgefold.cells.fitting import CellFitting, FittedCells
 from ridgefold.cells.named_prediction import WORTH_SENDING, kernel_values, predict_elsewhere
 from ridgefold.cells.options import (
-    EXACT,
     SMALLEST_BLOCK,
     Options,
     device_bytes,
@@ -67,10 +66,12 @@ from ridgefold.kernels import PRECOMPUTED, takes_sparse_and_negative
 from ridgefold.linalg import namespace_of
 from ridgefold.linalg.blocks import row_blocks
 from ridgefold.linalg.namespace import is_foreign_array, is_tensor, on_device
+from ridgefold.options import TakesOptions, cells_of, compute_of
+from ridgefold.options.cell_options import EXACT
 from ridgefold.planning import CellPlans, Explanation, available_resources, explain_run
 from ridgefold.records import Cells, Grid, LocalModels, RunRecord, StepRecord
 from ridgefold.runtime import metered
-from ridgefold.runtime.executor_argument import SharesExecutor, executor_of
+from ridgefold.runtime.executor_argument import executor_of
 from ridgefold.runtime.progress import progress_bar
 from ridgefold.runtime.run_request import folder_of
 from ridgefold.runtime.training_data import TrainingData
@@ -82,47 +83,35 @@ _NEW_ROWS_SHARE = 0.25
 """Of a budget, for new rows that are predicted together, beside blocks of kernel values."""
 
 
-class PartitionedModel(SharesExecutor, Storable):
+class PartitionedModel(TakesOptions, Storable):
     """Base of the partitioned models; subclasses add their arguments, `fit` and `predict`."""
 
     partition: Any
     n_partitions: Any
     combine: Any
-    refine: Any
     alpha: Any
     kernel: Any
     gamma: Any
-    length_scale: Any
-    degree: Any
-    coef0: Any
     kernel_params: dict[str, Any] | None
     fit_intercept: bool
-    learn_scales: bool
-    scale_groups: Any
-    overlap: float
-    clip: bool
-    tuning: str
-    backdrop: str | None
-    weighted_scores: bool
-    loss: float
-    n_jobs: int | None
-    executor: Any
+    metric: Any
+    cells: Any
     random_state: Any
     memory_budget: Any
-    verbose: int
-    run_dir: Any
-    device: str | None
+    compute: Any
     run_record_: RunRecord
+
+    _without_use: ClassVar[Mapping[str, str]] = {
+        "compute.solver": "cells are solved by Cholesky, and all rows by cells.refine",
+        "compute.tol": "cells are solved by Cholesky, and all rows by cells.refine",
+        "metric.transforms": "rows of cells are taken as they are, so transform X before",
+    }
 
     # -- where ---------------------------------------------------------------------------
 
     def _device(self) -> str | None:
         """Where cells are worked on: as asked, or where the tensors of the fit are."""
-        device = self.device or self.__dict__.get("_tensor_device")
-        if device is not None and not isinstance(device, str):
-            raise InvalidInputError(
-                f'device must be a name such as "cuda", or None, got {device!r}'
-            )
+        device: str | None = compute_of(self).device or self.__dict__.get("_tensor_device")
         return device
 
     def _taken(self, *arrays: Any) -> tuple[Any, ...]:
@@ -262,8 +251,8 @@ class PartitionedModel(SharesExecutor, Storable):
         able = options.refine is None and not options.combiner.scales_alpha
         if not able and options.executor.remote:
             raise InvalidInputError(
-                f"executor={self.executor!r} takes cells that are fitted by themselves: use "
-                'combine="blend" or "route", and refine=None'
+                f"compute.executor={compute_of(self).executor!r} takes cells that are fitted by "
+                'themselves: use combine="blend" or "route", and cells.refine=None'
             )
         return able and on_disk(self, stream, options)
 
@@ -328,7 +317,7 @@ class PartitionedModel(SharesExecutor, Storable):
             weighted = shares * models.dual_coef[:, j]
             start[:, j] = np.bincount(cells.rows, weights=weighted, minlength=n)
         kernel, alpha = grid.kernels[grid.start], float(grid.alphas[grid.start_alpha])
-        with progress_bar(self.verbose, "refining") as progress:
+        with progress_bar(compute_of(self).verbose, "refining") as progress:
             whole = refine(
                 training,
                 kernel,
@@ -417,8 +406,8 @@ class PartitionedModel(SharesExecutor, Storable):
             combine=self.combine,
             side_by_side=in_space and number_of(self._cells) == self.n_partitions_,
             trials=tuple(self.trials_),
-            tolerance=float(self.loss),
-            coarse_share=self.backdrop_share_,
+            tolerance=float(cells_of(self).tolerance),
+            coarse_share=self.coarse_model_share_,
             refining_steps=int(self.n_steps_),
         )
 
@@ -436,7 +425,7 @@ class PartitionedModel(SharesExecutor, Storable):
 
     def _weighs_scores(self) -> bool:
         """Whether rows count by their weights in the scores that choose."""
-        return bool(self.weighted_scores)
+        return bool(cells_of(self).weighted_scores)
 
     def _needs_held_out(self) -> bool:
         """Whether leave-one-out residuals are wanted, even if nothing is chosen by them."""
@@ -510,7 +499,8 @@ class PartitionedModel(SharesExecutor, Storable):
 
     def _of_cells(self, X: np.ndarray, assignment: Assignment) -> np.ndarray:
         cells, models = self._cells, self._models
-        executor = executor_of(self.executor, self.n_jobs, self.verbose)
+        asked = compute_of(self)
+        executor = executor_of(asked.executor, asked.n_jobs, asked.verbose)
         rows = getattr(self, "_stored", None) or IndexedRows(self._training_rows(), cells)
         if executor.remote:
             if executor.standing and kernel_values(cells, assignment) >= WORTH_SENDING:
@@ -625,7 +615,7 @@ class PartitionedModel(SharesExecutor, Storable):
 
     def _copy_choices(self) -> None:
         self.alpha_ = self._models.alpha
-        self.backdrop_share_ = None if self._backdrop is None else self._backdrop.share
+        self.coarse_model_share_ = None if self._backdrop is None else self._backdrop.share
         self.kernels_ = [self._models.kernels[k] for k in self._models.kernel_of_cell]
 
     def __sklearn_tags__(self) -> Tags:

@@ -70,14 +70,12 @@ class KernelRegressor(KernelModel):
     # -- intervals -----------------------------------------------------------------------
 
     def _interval_method(self) -> str | None:
-        """The kind of intervals to prepare for; None for none."""
-        if self.intervals in (None, "cv+", "jackknife+"):
-            return None if self.intervals is None else str(self.intervals)
+        """The kind of intervals that is asked for; None where there are none, or it is open."""
+        if self.intervals is None or self.intervals in ("auto", "cv+", "jackknife+"):
+            return self.intervals if self.intervals in ("cv+", "jackknife+") else None
         raise InvalidInputError(
-            f"intervals must be {self._interval_choices}, got {self.intervals!r}"
+            f'intervals must be "auto", "cv+", "jackknife+" or None, got {self.intervals!r}'
         )
-
-    _interval_choices = 'None, "cv+" or "jackknife+"'
 
     def _solve_with_intervals(
         self,
@@ -107,7 +105,7 @@ class KernelRegressor(KernelModel):
             groups = np.full(folds.n_rows, -1)
             for k, rows in enumerate(folds.test):
                 groups[rows] = k
-            counted = _rows_that_count(data)
+            counted = rows_that_count(data)
             residuals = data.namespace.asarray((numbers - held_out)[counted], data.like)
             assert model is not None
             self.intervals_ = Intervals("cv+", model, residuals, groups[counted])
@@ -262,10 +260,14 @@ class KernelRegressor(KernelModel):
 
     def _require_usable_intervals(self, kept: Intervals) -> None:
         wrong = ModelFileError("model.state.intervals does not fit the model")
-        arrays = [kept.model.dual_coef, kept.model.intercept, kept.residuals]
-        arrays += [] if kept.model.primal_coef is None else [kept.model.primal_coef]
+        ours = (self._model, *self._model.further)
+        theirs = (kept.model, *kept.model.further)
+        arrays = [kept.residuals]
+        for each in theirs:
+            arrays += [each.dual_coef, each.intercept]
+            arrays += [] if each.primal_coef is None else [each.primal_coef]
         dtype = self._model.dual_coef.dtype
-        if not all(
+        if len(ours) != len(theirs) or not all(
             type(a) is np.ndarray and a.dtype == dtype and np.all(np.isfinite(a)) for a in arrays
         ):
             raise wrong
@@ -280,15 +282,18 @@ class KernelRegressor(KernelModel):
             and groups.min() >= 0
             and groups.max() < models
             and kept.residuals.shape == (len(groups), t)
-            and kept.model.dual_coef.shape == (self.X_fit_.shape[0], columns)
-            and kept.model.intercept.shape == (columns,)
+            and all(each.dual_coef.shape == (self.X_fit_.shape[0], columns) for each in theirs)
+            and all(each.intercept.shape == (columns,) for each in theirs)
             and (kept.method == "jackknife+" or columns == models * t)
         )
         if kept.widening is not None:
             good = good and is_widening(kept.widening, t)
-        ours, theirs = self._model.primal_coef, kept.model.primal_coef
-        if theirs is not None:
-            good = good and ours is not None and theirs.shape == (ours.shape[0], columns)
+        for own, each in zip(ours, theirs, strict=True):
+            if each.primal_coef is not None:
+                primal = own.primal_coef
+                good = (
+                    good and primal is not None and each.primal_coef.shape == (len(primal), columns)
+                )
         if not good:
             raise wrong
 
@@ -301,7 +306,7 @@ def check_coverage(coverage: Any) -> float:
     return float(coverage)
 
 
-def _rows_that_count(data: TrainingData) -> np.ndarray:
+def rows_that_count(data: TrainingData) -> np.ndarray:
     """Rows of positive weight: the others are no part of the sample."""
     if data.weights is None:
         return np.arange(int(data.X.shape[0]))

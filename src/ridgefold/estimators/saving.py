@@ -25,6 +25,7 @@ from ridgefold.estimators.stored_arguments import OF_WORK, checked_arguments, st
 from ridgefold.linalg import namespace_of
 from ridgefold.linalg.namespace import is_foreign_array
 from ridgefold.notices import warn
+from ridgefold.options import OptionObject
 from ridgefold.storage.annotations import check_fields
 from ridgefold.storage.model_file import named_in_errors, read_model, write_model
 from ridgefold.storage.tree import Packer
@@ -38,6 +39,7 @@ STORABLE: Mapping[str, str] = {
     "LSSVMRegressorCV": "ridgefold.estimators.kernel_ridge_cv",
     "PartitionedKernelRidge": "ridgefold.estimators.partitioned",
     "PartitionedLSSVMClassifier": "ridgefold.estimators.partitioned",
+    "PartitionedLSSVMRegressor": "ridgefold.estimators.partitioned",
     "TableModel": "ridgefold.estimators.table_model",
 }
 """Every estimator that a model file may name, and where it is defined."""
@@ -125,7 +127,10 @@ def pack_estimator(
     for key, value in model.get_params(deep=False).items():
         if isinstance(value, Storable) or key in OF_WORK:
             continue  # the fitted one is part of the state
-        if _can_be_packed(value, f"{name}.{key}") and storable_argument(name, key, value):
+        if isinstance(value, OptionObject):
+            parameters[key], lost = _packed_options(name, value)
+            left_out.update(lost)
+        elif _can_be_packed(value, f"{name}.{key}") and storable_argument(name, key, value):
             parameters[key] = value
         else:
             left_out[key] = " ".join(repr(value).split())[:200]
@@ -144,6 +149,18 @@ def pack_estimator(
         "left_out": left_out,
         "state": state,
     }
+
+
+def _packed_options(estimator: str, options: OptionObject) -> tuple[dict[str, Any], dict[str, str]]:
+    """An option object as a dict of its arguments, and those that cannot be stored."""
+    kept, lost = {}, {}
+    for key, value in options.get_params(deep=False).items():
+        path = f"{options.argument}.{key}"
+        if _can_be_packed(value, path) and storable_argument(estimator, path, value):
+            kept[key] = value
+        else:
+            lost[path] = " ".join(repr(value).split())[:200]
+    return kept, lost
 
 
 def _can_be_packed(value: Any, where: str) -> bool:
@@ -225,6 +242,8 @@ def as_single(value: Any) -> Any:
     """float64 arrays in a tree of values as float32; values that do not fit are an error."""
     if isinstance(value, Mapping):
         return {key: as_single(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return tuple(map(as_single, value))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in dataclasses.fields(value)]
         return dataclasses.replace(value, **{n: as_single(getattr(value, n)) for n in names})

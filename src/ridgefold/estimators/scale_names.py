@@ -10,6 +10,7 @@ import numpy as np
 
 from ridgefold.cells.cell_rows import spaced
 from ridgefold.linalg import namespace_of
+from ridgefold.options import metric_of
 from ridgefold.records import CategoryColumn
 
 _SAMPLE_ROWS = 5000
@@ -32,8 +33,7 @@ def named_scales(estimator: Any, names: Sequence[str], shares: np.ndarray) -> Na
     those of its first and last columns.
     """
     inner = getattr(estimator, "model_", estimator)
-    given = getattr(inner, "scale_groups", None)
-    groups = [list(group) for group in ([] if given is None else given) if len(group)]
+    groups = [list(group) for group in groups_of(inner) if len(group)]
     called = [names[group[0]] if len(group) == 1 else _both_ends(names, group) for group in groups]
     columns = getattr(estimator, "columns_", None)
     if columns is not None and getattr(estimator, "categories", "") == "product":
@@ -47,6 +47,12 @@ def named_scales(estimator: Any, names: Sequence[str], shares: np.ndarray) -> Na
         np.array([float(np.sum(shares[group])) for _, _, group in entries]),
         np.array([first for first, _, _ in entries], dtype=np.intp),
     )
+
+
+def groups_of(model: Any) -> Sequence[Sequence[int]]:
+    """Columns that share a scale in the metric that a model learns."""
+    asked = metric_of(model) if hasattr(model, "metric") else None
+    return () if asked is None or asked.groups is None else asked.groups
 
 
 def _both_ends(names: Sequence[str], group: Sequence[int]) -> str:

@@ -14,17 +14,14 @@ from typing import Annotated, Any
 import numpy as np
 
 from ridgefold.cells.combine import COMBINERS
-from ridgefold.errors import ModelFileError
+from ridgefold.errors import InvalidInputError, ModelFileError
 from ridgefold.kernels import Kernel
+from ridgefold.options import LEARNED, OPTION_CLASSES, OptionObject
 from ridgefold.records.kinds import OneOf, Share
 from ridgefold.storage.annotations import check, matches
 
-OF_WORK = frozenset(
-    {"device", "executor", "memory_budget", "n_jobs", "run_dir", "time_budget", "verbose"}
-)
+OF_WORK = frozenset({"compute", "device", "memory_budget", "time_budget"})
 """Arguments that say how work is done: never stored."""
-_NEVER_STORED = ("executor", "run_dir")
-"""Those of them that no version has stored; a file that holds one was not written by `save`."""
 
 
 @dataclass(frozen=True)
@@ -87,20 +84,27 @@ _READ: Mapping[str, Any] = {
     "fit_intercept": _Scalar,
     "intervals": str | None,
     "kernel": Annotated[Any, Kernels()],
-    "learn_scales": _Scalar,
-    "loss": Share,
     "partition": str,
     "probability": _Scalar,
-    "refine": int | str | None,
-    "scale_groups": Annotated[Any, ColumnGroups()] | None,
     "scoring": str | None,
-    "weighted_scores": _Scalar,
+    "cells.refine": int | str | None,
+    "cells.tolerance": Share,
+    "metric.groups": Annotated[Any, ColumnGroups()] | None,
+    "metric.scales": _Scalar,
+    "search.weighted_scores": _Scalar,
 }
 """What a fitted model reads of its arguments. It reads no others: these are for the next fit, which
 checks them."""
 _READ_BY: Mapping[str, Mapping[str, Any]] = {
     name: {"alpha": Annotated[Any, Ridges()] | None}
-    for name in ("PartitionedKernelRidge", "PartitionedLSSVMClassifier")
+    for name in (
+        "KernelRidgeCV",
+        "LSSVMClassifierCV",
+        "LSSVMRegressorCV",
+        "PartitionedKernelRidge",
+        "PartitionedLSSVMClassifier",
+        "PartitionedLSSVMRegressor",
+    )
 }
 """Where it differs between estimators."""
 
@@ -118,13 +122,35 @@ def checked_arguments(
     estimator: str, names: list[str], values: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Arguments from a file that an estimator with arguments of these names may be made with."""
+    arguments: dict[str, Any] = {}
     for name, value in values.items():
         if name not in names:
             raise ModelFileError(f"{estimator} has no argument {str(name)[:60]!r}")
-        if name in _NEVER_STORED:
+        if name in OF_WORK:
             raise ModelFileError(
-                f"it sets {name!r}, which says where work is done and is no part of a model"
+                f"it sets {name!r}, which says how work is done and is no part of a model"
             )
-        if name not in OF_WORK:
-            check(f"model.parameters.{name}", value, _kind_of(estimator, name))
-    return {name: value for name, value in values.items() if name not in OF_WORK}
+        if name in OPTION_CLASSES and isinstance(value, Mapping):
+            arguments[name] = _checked_options(estimator, name, value)
+            continue
+        if name in OPTION_CLASSES and not (value is None or (name, value) == ("metric", LEARNED)):
+            raise ModelFileError(f"model.parameters.{name} must hold options, got {value!r:.60}")
+        check(f"model.parameters.{name}", value, _kind_of(estimator, name))
+        arguments[name] = value
+    return arguments
+
+
+def _checked_options(estimator: str, argument: str, values: Mapping[str, Any]) -> OptionObject:
+    cls = OPTION_CLASSES[argument]
+    known = cls._get_param_names()
+    for name, value in values.items():
+        if name not in known:
+            raise ModelFileError(f"{cls.__name__} has no argument {str(name)[:60]!r}")
+        path = f"{argument}.{name}"
+        check(f"model.parameters.{path}", value, _kind_of(estimator, path))
+    options = cls(**values)
+    try:
+        options.check()
+    except InvalidInputError as error:
+        raise ModelFileError(f"model.parameters: {error}") from None
+    return options

@@ -15,10 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 from ridgefold.errors import InvalidInputError, ModelFileError
 from ridgefold.estimators.facts import ModelFacts
 from ridgefold.estimators.saving import Storable, unpack_estimator
-from ridgefold.estimators.scale_names import named_scales
+from ridgefold.estimators.scale_names import groups_of, named_scales
 from ridgefold.estimators.validation import unchanged_on_error
 from ridgefold.linalg import namespace_of
 from ridgefold.linalg.namespace import on_device
+from ridgefold.options import metric_of
 from ridgefold.records import TableColumns
 from ridgefold.records.kinds import Count
 from ridgefold.storage.annotations import check_fields
@@ -53,7 +54,7 @@ class TableModel(Storable):
         "one_hot" learns a scale for each category where `model` learns scales; "product" learns
         one for each column of categories, so that the RBF and Laplacian kernels are products with
         one factor a column: 1 where two rows have the same category, a learned ρ < 1 where not.
-        It needs a `model` with ``learn_scales=True``.
+        It needs a `model` with ``metric="learned"``.
     missing : {"error", "drop", "fill"}, default="error"
         What to do about missing values: refuse them; leave such rows out (their predictions are
         NaN, or None); or take the mean for numbers and make missing a category of its own.
@@ -138,12 +139,13 @@ class TableModel(Storable):
             raise InvalidInputError(
                 f'categories must be "one_hot" or "product", got {self.categories!r}'
             )
-        if not getattr(inner, "learn_scales", False):
+        metric = metric_of(inner) if hasattr(inner, "metric") else None
+        if metric is None or not metric.scales:
             raise InvalidInputError(
                 'categories="product" learns one scale for each column of categories, and needs a '
-                f"model with learn_scales=True, such as LSSVMRegressorCV, got {self.model!r}"
+                f'model with metric="learned", such as LSSVMRegressorCV, got {self.model!r}'
             )
-        return inner.set_params(scale_groups=[list(group) for group in columns.category_features])
+        return inner.set_params(metric__groups=[list(group) for group in columns.category_features])
 
     def _on_device(self, matrix: np.ndarray) -> Any:
         return on_device(matrix, self.device)
@@ -241,11 +243,11 @@ class TableModel(Storable):
             raise ModelFileError("model.state.columns must name the columns of the model")
         if len(set(self.columns_.names)) != len(self.columns_.names):
             raise ModelFileError("model.state.columns must name every column once")
-        groups = getattr(self.model_, "scale_groups", None)
-        if self.categories == "product" and [tuple(each) for each in groups or ()] != list(
+        groups = groups_of(self.model_)
+        if self.categories == "product" and [tuple(each) for each in groups] != list(
             self.columns_.category_features
         ):
-            raise ModelFileError("model.parameters.scale_groups must be the columns of categories")
+            raise ModelFileError("model.parameters.metric.groups must be the columns of categories")
 
 
 def _of_rows(name: str, values: Any, rows: np.ndarray, n_rows: int) -> np.ndarray:

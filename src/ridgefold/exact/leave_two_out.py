@@ -13,15 +13,95 @@ beside the n³ of the inverse.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from ridgefold.crossval import Folds
+from ridgefold.crossval import Folds, Progress
 from ridgefold.errors import NumericalError
 from ridgefold.exact.leave_one_out import Smoother, smoother
 from ridgefold.kernels import Gram
 from ridgefold.linalg import Array, Namespace
 from ridgefold.linalg.symmetric import Factor, factorise
+from ridgefold.linalg.threads import threads
+from ridgefold.planning import plan_only
+from ridgefold.records import Cost, Plan, Problem, Resources
+from ridgefold.runtime.step import Step, Work
+
+
+@dataclass
+class TwoFoldsWork(Work):
+    """One kernel with its ridges, the folds, and the groups of them that are left out besides."""
+
+    gram: Gram
+    targets: Array
+    alphas: np.ndarray
+    folds: Folds
+    groups: Sequence[np.ndarray]
+    weights: Array | None
+    bias: bool
+    limits: Resources
+    predictions: np.ndarray | None = None
+    """What comes of it."""
+
+    def __post_init__(self) -> None:
+        self.like = self.gram.like
+
+    def resources(self) -> Resources:
+        return self.limits
+
+
+@dataclass(frozen=True)
+class LeaveTwoOut(Step[Problem, TwoFoldsWork]):
+    """Predictions of one kernel's models without two folds."""
+
+    name: str
+    n_groups: int
+
+    def cost(self, known: Problem, resources: Resources) -> Plan:
+        return plan_only("stack", "inverse_blocks", _TwoFoldsOut(self.n_groups), known, resources)
+
+    def run(self, known: Problem, plan: Plan, work: TwoFoldsWork, progress: Progress) -> Problem:
+        with threads(plan.resources.threads):
+            work.predictions = leave_two_out(
+                work.gram,
+                work.targets,
+                work.alphas,
+                work.folds,
+                work.groups,
+                weights=work.weights,
+                bias=work.bias,
+            )
+        return known
+
+
+@dataclass(frozen=True)
+class _TwoFoldsOut:
+    """What it costs."""
+
+    n_groups: int
+    may_give_up = False
+    last_resort = False
+
+    def can_run(self, problem: Problem) -> str | None:
+        return None
+
+    def cost(self, problem: Problem) -> Cost:
+        n, a, g = problem.n_rows, problem.n_alphas, self.n_groups
+        cubes = sum(fold.count * float(fold.test) ** 3 for fold in problem.folds)
+        squares = sum(fold.count * float(fold.test) ** 2 for fold in problem.folds)
+        return Cost(
+            flops={
+                "kernel": a * 0.5 * n**2,
+                "cholesky": a * (n**3 + g * cubes) / 3.0,
+                "inverse": a * 2.0 * n**3 / 3.0,
+                "product": a * (2.0 * n**3 / g + 2.0 * squares * n),
+                "calls": a * g * (10.0 + (problem.n_folds if squares > n else 0)),
+            },
+            size=n,
+            peak_bytes=problem.itemsize
+            * (n**2 * (1.0 + 3.0 / g) + 3.0 * g * n * problem.n_targets),
+        )
 
 
 def leave_two_out(
@@ -43,7 +123,7 @@ def leave_two_out(
     folds : Folds
         Each row in one fold, which trains on all others.
     groups : sequence of index arrays
-        Numbers of the folds of each group.
+        Numbers of the folds of each group; without any, a row's own fold alone is left out.
 
     Returns
     -------
@@ -76,7 +156,7 @@ def _residuals(
     residuals = np.full((len(groups), n, t), np.nan)
     for g, group in enumerate(groups):
         own_folds = set(group.tolist())
-        gone = np.concatenate([tested[k] for k in group])
+        gone = np.concatenate([np.empty(0, dtype=int), *(tested[k] for k in group)])
         others = [rows for k, rows in enumerate(tested) if k not in own_folds and len(rows)]
         across = namespace.take_rows(D, gone)
         solved, left = across, own

@@ -299,7 +299,8 @@ class _Watch:
         return NoWorkersError(
             f"the scheduler at {address} has had no workers for {waited:.0f} s: start some (dask "
             f"worker {address}) and {_GO_ON}; if yours take longer to come, wait for them, by "
-            "executor=ridgefold.executors.Dask(…, wait_for_workers=600), or --wait-for-workers 600"
+            "Compute(executor=ridgefold.executors.Dask(…, wait_for_workers=600)), or "
+            "--wait-for-workers 600"
         )
 
 

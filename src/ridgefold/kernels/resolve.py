@@ -6,73 +6,16 @@ Names mean what scikit-learn means by them, with its defaults; `gamma=None` is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from ridgefold.errors import InvalidInputError
 from ridgefold.kernels.base import Kernel
-from ridgefold.kernels.dot_product import Constant, Cosine, Linear, Polynomial, Sigmoid
-from ridgefold.kernels.pairwise import AdditiveChi2, CallableKernel, Chi2, is_function_of_matrices
-from ridgefold.kernels.sobolev import Sobolev
-from ridgefold.kernels.stationary import RBF, Laplacian, Matern, RationalQuadratic
+from ridgefold.kernels.named_kernels import NAMED_KERNELS
+from ridgefold.kernels.pairwise import CallableKernel, is_function_of_matrices
+from ridgefold.kernels.settings import KernelSettings
 
 PRECOMPUTED = "precomputed"
-
-
-@dataclass(frozen=True)
-class KernelSettings:
-    """The arguments that scikit-learn's KernelRidge has for named kernels."""
-
-    gamma: float | None = None
-    degree: float = 3
-    coef0: float = 1
-    parameters: Mapping[str, Any] | None = None
-
-
-Builder = Callable[[KernelSettings, int], Mapping[str, Any]]
-
-
-def _gamma(settings: KernelSettings, n_columns: int) -> Mapping[str, Any]:
-    return {"gamma": 1.0 / n_columns if settings.gamma is None else settings.gamma}
-
-
-def _polynomial(settings: KernelSettings, n_columns: int) -> Mapping[str, Any]:
-    return {
-        **_gamma(settings, n_columns),
-        "degree": settings.degree,
-        "coef0": settings.coef0,
-    }
-
-
-def _sigmoid(settings: KernelSettings, n_columns: int) -> Mapping[str, Any]:
-    return {**_gamma(settings, n_columns), "coef0": settings.coef0}
-
-
-def _chi2(settings: KernelSettings, n_columns: int) -> Mapping[str, Any]:
-    return {"gamma": 1.0 if settings.gamma is None else settings.gamma}
-
-
-def _no_arguments(settings: KernelSettings, n_columns: int) -> Mapping[str, Any]:
-    return {}
-
-
-NAMED_KERNELS: dict[str, tuple[type[Kernel], Builder]] = {
-    "additive_chi2": (AdditiveChi2, _no_arguments),
-    "chi2": (Chi2, _chi2),
-    "constant": (Constant, _no_arguments),
-    "cosine": (Cosine, _no_arguments),
-    "laplacian": (Laplacian, _gamma),
-    "linear": (Linear, _no_arguments),
-    "matern": (Matern, _gamma),
-    "poly": (Polynomial, _polynomial),
-    "polynomial": (Polynomial, _polynomial),
-    "rational_quadratic": (RationalQuadratic, _gamma),
-    "rbf": (RBF, _gamma),
-    "sigmoid": (Sigmoid, _sigmoid),
-    "sobolev": (Sobolev, _no_arguments),
-}
-"""Every name that `kernel=` takes, apart from "precomputed"."""
 
 
 def takes_sparse_and_negative(kernel: Any) -> tuple[bool, bool]:

@@ -23,19 +23,19 @@ def scales_of_columns(groups: Any, n_columns: int) -> np.ndarray:
         lists = [] if groups is None else [list(group) for group in groups]
     except TypeError:
         raise InvalidInputError(
-            f"scale_groups must be lists of column numbers, as [[3, 4, 5], [6, 7]], got {groups!r}"
+            f"metric.groups must be lists of column numbers, as [[3, 4, 5], [6, 7]], got {groups!r}"
         ) from None
     for number, group in enumerate(lists):
         for column in group:
             whole = isinstance(column, (int, np.integer)) and not isinstance(column, bool)
             if not whole or not 0 <= column < n_columns:
                 raise InvalidInputError(
-                    f"scale_groups must hold numbers of columns, from 0 to {n_columns - 1}, got "
+                    f"metric.groups must hold numbers of columns, from 0 to {n_columns - 1}, got "
                     f"{column!r} in {group!r}"
                 )
             if scale_of[column] >= 0:
                 raise InvalidInputError(
-                    f"scale_groups names column {column} twice: a column has one scale"
+                    f"metric.groups names column {column} twice: a column has one scale"
                 )
             scale_of[column] = number
     alone = scale_of < 0

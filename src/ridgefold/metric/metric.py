@@ -168,7 +168,7 @@ def contest(
         raise InvalidInputError(f"folds must be at least 2, got {folds}")
     if preprocess is not None and preprocess != AUTO and preprocess not in TRANSFORMS:
         raise InvalidInputError(
-            f"preprocess must be None, {AUTO!r} or one of {', '.join(TRANSFORMS)}, got "
+            f"metric.transforms must be None, {AUTO!r} or one of {', '.join(TRANSFORMS)}, got "
             f"{preprocess!r}"
         )
     contenders = families_of(family)

@@ -70,8 +70,8 @@ TRANSFORMS: dict[str, Callable[[np.ndarray, np.ndarray], Warp]] = {
     "quantile": quantile,
     "signed_log": signed_log,
 }
-"""What `preprocess=` may name; "auto" chooses one of them for every column. Each is fitted to the
-values of a column and the shares of its rows, which add up to one."""
+"""What `MetricLearning(transforms=…)` may name; "auto" chooses one of them for every column. Each
+is fitted to the values of a column and the shares of its rows, which add up to one."""
 
 
 @dataclass(frozen=True)

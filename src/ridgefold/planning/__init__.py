@@ -4,7 +4,7 @@ from ridgefold.planning.calibration import calibrate
 from ridgefold.planning.cell_memory import CellMemory
 from ridgefold.planning.cell_steps import CellPlans
 from ridgefold.planning.cells import explain_cells
-from ridgefold.planning.choose import plan_cross_validation, plan_fit
+from ridgefold.planning.choose import plan_cross_validation, plan_fit, plan_only
 from ridgefold.planning.devices import device_named, device_of
 from ridgefold.planning.explain import Explanation, explain_plans, explain_run
 from ridgefold.planning.resources import available_resources, parse_memory
@@ -23,4 +23,5 @@ __all__ = [
     "parse_memory",
     "plan_cross_validation",
     "plan_fit",
+    "plan_only",
 ]

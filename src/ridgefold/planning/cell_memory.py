@@ -69,7 +69,7 @@ def learning_rows_within(memory_bytes: float, most: int, n_rows: int, n_columns:
         raise BudgetError(
             f"learning scales needs {in_bytes(needed)} even from few rows, and memory_budget "
             f"leaves {in_bytes(max(0.0, memory_bytes))}: raise memory_budget, or leave scales and "
-            "kernels to the grid (learn_scales=False)"
+            "kernels to the grid (metric=None)"
         )
     return found
 

@@ -26,7 +26,7 @@ _CELL_ROWS = 1000
 """Rows of a cell, when a refusal says what splitting the data would cost."""
 
 
-class _Candidate(Protocol):
+class Candidate(Protocol):
     """What solvers and cross-validation methods have in common."""
 
     may_give_up: bool
@@ -47,12 +47,19 @@ def plan_cross_validation(problem: Problem, resources: Resources, requested: str
     return _choose(_Question("method", METHODS, requested), problem, resources)
 
 
+def plan_only(
+    argument: str, name: str, only: Candidate, problem: Problem, resources: Resources
+) -> Plan:
+    """The plan of work that one method can do, or a typed error that says what would do."""
+    return _choose(_Question(argument, {name: only}, "auto"), problem, resources)
+
+
 @dataclass(frozen=True)
 class _Question:
     """What is to be chosen, from what, and what the user asked for."""
 
     argument: str
-    registry: Mapping[str, _Candidate]
+    registry: Mapping[str, Candidate]
     requested: str
 
     def names(self) -> list[str]:
@@ -152,7 +159,7 @@ def _why_not(option: _Option, resources: Resources) -> str:
     return f"predicted {in_seconds(option.seconds)}, the budget is {in_seconds(resources.seconds)}"
 
 
-def _fallbacks(registry: Mapping[str, _Candidate], ranked: list[str]) -> tuple[str, ...]:
+def _fallbacks(registry: Mapping[str, Candidate], ranked: list[str]) -> tuple[str, ...]:
     """The next best methods, up to the first that cannot give up."""
     certain = [i for i, name in enumerate(ranked) if not registry[name].may_give_up]
     return tuple(ranked[1 : certain[0] + 1]) if certain else tuple(ranked[1:])

@@ -30,6 +30,7 @@ from ridgefold.records.plan import Plan, Rejection
 from ridgefold.records.problem import FoldShape, Problem
 from ridgefold.records.resources import Resources
 from ridgefold.records.run import RunRecord, StepRecord
+from ridgefold.records.stack import Stack, StackMember
 from ridgefold.records.warps import Quantile, SignedLog, Standardise, Warp
 
 __all__ = [
@@ -65,6 +66,8 @@ __all__ = [
     "RunRecord",
     "SignedLog",
     "Slopes",
+    "Stack",
+    "StackMember",
     "Standardise",
     "StepRecord",
     "TableColumns",

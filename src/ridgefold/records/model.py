@@ -21,3 +21,5 @@ class FittedModel:
     """The weights w, of shape (n_features, n_targets), if the model was solved in the primal."""
     certificate: Any | None = None
     """The residual norm ‖y − (K + αI)a‖ of each target, if an iterative solver found a."""
+    further: tuple[FittedModel, ...] = ()
+    """In a stack, what its other kernels add to f, in their order."""

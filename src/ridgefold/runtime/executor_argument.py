@@ -1,13 +1,12 @@
-"""What users may pass as `executor` and `n_jobs`."""
+"""What users may ask of where work is done, as an executor."""
 
 from __future__ import annotations
 
 import copy
 import sys
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from ridgefold.errors import InvalidInputError
 from ridgefold.executors import EXECUTORS, Dask, Executor
@@ -38,7 +37,8 @@ def _executor_of(executor: Any, n_jobs: Any) -> Executor:
         isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0
     ):
         raise InvalidInputError(
-            f"n_jobs must be a whole number other than 0 (-1: all cores), or None, got {n_jobs!r}"
+            "compute.n_jobs must be a whole number other than 0 (-1: all cores), or None, got "
+            f"{n_jobs!r}"
         )
     if isinstance(executor, Dask):
         return copy.copy(executor)  # which a fit may hold a client in
@@ -48,31 +48,11 @@ def _executor_of(executor: Any, n_jobs: Any) -> Executor:
         return Dask(client=executor)
     if not isinstance(executor, str) or executor not in ("auto", *EXECUTORS):
         raise InvalidInputError(
-            f"executor must be one of auto, {', '.join(EXECUTORS)}, a distributed.Client, the "
-            "address of a Dask scheduler (tcp://…, tls://…), or ridgefold.executors.Dask(…), got "
-            f"{executor!r}"
+            f"compute.executor must be one of auto, {', '.join(EXECUTORS)}, a distributed.Client, "
+            "the address of a Dask scheduler (tcp://…, tls://…), or ridgefold.executors.Dask(…), "
+            f"got {executor!r}"
         )
     workers = 1 if n_jobs is None else int(effective_n_jobs(n_jobs))
     if executor == "auto":
         executor = "serial" if workers == 1 else "processes"
     return EXECUTORS[executor](workers)
-
-
-class SharesExecutor:
-    """For estimators whose `executor` may be a client: clones use the same one."""
-
-    executor: Any
-
-    def __sklearn_clone__(self) -> Self:
-        """As scikit-learn clones, but for a client of a cluster, which nothing can copy."""
-        arguments = self.get_params(deep=False)  # type: ignore[attr-defined]
-        twin = type(self)(
-            **{
-                name: value if name == "executor" else clone(value, safe=False)
-                for name, value in arguments.items()
-            }
-        )
-        for name in ("_metadata_request", "_sklearn_output_config"):
-            if hasattr(self, name):
-                setattr(twin, name, copy.deepcopy(getattr(self, name)))
-        return twin

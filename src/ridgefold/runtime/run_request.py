@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ridgefold.options import compute_of, flat_arguments
 from ridgefold.storage import fingerprint
 from ridgefold.storage.paths import usable_path
 
@@ -16,14 +17,14 @@ SEEDS = 2**31 - 1
 
 
 def folder_of(model: Any) -> Path | None:
-    return None if model.run_dir is None else usable_path(model.run_dir, "run_dir").resolve()
+    folder = compute_of(model).run_dir
+    return None if folder is None else usable_path(folder, "compute.run_dir").resolve()
 
 
 def settings_of(model: Any, no_part: Collection[str]) -> dict[str, str]:
     """The arguments of an estimator that change its result, all but those of `no_part`."""
-    parameters = model.get_params(deep=False)
     apart = {"random_state", *no_part}
-    settings = {name: value for name, value in parameters.items() if name not in apart}
+    settings = {name: v for name, v in flat_arguments(model).items() if name not in apart}
     return {
         **fingerprint.of_settings(settings),
         "random_state": _seed_words(model.random_state),

@@ -96,9 +96,9 @@ def _as_options(value: Any) -> list[Any]:
 def kernel_grid(kernel: Any, settings: Mapping[str, Any], data: TrainingData) -> KernelGrid:
     """The kernels that `kernel` and its parameters stand for.
 
-    `settings` holds gamma, length_scale, degree, coef0 (each a number, or a list to choose
-    from) and kernel_params. A named kernel of distances without a width gets widths from the
-    data: powers of two around the median distance.
+    `settings` holds gamma and kernel_params. Of a named kernel gamma and the parameters coef0,
+    degree and length_scale may be lists to choose from. A named kernel of distances without a
+    width gets widths from the data: powers of two around the median distance.
     """
     if isinstance(kernel, (list, tuple)):
         if not kernel:
@@ -117,10 +117,7 @@ def kernel_grid(kernel: Any, settings: Mapping[str, Any], data: TrainingData) ->
     named = isinstance(kernel, str) and kernel in NAMED_KERNELS
     parameters = _kernel_params(settings)
     no_width = (
-        settings["gamma"] is None
-        and settings["length_scale"] is None
-        and "length_scale" not in parameters
-        and "gamma" not in parameters
+        settings["gamma"] is None and "length_scale" not in parameters and "gamma" not in parameters
     )
     if named and no_width and issubclass(NAMED_KERNELS[kernel][0], DistanceKernel):
         family = _named(kernel, settings, {"length_scale": 1.0}, data).kernel
@@ -129,13 +126,15 @@ def kernel_grid(kernel: Any, settings: Mapping[str, Any], data: TrainingData) ->
     if not named:
         resolved = resolve_kernel(kernel, KernelSettings(parameters=parameters), data.X.shape[1])
         return KernelGrid((Candidate(resolved, {}),), widths_from_data=False)
+    asked = {**parameters, **({} if settings["gamma"] is None else {"gamma": settings["gamma"]})}
     axes = {
-        name: _as_options(settings[name])
-        for name in ("coef0", "degree", "gamma", "length_scale")
-        if isinstance(settings[name], (list, tuple, np.ndarray)) or name == "length_scale"
+        name: _as_options(asked[name])
+        for name in ("coef0", "degree", "gamma")
+        if isinstance(asked.get(name), (list, tuple, np.ndarray))
     }
-    if settings["length_scale"] is None:
-        del axes["length_scale"]
+    if "length_scale" in asked:  # a tuple or an array holds one scale a column
+        width = asked["length_scale"]
+        axes["length_scale"] = width if isinstance(width, list) else [width]
     if any(not options for options in axes.values()):
         raise InvalidInputError(f"a list of kernel parameters is empty: {axes}")
     candidates = [
@@ -158,18 +157,10 @@ def widths_from_data(family: DistanceKernel, data: TrainingData) -> KernelGrid:
 def _named(
     kernel: str, settings: Mapping[str, Any], chosen: Mapping[str, Any], data: TrainingData
 ) -> Candidate:
-    parameters = _kernel_params(settings)
-    if "length_scale" in chosen:
-        parameters["length_scale"] = chosen["length_scale"]
+    parameters = {**_kernel_params(settings), **chosen}
+    gamma = parameters.pop("gamma", settings["gamma"])
     resolved = resolve_kernel(
-        kernel,
-        KernelSettings(
-            gamma=chosen.get("gamma", settings["gamma"]),
-            degree=chosen.get("degree", settings["degree"]),
-            coef0=chosen.get("coef0", settings["coef0"]),
-            parameters=parameters,
-        ),
-        int(data.X.shape[1]),
+        kernel, KernelSettings(gamma=gamma, parameters=parameters), int(data.X.shape[1])
     )
     return Candidate(resolved, chosen)
 
@@ -178,7 +169,9 @@ def wider(candidate: Candidate, factor: float) -> Candidate:
     """The same kernel with its width multiplied."""
     assert isinstance(candidate.kernel, DistanceKernel)
     width = candidate.params["length_scale"] * factor
-    return Candidate(replace(candidate.kernel, length_scale=width), {"length_scale": width})
+    return Candidate(
+        replace(candidate.kernel, length_scale=width), {**candidate.params, "length_scale": width}
+    )
 
 
 def _kernel_params(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -190,20 +183,22 @@ def _kernel_params(settings: Mapping[str, Any]) -> dict[str, Any]:
     return dict(given or {})
 
 
-def check_alphas(alphas: Any, name: str = "alphas") -> np.ndarray:
+def check_alphas(alpha: Any) -> np.ndarray:
     """Ridge values to choose from: finite and > 0, none twice."""
-    values = np.asarray(_as_options(alphas))
+    values = np.asarray(_as_options(alpha))
     if values.dtype.kind not in "iuf" or values.ndim != 1 or values.size == 0:
-        raise InvalidInputError(f"{name} must be a sequence of numbers > 0, got {alphas!r}")
+        raise InvalidInputError(
+            f"alpha must be None, a number > 0, or a sequence of them to choose from, got {alpha!r}"
+        )
     values = values.astype(np.float64)
     wrong = values[~(np.isfinite(values) & (values > 0))]
     if wrong.size:
         raise InvalidInputError(
-            f"{name} must be finite and > 0, got {wrong[0]:g}: held-out values need K + alpha·I "
+            f"alpha must be finite and > 0, got {wrong[0]:g}: held-out values need K + alpha·I "
             "to be regular (use KernelRidge for alpha = 0)"
         )
     if len(np.unique(values)) != len(values):
-        raise InvalidInputError(f"{name} must not hold a value twice, got {values.tolist()}")
+        raise InvalidInputError(f"alpha must not hold a value twice, got {values.tolist()}")
     return values
 
 
@@ -223,7 +218,7 @@ def alphas_from_data(kernel: Kernel | str, data: TrainingData) -> np.ndarray:
     if not np.all(np.isfinite(matrix)):
         raise InvalidInputError(
             "the kernel overflows on these rows, so no alphas can be chosen: scale the columns "
-            "of X, or give alphas"
+            "of X, or give alpha"
         )
     with np.errstate(over="ignore"):
         largest = float(np.linalg.eigvalsh(matrix)[-1]) * n / len(matrix)
@@ -231,7 +226,7 @@ def alphas_from_data(kernel: Kernel | str, data: TrainingData) -> np.ndarray:
     if not math.isfinite(largest):
         raise InvalidInputError(
             "the eigenvalues of the kernel matrix overflow, so no alphas can be chosen: scale the "
-            "columns of X, or give alphas"
+            "columns of X, or give alpha"
         )
     decades = DECADES_BELOW[data.namespace.itemsize(data.like)]
     high = math.ceil(math.log10(largest))

@@ -75,6 +75,10 @@ class KernelPaths:
         self._seconds = 0.0
         self._written = 0
 
+    def begin(self) -> None:
+        """Forget what earlier searches took, so that a further one has a record of its own."""
+        self.records, self._seconds, self._written = [], 0.0, 0
+
     # -- planning ------------------------------------------------------------------------
 
     def resources(self, *, timed: bool = True) -> Resources:

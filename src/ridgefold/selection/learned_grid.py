@@ -17,6 +17,7 @@ from ridgefold.kernels import NAMED_KERNELS, Columns, Kernel, KernelSettings, Wa
 from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.linalg import Array
 from ridgefold.metric import FAMILIES, LearnedMetric, learn_metric
+from ridgefold.options import MetricLearning, metric_of
 from ridgefold.planning import available_resources, device_of
 from ridgefold.planning.cell_memory import learning_rows_within
 from ridgefold.runtime.training_data import TrainingData, as_ridgefold_errors
@@ -53,55 +54,58 @@ def is_automatic(kernel: Any) -> bool:
     return isinstance(kernel, str) and kernel == AUTO
 
 
-def check_learning(model: Any) -> bool:
-    """Whether the model has anything to learn beyond a grid; a typed error if it cannot."""
-    if not isinstance(model.learn_scales, (bool, np.bool_)):
-        raise InvalidInputError(f"learn_scales must be True or False, got {model.learn_scales!r}")
-    if not (model.learn_scales or is_automatic(model.kernel) or model.preprocess is not None):
-        if model.scale_groups is not None:
+def to_learn(model: Any) -> MetricLearning | None:
+    """What the model learns beyond a grid, if anything; a typed error if it cannot."""
+    asked = metric_of(model)
+    nothing = asked is None or not (asked.scales or asked.transforms is not None)
+    if nothing and not is_automatic(model.kernel):
+        return None
+    parameters = model.kernel_params if isinstance(model.kernel_params, Mapping) else {}
+    given = {"gamma": model.gamma, "length_scale": parameters.get("length_scale")}
+    for name, value in given.items():
+        if value is not None:
             raise InvalidInputError(
-                f"scale_groups={model.scale_groups!r} names columns that share a learned scale, "
-                "and needs learn_scales=True"
+                f"{name}={value!r} cannot be given where the metric is learned, or with "
+                f'kernel="auto": the length scales are found, leave {name} out'
             )
-        return False
-    for name in ("gamma", "length_scale"):
-        if getattr(model, name) is not None:
-            raise InvalidInputError(
-                f"{name}={getattr(model, name)!r} cannot be given with learn_scales=True, "
-                f'kernel="auto" or preprocess: the length scales are found, leave {name} out'
-            )
-    rows = model.learning_rows
-    if isinstance(rows, bool) or not isinstance(rows, (int, np.integer)) or rows < 2:
-        raise InvalidInputError(f"learning_rows must be a whole number >= 2, got {rows!r}")
-    return True
+    return MetricLearning(scales=False) if asked is None else asked
 
 
-def learned_grid(model: Any, data: TrainingData, targets: Array, folds: Folds) -> LearnedGrid:
-    """Learn from (a subset of) the rows, then lay a small grid around what was found."""
+def learning_arguments(model: Any, asked: MetricLearning, data: TrainingData) -> Mapping[str, Any]:
+    """What the model asks of `learn_metric` and `candidates`, whatever rows they learn from."""
     if scipy.sparse.issparse(data.X):
         raise UnsupportedInputError(
-            'learn_scales, kernel="auto" and preprocess cannot take sparse X: pass X.toarray()'
+            'metric and kernel="auto" cannot take sparse X: pass X.toarray()'
         )
     with as_ridgefold_errors("random_state must be a whole number, a RandomState or None"):
         seed = int(check_random_state(model.random_state).randint(2**31 - 1))
     n, d = (int(size) for size in data.X.shape)
-    rows = int(model.learning_rows)
+    rows = int(asked.rows)
     if device_of(data.like) is None:
         budget = available_resources(model.memory_budget).memory_bytes
         rows = learning_rows_within(budget - data.copied_bytes, rows, n, d)
     look = None if data.deadline is None else partial(data.deadline.check, "learning scales")
-    learn = partial(
+    return {
+        "family": _families(model.kernel, model.kernel_params),
+        "preprocess": asked.transforms,
+        "bias": bool(model.fit_intercept),
+        "max_rows": rows,
+        "random_state": seed,
+        "scale_groups": asked.groups,
+        "look_at_clock": look,
+    }
+
+
+def learned_grid(
+    model: Any, asked: MetricLearning, data: TrainingData, targets: Array, folds: Folds
+) -> LearnedGrid:
+    """Learn from (a subset of) the rows, then lay a small grid around what was found."""
+    learn: Relearn = partial(
         learn_metric,
-        family=_families(model.kernel, model.kernel_params),
-        learn_scales=bool(model.learn_scales),
-        preprocess=model.preprocess,
-        bias=bool(model.fit_intercept),
-        max_rows=rows,
-        random_state=seed,
-        scale_groups=model.scale_groups,
-        look_at_clock=look,
+        learn_scales=bool(asked.scales),
+        **learning_arguments(model, asked, data),
     )
-    metric = learn(data.X, targets, weights=data.weights, folds=_folds_to_learn_from(folds))
+    metric = learn(data.X, targets, weights=data.weights, folds=folds_to_learn_from(folds))
     if data.deadline is not None:
         data.deadline.begun = True
     many = int(data.X.shape[0]) > _MANY_ROWS
@@ -132,7 +136,7 @@ def _families(kernel: Any, parameters: Mapping[str, Any] | None) -> Any:
     return resolved
 
 
-def _folds_to_learn_from(folds: Folds) -> list[np.ndarray] | int | None:
+def folds_to_learn_from(folds: Folds) -> list[np.ndarray] | int | None:
     """The test sets of the search where the criterion can use them.
 
     Folds that overlap, or that train on less than all other rows (time series), have no short

@@ -29,6 +29,20 @@ _ROWS_A_SCALE = 20
 columns it is a tenth of their size, at 500 rows it is not to be seen in what intervals cover."""
 
 
+def few_rows_a_scale(X: Array, weights: Array | None, scale_groups: Any = None) -> bool:
+    """Whether there are so few rows that errors are too small, and enough to tell by how much."""
+    n = len(_counted(X, weights))
+    scales = int(X.shape[1]) - sum(len(group) - 1 for group in scale_groups or ())
+    return 2 * _FOLDS <= n <= _ROWS_A_SCALE * scales
+
+
+def _counted(X: Array, weights: Array | None) -> np.ndarray:
+    """The numbers of the rows of positive weight."""
+    if weights is None:
+        return np.arange(int(X.shape[0]))
+    return np.flatnonzero(namespace_of(X).to_numpy(weights) > 0)
+
+
 def widening_by_learning(
     X: Array,
     targets: Array,
@@ -45,11 +59,8 @@ def widening_by_learning(
     None where there are so many rows that it need not be measured, or so few that it cannot be.
     """
     namespace = namespace_of(X)
-    rows = np.arange(int(X.shape[0]))
-    if weights is not None:
-        rows = np.flatnonzero(namespace.to_numpy(weights) > 0)
-    scales = int(X.shape[1]) - sum(len(group) - 1 for group in scale_groups or ())
-    if len(rows) > _ROWS_A_SCALE * scales or len(rows) < 2 * _FOLDS:
+    rows = _counted(X, weights)
+    if not few_rows_a_scale(X, weights, scale_groups):
         return None
 
     def taken(some: np.ndarray) -> tuple[Array, Array, Array | None]:

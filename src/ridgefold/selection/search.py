@@ -40,7 +40,7 @@ class Settings:
 
     alpha_per_target: bool
     one_standard_error: bool
-    search: str
+    race: str
     """"full" scores every pair; "race" leaves out what can no longer win; "auto" is one of them."""
 
 
@@ -179,8 +179,8 @@ class GridSearch:
         Of single rows no method leaves any out on the way: there is nothing to race for.
         """
         return (
-            (self.settings.search == "race" or self.folds.n_rows >= _FEWEST_RACED)
-            and self.settings.search != "full"
+            (self.settings.race == "race" or self.folds.n_rows >= _FEWEST_RACED)
+            and self.settings.race != "full"
             and self.scoring.spread is not None
             and not self.folds.leave_one_out
             and not self.settings.alpha_per_target

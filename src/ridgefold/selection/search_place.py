@@ -14,6 +14,7 @@ import scipy.sparse
 from ridgefold.crossval import Folds
 from ridgefold.errors import UnsupportedInputError
 from ridgefold.executors import Caller, Executor
+from ridgefold.options import compute_of, search_of
 from ridgefold.runtime.executor_argument import executor_of
 from ridgefold.runtime.run_request import folder_of, settings_of
 from ridgefold.runtime.training_data import TrainingData
@@ -24,27 +25,29 @@ from ridgefold.storage.model_file import library_versions
 from ridgefold.storage.run_directory import NoRunDirectory, Run, RunDirectory
 
 _NO_PART = (
-    "average_folds",
+    "compute.device",
+    "compute.executor",
+    "compute.n_jobs",
+    "compute.run_dir",
+    "compute.solver",
+    "compute.tol",
+    "compute.verbose",
     "cv",
-    "executor",
     "intervals",
     "memory_budget",
-    "n_jobs",
     "probability",
-    "run_dir",
     "scoring",
-    "solver",
+    "search.average_folds",
     "time_budget",
-    "tol",
-    "verbose",
 )
 """Arguments that do not change what is kept; folds are compared by their rows."""
 
 
 def search_executor(model: Any) -> Executor:
     """Where kernels are worked on: by the caller, unless workers are asked for."""
-    found = executor_of(model.executor, model.n_jobs, model.verbose)
-    asked = not isinstance(model.executor, str) or model.executor != "auto"
+    compute = compute_of(model)
+    found = executor_of(compute.executor, compute.n_jobs, compute.verbose)
+    asked = not isinstance(compute.executor, str) or compute.executor != "auto"
     return found if asked or found.n_workers > 1 else Caller()
 
 
@@ -54,8 +57,9 @@ def opened_paths(model: Any, data: TrainingData, common: Common) -> Iterator[Ker
     executor, folder = search_executor(model), folder_of(model)
     if data.namespace.name != "numpy" and (executor.apart or folder is not None):
         raise UnsupportedInputError(
-            "executor, n_jobs and run_dir take NumPy arrays: pass X.cpu().numpy(), or leave them "
-            f"out, as one device works on one kernel at a time; got {data.namespace.name}"
+            "compute.executor, n_jobs and run_dir take NumPy arrays: pass X.cpu().numpy(), or "
+            "leave them out, as one device works on one kernel at a time; got "
+            f"{data.namespace.name}"
         )
     with _opened_run(model, data, common, executor, folder) as run, executor.held():
         yield KernelPaths(
@@ -63,7 +67,7 @@ def opened_paths(model: Any, data: TrainingData, common: Common) -> Iterator[Ker
             common,
             executor,
             run,
-            method=model.method,
+            method=search_of(model).method,
             memory_budget=model.memory_budget,
             time_budget=model.time_budget,
         )

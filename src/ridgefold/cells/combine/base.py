@@ -12,7 +12,7 @@ from ridgefold.records import Membership
 
 
 class Placement(Protocol):
-    """What a partitioner knows of new rows."""
+    """What a combiner asks of a partitioner: the cells of new rows."""
 
     def route(self, router: Mapping[str, np.ndarray], X: np.ndarray) -> np.ndarray: ...
 
@@ -28,13 +28,14 @@ class Assignment:
     membership: Membership | None
     """Sorted by cell; None if every cell predicts every row with weight 1/n_cells."""
     offsets: np.ndarray
+    """The start of each cell in `membership`, and the end of the last one."""
 
     def of_cell(self, cell: int) -> tuple[np.ndarray | slice, np.ndarray | float]:
         """Rows that a cell predicts, and their weights."""
         if self.membership is None:
             return slice(None), 1.0 / self.n_cells
-        some = slice(self.offsets[cell], self.offsets[cell + 1])
-        return self.membership.rows[some], self.membership.weights[some]
+        entries = slice(self.offsets[cell], self.offsets[cell + 1])
+        return self.membership.rows[entries], self.membership.weights[entries]
 
 
 class Combiner(Protocol):
@@ -55,7 +56,7 @@ class Combiner(Protocol):
         n_cells: int,
         X: np.ndarray,
     ) -> Assignment:
-        """Who predicts the rows of X."""
+        """Which cells predict the rows of X, and with what weight."""
 
 
 def grouped(membership: Membership, n_rows: int, n_cells: int) -> Assignment:

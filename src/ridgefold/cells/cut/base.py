@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -15,11 +15,12 @@ from ridgefold.records import Cells, Membership, Slopes
 Router = Mapping[str, np.ndarray]
 
 _BLOCK_BYTES = float(1 << 25)
-"""Rows of X looked at together: memory-mapped data are never read whole."""
+"""Size of the blocks of X that are routed at once: memory-mapped data are never read whole."""
 MOST_REPEATS = 2.0
-"""Cells that overlap hold together at most about so many times the rows."""
+"""Overlapping cells together hold at most about so many times the rows: work and memory grow with
+them."""
 SAMPLE_ROWS = 2000
-"""Rows from which directions and distances are estimated."""
+"""Rows from which directions and distances are estimated: more hardly change them."""
 
 
 class Partitioner(Protocol):
@@ -58,10 +59,10 @@ class Guided(Protocol):
     """A partitioner that cuts better where it knows in which directions targets change."""
 
     slopes: Slopes | None
-    """What it knows."""
+    """How much targets change in every direction; None if that is not known."""
 
     def guided_by(self, slopes: Slopes) -> Partitioner:
-        """The same with this knowledge."""
+        """The same partitioner, guided by these slopes."""
 
 
 def finite_floats(router: Router, shapes: Mapping[str, tuple[int, ...]]) -> bool:
@@ -92,14 +93,19 @@ def membership_in_blocks(
     X: np.ndarray, place: Callable[[np.ndarray], Membership], numbers_a_row: int = 0
 ) -> Membership:
     """`place(rows)`, a membership, of every block of rows, put together."""
-    parts = []
+    memberships = []
     for rows in blocks_of(X, numbers_a_row or 4 * X.shape[1]):
-        part = place(np.asarray(X[rows]))
-        parts.append(Membership(part.rows + rows.start, part.cells, part.weights))
+        of_block = place(np.asarray(X[rows]))
+        memberships.append(Membership(of_block.rows + rows.start, of_block.cells, of_block.weights))
+    return joined(memberships)
+
+
+def joined(memberships: Sequence[Membership]) -> Membership:
+    """Several memberships as one."""
     return Membership(
-        np.concatenate([p.rows for p in parts]),
-        np.concatenate([p.cells for p in parts]),
-        np.concatenate([p.weights for p in parts]),
+        np.concatenate([each.rows for each in memberships]),
+        np.concatenate([each.cells for each in memberships]),
+        np.concatenate([each.weights for each in memberships]),
     )
 
 
@@ -107,14 +113,17 @@ def sample_of(X: np.ndarray, rows: np.ndarray | None, rng: np.random.Generator) 
     """Some rows of X in float64, drawn without repeats; all if there are few."""
     n = X.shape[0] if rows is None else len(rows)
     if n > SAMPLE_ROWS:
-        some = np.sort(rng.choice(n, SAMPLE_ROWS, replace=False))
-        rows = some if rows is None else rows[some]
-    part = X if rows is None else X[rows]
-    return np.asarray(part, dtype=np.float64)
+        chosen = np.sort(rng.choice(n, SAMPLE_ROWS, replace=False))
+        rows = chosen if rows is None else rows[chosen]
+    sample = X if rows is None else X[rows]
+    return np.asarray(sample, dtype=np.float64)
 
 
 _LEARNING_NUMBERS = 1 << 22
+"""Cells are learned from a sample of at least so many numbers, or from all rows if there are fewer:
+32 MB, which any machine holds."""
 _LEARNING_ROWS_A_CELL = 16
+"""Rows of the sample for every cell, at least: fewer could not tell where a cell ends."""
 
 
 def learning_rows(
@@ -122,9 +131,9 @@ def learning_rows(
 ) -> np.ndarray | None:
     """Rows from which cells are learned, in ascending order; None if it is from all.
 
-    Of many rows a sample is enough, one in each of as many stretches of equal length: some
-    million numbers, or 16 rows a cell. It does not depend on where the rows are kept, so cells
-    of rows on disk are those of the same rows in memory.
+    Of many rows a sample is enough: one row in each of as many stretches of equal length. It does
+    not depend on where the rows are kept, so that cells of rows on disk are those of the same rows
+    in memory.
     """
     size = max(_LEARNING_NUMBERS // max(1, n_columns), _LEARNING_ROWS_A_CELL * n_cells)
     if n_rows <= size:
@@ -155,9 +164,7 @@ def cells_of(labels: np.ndarray, n_cells: int, router: Router) -> Cells:
 def overlapping_cells(membership: Membership, n_cells: int, router: Router) -> Cells:
     """Cells from pairs of rows and cells; entries of weight zero are left out."""
     held = membership.weights > 0
-    rows, cells, weights = (
-        part[held] for part in (membership.rows, membership.cells, membership.weights)
-    )
+    rows, cells, weights = membership.rows[held], membership.cells[held], membership.weights[held]
     order = np.lexsort((rows, cells))
     offsets = np.zeros(n_cells + 1, dtype=np.int64)
     np.cumsum(np.bincount(cells, minlength=n_cells), out=offsets[1:])
@@ -196,8 +203,8 @@ _QUICK, _PATIENT = (16, 2), (20, 10)
 
 
 def _by_steps(centred: np.ndarray) -> np.ndarray | None:
-    """The direction without a matrix of products; None if that would take many steps, or gain
-    nothing as there are few rows or columns."""
+    """The direction without a matrix of products; None if that takes too many steps, or if there
+    are so few rows or columns that it gains nothing."""
     if min(centred.shape) < _WIDER:
         return None
     d = centred.shape[1]
@@ -216,24 +223,24 @@ def _by_products(centred: np.ndarray) -> np.ndarray:
 def _last_eigenvector(matrix: np.ndarray) -> np.ndarray:
     """The eigenvector of the largest eigenvalue, without the others: a third of the time.
 
-    In wide matrices it is looked for by Lanczos steps; where the two largest are too close for
-    these, by a reduction as in the others.
+    Wide matrices are tried by Lanczos steps first. Where the two largest eigenvalues are too close
+    for these, and in other matrices, a reduction to tridiagonal form gives it.
     """
     last = matrix.shape[0] - 1
-    found = _by_lanczos(matrix, *_PATIENT) if last >= _WIDE else None
-    if found is None:
-        found = eigh(matrix, subset_by_index=[last, last], check_finite=False, driver="evr")[1]
-    return np.asarray(found).ravel()
+    vector = _by_lanczos(matrix, *_PATIENT) if last >= _WIDE else None
+    if vector is None:
+        vector = eigh(matrix, subset_by_index=[last, last], check_finite=False, driver="evr")[1]
+    return np.asarray(vector).ravel()
 
 
 def _by_lanczos(matrix: np.ndarray | LinearOperator, kept: int, restarts: int) -> np.ndarray | None:
-    """The last eigenvector to full precision, from a fixed start; None if it is not found soon."""
+    """The last eigenvector to full precision, from a fixed start; None if it takes too long."""
     start = np.random.default_rng(0).standard_normal(matrix.shape[0])
     try:
-        found = eigsh(matrix, k=1, which="LA", v0=start, ncv=kept, maxiter=restarts)
+        _, vectors = eigsh(matrix, k=1, which="LA", v0=start, ncv=kept, maxiter=restarts)
     except ArpackError:
         return None
-    return np.asarray(found[1][:, 0])
+    return np.asarray(vectors[:, 0])
 
 
 def ramp(position: np.ndarray, low: np.ndarray | float, high: np.ndarray | float) -> np.ndarray:

@@ -39,7 +39,7 @@ class Hyperplanes:
         rows = learning_rows(X.shape[0], X.shape[1], n_cells, rng)
         router, m, places = self._learn(X if rows is None else X[rows], n_cells, overlap, rng)
         if rows is not None:
-            places = route_in_blocks(X, lambda part: _project(part, router["direction"]))
+            places = route_in_blocks(X, lambda block: _project(block, router["direction"]))
         return cells_of(np.searchsorted(router["cuts"], places, side="left"), m, router)
 
     def learn(

@@ -26,12 +26,17 @@ from ridgefold.linalg.threads import threads
 from ridgefold.records import Cells, Membership
 
 _MOST_SAMPLE_ROWS = 100_000
+"""Centres are looked for in a sample of at most so many rows: k-means takes seconds on them."""
 _SAMPLE_ROWS_A_CELL = 200
+"""Rows of the sample for every cell: enough for a mean that does not depend on the draw."""
 _LANDMARKS = 200
+"""Landmark rows of a kernel's feature space: the Nyström features are as many."""
 _ROWS_A_CELL_TO_SPARE = 20
+"""With so many rows a cell, a fifth of the rows can be kept out of the search for centres."""
 _WIDTH_ROWS = 2000
 """Rows from which the width of bands is found."""
 _RANK_TOLERANCE = 1e-10
+"""Directions of landmarks with eigenvalues below this share of the largest are rounding errors."""
 
 
 @dataclass(frozen=True)
@@ -80,16 +85,18 @@ class KMeansCells:
         others = np.setdiff1d(np.arange(n), chosen)
         if len(others) < max(1, min(_WIDTH_ROWS, n // 5)):
             others = chosen
-        some = others[np.linspace(0, len(others) - 1, min(len(others), _WIDTH_ROWS)).astype(int)]
-        router["width"] = np.asarray(self._width(router, np.asarray(X[some]), overlap))
+        measured = others[
+            np.linspace(0, len(others) - 1, min(len(others), _WIDTH_ROWS)).astype(int)
+        ]
+        router["width"] = np.asarray(self._width(router, np.asarray(X[measured]), overlap))
         return router, len(used)
 
     def _landmarks(self, sample: np.ndarray, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Landmark rows Z and k(Z, Z)^(−½), or nothing without a kernel."""
         if self.kernel is None:
             return {}
-        some = rng.choice(len(sample), min(len(sample), _LANDMARKS), replace=False)
-        landmarks = sample[np.sort(some)]
+        chosen = rng.choice(len(sample), min(len(sample), _LANDMARKS), replace=False)
+        landmarks = sample[np.sort(chosen)]
         values, vectors = np.linalg.eigh(KernelGram(self.kernel, landmarks).full())
         kept = values > _RANK_TOLERANCE * values[-1]
         whitening = vectors[:, kept] / np.sqrt(values[kept])

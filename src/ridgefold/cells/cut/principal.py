@@ -28,6 +28,7 @@ from ridgefold.cells.cut.base import (
     cut,
     finite_floats,
     first_direction,
+    joined,
     membership_in_blocks,
     ramp,
     route_in_blocks,
@@ -37,29 +38,29 @@ from ridgefold.linalg.blocks import row_blocks
 from ridgefold.records import Cells, Membership
 
 _GATHERED_BYTES = float(1 << 26)
-"""Parts of up to this size are copied out of X once, and cut in memory."""
+"""Parts of up to this size are copied out of X once, and cut further in memory."""
 _SPREAD_ROWS = 64
 """Rows of a cell from which its thickness is estimated."""
 _SLAB = 12.0**0.5
 """Thickness of a uniform slab, in standard deviations."""
 _FEW_ROWS_A_COLUMN = 4
-"""Where a part has fewer rows a column, its direction follows the rows that it is found from."""
+"""In a part with fewer rows a column, a direction fits the very rows that it was found from."""
 _SHORT_OF_A_ROW = 1.0 - 1e-6
-"""Bands end before the row that limits them, not on it, where rounding would decide."""
+"""Bands end just before the row that limits them: on it, rounding would decide."""
 _FEWEST_ROWS_A_CELL = 8
-"""With fewer, half of them cannot tell where to cut."""
+"""With fewer rows a cell, half of them could not tell where to cut."""
 _ROUNDING = 64.0
 """Projections that differ by fewer units in the last place count as equal."""
 
 
 @dataclass
 class _Growing:
-    """Nodes in the order in which they are cut; a child < 0 is the cell −1 − child."""
+    """A tree while it grows: nodes in the order of the cuts; a child < 0 is the cell −1 − child."""
 
     directions: list[np.ndarray]
     cuts: list[float]
     reaches: list[float]
-    """How far from each cut its band may reach."""
+    """The largest distance from each cut that its band may reach."""
     children: list[list[int]]
     ancestors: list[list[int]]
     """For every cell, the nodes above it."""
@@ -124,10 +125,10 @@ class PrincipalTree:
             rows = np.arange(len(block))
             node = np.full(len(block), 0 if len(cuts) else -1, dtype=np.int64)
             weight = np.ones(len(block))
-            found: list[Membership] = []
+            placed: list[Membership] = []
             while len(rows):
                 done = node < 0
-                found.append(Membership(rows[done], -1 - node[done], weight[done]))
+                placed.append(Membership(rows[done], -1 - node[done], weight[done]))
                 rows, node, weight = rows[~done], node[~done], weight[~done]
                 position = _project(block, rows, router["directions"], node)
                 right = ramp(position, cuts[node] - half[node], cuts[node] + half[node])
@@ -136,11 +137,7 @@ class PrincipalTree:
                 node = np.concatenate([children[node, 0], children[node, 1]])
                 held = shares > 0
                 rows, node, weight = rows[held], node[held], shares[held]
-            return Membership(
-                np.concatenate([part.rows for part in found]),
-                np.concatenate([part.cells for part in found]),
-                np.concatenate([part.weights for part in found]),
-            )
+            return joined(placed)
 
         return membership_in_blocks(X, place)
 
@@ -160,9 +157,9 @@ class PrincipalTree:
             return False
         # Every node and cell hangs on one node above it: walks end, and reach all cells.
         nodes = np.sort(children, axis=None)
-        wanted = np.sort(np.concatenate([np.arange(1, n_cells - 1), -1 - np.arange(n_cells)]))
+        whole_tree = np.sort(np.concatenate([np.arange(1, n_cells - 1), -1 - np.arange(n_cells)]))
         above = children > np.arange(n_cells - 1)[:, None]
-        return bool(n_cells == 1 or np.array_equal(nodes, wanted)) and bool(
+        return bool(n_cells == 1 or np.array_equal(nodes, whole_tree)) and bool(
             np.all(above | (children < 0))
         )
 
@@ -195,15 +192,16 @@ def _grow(
     ]
     paths: list[list[int]] = [[]]
     while stack:
-        rows, part, m, parent, side = stack.pop()
+        rows, gathered, m, parent, side = stack.pop()
         path = paths.pop()
-        if part is None and len(rows) * X.shape[1] * X.itemsize <= _GATHERED_BYTES:
-            part = X if len(rows) == len(X) and isinstance(X, np.ndarray) else np.asarray(X[rows])
-        split = None if m == 1 else _cut(X, rows, part, direction_of, rng, m=m, share=share)
+        if gathered is None and len(rows) * X.shape[1] * X.itemsize <= _GATHERED_BYTES:
+            every = len(rows) == len(X) and isinstance(X, np.ndarray)
+            gathered = X if every else np.asarray(X[rows])
+        split = None if m == 1 else _cut(X, rows, gathered, direction_of, rng, m=m, share=share)
         if split is None:
             name = -1 - len(grown.ancestors)
             grown.ancestors.append(path)
-            spreads.append(_spread(X, rows, part, [grown.directions[node] for node in path]))
+            spreads.append(_spread(X, rows, gathered, [grown.directions[node] for node in path]))
         else:
             direction, value, reach, right = split
             name = len(grown.cuts)
@@ -211,8 +209,9 @@ def _grow(
             grown.cuts.append(value)
             grown.reaches.append(reach)
             grown.children.append([0, 0])
-            for there, due, which in ((right, m - m // 2, 1), (~right, m // 2, 0)):
-                stack.append((rows[there], None if part is None else part[there], due, name, which))
+            for inside, due, which in ((right, m - m // 2, 1), (~right, m // 2, 0)):
+                values = None if gathered is None else gathered[inside]
+                stack.append((rows[inside], values, due, name, which))
                 paths.append([*path, name])
         if parent >= 0:
             grown.children[parent][side] = name
@@ -221,7 +220,7 @@ def _grow(
 def _cut(
     X: np.ndarray,
     rows: np.ndarray,
-    part: np.ndarray | None,
+    gathered: np.ndarray | None,
     direction_of: DirectionOf,
     rng: np.random.Generator,
     *,
@@ -230,32 +229,33 @@ def _cut(
 ) -> tuple[np.ndarray, float, float, np.ndarray] | None:
     """Direction, threshold, reach, and which rows lie beyond; None if all rows are the same.
 
-    The threshold lies in the middle of the gap nearest to the quantile that leaves both sides
-    of a part of m cells what they are due, so that equal
-    rows stay together and rounding cannot move a row across. Within the reach on both sides
-    lies about the given share of the rows.
+    `gathered` holds the rows of the part, if they were copied out of X. The threshold lies in the
+    middle of the gap nearest to the quantile that gives both sides of a part of m cells the rows
+    they are due: equal rows stay together, and rounding cannot move a row across. About the given
+    share of the rows lies within the reach on both sides.
 
-    A direction found from few rows in many columns spreads these rows more than any others,
-    which then would crowd around the cut: half of the rows find it, the other half, which it
-    does not know, says where to cut and how far to reach.
+    A direction found from few rows in many columns spreads these rows more than any others, which
+    would then crowd around the cut. So half of the rows find the direction, and the other half
+    says where to cut and how far to reach.
     """
     judges = _judges(rows, X.shape[1], m)
     if judges is None:
-        sample = sample_of(X, rows, rng) if part is None else sample_of(part, None, rng)
+        sample = sample_of(X, rows, rng) if gathered is None else sample_of(gathered, None, rng)
     else:
-        sample = np.asarray(X[rows[~judges]] if part is None else part[~judges], dtype=np.float64)
+        finders = X[rows[~judges]] if gathered is None else gathered[~judges]
+        sample = np.asarray(finders, dtype=np.float64)
     direction = direction_of(sample).astype(X.dtype)
     # In float64: what rounding leaves apart in float32 can be hundreds of rows.
     position = np.empty(len(rows))
-    for some in row_blocks(len(rows), X.shape[1] * 8.0, _GATHERED_BYTES / 2):
-        block = X[rows[some]] if part is None else part[some]
-        position[some] = block.astype(np.float64, copy=False) @ direction.astype(np.float64)
+    for stretch in row_blocks(len(rows), X.shape[1] * 8.0, _GATHERED_BYTES / 2):
+        block = X[rows[stretch]] if gathered is None else gathered[stretch]
+        position[stretch] = block.astype(np.float64, copy=False) @ direction.astype(np.float64)
     place = m // 2 / m
-    found = None if judges is None else _threshold(position[judges], place, share)
-    found = found or _threshold(position, place, share)
-    if found is None:
+    threshold = None if judges is None else _threshold(position[judges], place, share)
+    threshold = threshold or _threshold(position, place, share)
+    if threshold is None:
         return None
-    value, reach = found
+    value, reach = threshold
     return direction, value, reach, position > value
 
 
@@ -265,8 +265,8 @@ def _threshold(position: np.ndarray, place: float, share: float) -> tuple[float,
     rank = min(max(1, round(place * n)), n - 1)
     blur = _ROUNDING * np.finfo(np.float64).eps * float(np.max(np.abs(position)))
     ends = [max(0, rank - 1 - round(share * n / 2)), min(n - 1, rank + round(share * n / 2))]
-    wanted = [ends[0], rank - 1, rank, ends[1]]
-    first, below, above, last = np.partition(position, wanted)[wanted]
+    ranks = [ends[0], rank - 1, rank, ends[1]]
+    first, below, above, last = np.partition(position, ranks)[ranks]
     if not above - below > blur:
         ordered = np.sort(position)
         gaps = np.flatnonzero(np.diff(ordered) > blur)
@@ -279,9 +279,9 @@ def _threshold(position: np.ndarray, place: float, share: float) -> tuple[float,
 
 
 def _judges(rows: np.ndarray, n_columns: int, n_cells: int) -> np.ndarray | None:
-    """Which rows of a part do not look for its direction but judge it; None if all do both.
+    """Which rows of a part place the cut instead of finding its direction; None if all do both.
 
-    The same rows are judges in every part that has few: the numbers of the others are even.
+    Rows with odd numbers are judges in every part with few rows, so that no row ever changes sides.
     """
     few = len(rows) < _FEW_ROWS_A_COLUMN * n_columns
     if not few or len(rows) < max(2, n_cells) * _FEWEST_ROWS_A_CELL:
@@ -291,15 +291,15 @@ def _judges(rows: np.ndarray, n_columns: int, n_cells: int) -> np.ndarray | None
 
 
 def _spread(
-    X: np.ndarray, rows: np.ndarray, part: np.ndarray | None, directions: list[np.ndarray]
+    X: np.ndarray, rows: np.ndarray, gathered: np.ndarray | None, directions: list[np.ndarray]
 ) -> np.ndarray:
     """Standard deviations of a cell's rows (some of them) along directions."""
     if not directions:
         return np.empty(0)
     judges = _judges(rows, X.shape[1], 1)
     known = np.arange(len(rows)) if judges is None else np.flatnonzero(judges)
-    some = known[np.linspace(0, len(known) - 1, min(len(known), _SPREAD_ROWS)).astype(np.intp)]
-    sample = np.asarray(X[rows[some]] if part is None else part[some], dtype=np.float64)
+    chosen = known[np.linspace(0, len(known) - 1, min(len(known), _SPREAD_ROWS)).astype(np.intp)]
+    sample = np.asarray(X[rows[chosen]] if gathered is None else gathered[chosen], dtype=np.float64)
     return np.asarray((sample @ np.stack(directions, axis=1)).std(axis=0))
 
 

@@ -20,7 +20,7 @@ from ridgefold.cells.cut.random import RandomSplit
 from ridgefold.records import Cells
 
 _MOST_STRATA = 1024
-"""More take longer to cut than they gain: a cell then has several rows of each."""
+"""More strata would take longer to cut than they gain: a cell has several rows of each anyway."""
 
 
 @dataclass(frozen=True)

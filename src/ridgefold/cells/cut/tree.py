@@ -3,7 +3,7 @@
 A cut across a direction in which targets do not change leaves both sides as hard a function as
 before, with half of the rows each; one across a direction in which they change makes both simpler.
 So lengths are measured by how much targets change on the way: with G the mean of ∇f∇fᵀ (see
-`engine.slopes`), scaled to a mean eigenvalue of 1, and τ the trust in it, a part is cut across the
+`cells.slopes`), scaled to a mean eigenvalue of 1, and τ the trust in it, a part is cut across the
 first eigenvector of A·cov(x), A = τG + (1 − τ + ε)·I, which is the principal direction of the rows
 A^½·x. The floor ε keeps cells compact where slopes say nothing. All else is as in `principal`.
 """
@@ -19,7 +19,7 @@ from ridgefold.cells.cut.principal import PrincipalTree
 from ridgefold.records import Slopes
 
 _FLOOR = 0.2
-"""ε: what a direction in which targets do not change counts for, where the mean of all counts 1."""
+"""The floor ε: the length of directions in which targets do not change, where the mean is 1."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -100,7 +100,7 @@ class CellsDisplay(Display):
         if facts.cells is None or not facts.cells.side_by_side:
             raise InvalidInputError(
                 f"{facts.name} has no cells that lie side by side: fit a "
-                'PartitionedKernelRidge with combine="blend" or "route" and refine=None'
+                'PartitionedKernelRidge with combine="blend" or "route" and cells.refine=None'
             )
         cells, n, m = facts.cells.cells, facts.n_rows, len(facts.cells.sizes)
         owner = owners(cells, n)

@@ -42,7 +42,7 @@ class RelevanceDisplay(Display):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-3, 3, size=(120, 2))
     >>> y = np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(120)
-    >>> model = KernelRidgeCV(learn_scales=True).fit(X, y)
+    >>> model = KernelRidgeCV(metric="learned").fit(X, y)
     >>> display = RelevanceDisplay.from_estimator(model)
     >>> bool(display.relevance[0] > display.relevance[1])
     True
@@ -55,11 +55,11 @@ class RelevanceDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, most: int = 12, ax: Axes | None = None) -> Self:
-        """Draw the learned metric of a model that was fitted with ``learn_scales=True``."""
+        """Draw the learned metric of a model that was fitted with ``metric="learned"``."""
         facts = facts_of(estimator)
         if facts.metric is None:
             raise InvalidInputError(
-                f"{facts.name} has learned no scales: fit with learn_scales=True"
+                f'{facts.name} has learned no scales: fit with metric="learned"'
             )
         scales = facts.metric.named
         return cls(names=scales.names, relevance=scales.shares, most=most).plot(ax)

@@ -3,8 +3,9 @@
 What a stack predicts for a fold is honest if its weights were found without that fold, too. To
 find them, held-out predictions are needed of models that have seen neither the fold nor the row
 that they predict: predictions of models without two folds (`exact.leave_two_out`). So the held-out
-prediction of a fold is to the last digit that of candidates and weights fitted to the other folds
-alone, with their kernels and ridges as they are.
+prediction of a fold is to the last digit that of members and weights fitted to the other folds
+alone, with their kernels and ridges as they are. Who is a member, with which kernel and ridge, was
+chosen with all rows, as in any search.
 
 With many folds, as of leave-one-out, weights are found without a group of folds at a time.
 """
@@ -20,12 +21,12 @@ from ridgefold.crossval import Folds
 from ridgefold.errors import InvalidInputError
 from ridgefold.selection.stack.weights import StackWeights
 
-_MOST_GROUPS = 10
+MOST_GROUPS = 10
 """With more folds, several share their weights: what one more row in twenty changes in a few
 weights is nothing, and the work grows with the number of groups."""
 
 FitWeights = Callable[[np.ndarray, np.ndarray], StackWeights]
-"""(predictions (candidates, rows, t), numbers of the rows) -> weights."""
+"""(predictions (members, rows, t), numbers of the rows) -> weights."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,9 @@ class NestedStack:
     """Predictions (decision values) of every row, of which nothing has seen the row: (n, t)."""
 
 
-def fold_groups(folds: Folds) -> tuple[np.ndarray, ...]:
+def fold_groups(folds: Folds, most: int = MOST_GROUPS) -> tuple[np.ndarray, ...]:
     """Numbers of the folds whose weights are found together."""
-    count = min(len(folds), _MOST_GROUPS)
+    count = min(len(folds), most)
     return tuple(np.arange(start, len(folds), count) for start in range(count))
 
 
@@ -79,9 +80,9 @@ def nested_stack(
 
     Parameters
     ----------
-    single : array of shape (candidates, n, t)
+    single : array of shape (members, n, t)
         Held-out predictions.
-    double : array of shape (candidates, groups, n, t)
+    double : array of shape (members, groups, n, t)
         Predictions of models that have seen neither the row nor the group.
     group_rows : tuple of index arrays
         The rows of each group; together all rows.

@@ -6,7 +6,8 @@ likelihood on held-out decision values, with w ≥ 0 and a small ridge on w; sev
 the weights, have a constant each, and the likelihood is that of the softmax.
 
 Non-negative weights are few (candidates are alike, and least squares without a sign would play
-them off against each other), and those that are small are dropped and the others found again.
+them off against each other). Who is in the stack is found by dropping those of small weight, and
+finding the others again; then weights of members alone are found without dropping any.
 """
 
 from __future__ import annotations
@@ -66,7 +67,12 @@ def decisions_of(total: np.ndarray) -> np.ndarray:
 
 
 def weights_for_numbers(
-    predictions: np.ndarray, y: np.ndarray, row_weights: np.ndarray, *, bias: bool
+    predictions: np.ndarray,
+    y: np.ndarray,
+    row_weights: np.ndarray,
+    *,
+    bias: bool,
+    smallest_share: float = 0.0,
 ) -> StackWeights:
     """Non-negative least squares of every target on the candidates' held-out predictions.
 
@@ -76,6 +82,8 @@ def weights_for_numbers(
     y : array of shape (n, t)
     row_weights : array of shape (n,)
         How much each row counts; not all zero.
+    smallest_share : float
+        Candidates with less than this share of a target's weights are dropped.
     """
     count, t = predictions.shape[0], y.shape[1]
     weights, offset = np.zeros((count, t)), np.zeros(t)
@@ -90,13 +98,17 @@ def weights_for_numbers(
         unit = float(np.max(np.abs(goal - middle))) or 1.0
         left = roots[:, None] * ((design - centre) / unit)
         right = roots * ((goal - middle) / unit)
-        weights[:, j] = _without_small(partial(_nnls, left, right), count)
+        weights[:, j] = _without_small(partial(_nnls, left, right), count, smallest_share)
         offset[j] = middle - centre @ weights[:, j]
     return StackWeights(weights, offset, log_odds=False)
 
 
 def weights_for_classes(
-    decisions: np.ndarray, codes: np.ndarray, row_weights: np.ndarray
+    decisions: np.ndarray,
+    codes: np.ndarray,
+    row_weights: np.ndarray,
+    *,
+    smallest_share: float = 0.0,
 ) -> StackWeights:
     """Logistic regression of the classes on the candidates' held-out decision values.
 
@@ -108,6 +120,8 @@ def weights_for_classes(
         Class numbers.
     row_weights : array of shape (n,)
         How much each row counts; not all zero.
+    smallest_share : float
+        Candidates with less than this share of the weights are dropped.
     """
     count, t = decisions.shape[0], decisions.shape[2]
     shares = row_weights / row_weights.sum()
@@ -123,21 +137,23 @@ def weights_for_classes(
         found, offset[:] = _logistic(scaled[some], codes, shares)
         return found
 
-    weights = _without_small(fitted, count)
+    weights = _without_small(fitted, count, smallest_share)
     if t == 1:
         return StackWeights((weights / unit)[:, None], offset[1:] - offset[:1], log_odds=True)
     return StackWeights(np.tile((weights / unit)[:, None], (1, t)), offset, log_odds=True)
 
 
-def _without_small(fitted: Callable[[np.ndarray], np.ndarray], count: int) -> np.ndarray:
+def _without_small(
+    fitted: Callable[[np.ndarray], np.ndarray], count: int, smallest_share: float
+) -> np.ndarray:
     """Weights of the candidates of given numbers, found again without those that are small."""
     kept = np.arange(count)
     while True:
         weights = np.zeros(count)
         weights[kept] = fitted(kept)
-        large = kept[weights[kept] >= SMALLEST_SHARE * weights.sum()]
+        large = kept[weights[kept] >= smallest_share * weights.sum()]
         large = large[weights[large] > 0]
-        if len(large) == np.count_nonzero(weights) or len(large) == 0:
+        if smallest_share == 0 or len(large) in (0, np.count_nonzero(weights)):
             return weights
         kept = large
 

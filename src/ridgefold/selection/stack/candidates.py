@@ -1,0 +1,216 @@
+"""Which kernels a stack is made from: families with widths of their own, or learned metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ridgefold.crossval import Folds
+from ridgefold.errors import InvalidInputError
+from ridgefold.exact.leave_two_out import leave_two_out
+from ridgefold.kernels import Kernel, KernelGram
+from ridgefold.linalg import Array
+from ridgefold.metric import FAMILIES, candidates
+from ridgefold.options import MetricLearning
+from ridgefold.records import MetricCandidate
+from ridgefold.runtime.training_data import TrainingData
+from ridgefold.selection.grids import (
+    Candidate,
+    KernelGrid,
+    alphas_from_data,
+    check_alphas,
+    kernel_grid,
+    widths_from_data,
+)
+from ridgefold.selection.learned_grid import (
+    folds_to_learn_from,
+    is_automatic,
+    learning_arguments,
+    to_learn,
+)
+from ridgefold.selection.learning_optimism import few_rows_a_scale
+from ridgefold.selection.stack.nested import fold_groups, rows_of_groups
+from ridgefold.selection.stack.relearned import MOST_RELEARNED, LearnAgain, relearned_predictions
+from ridgefold.selection.stack.weights import weights_for_numbers
+
+MOST_CANDIDATES = 8
+"""Each costs a cross-validation and a fit of all rows; stacks seldom have more than five."""
+_SAMPLE_ROWS, _SAMPLE_FOLDS = 800, 5
+_RIDGES = 10.0 ** np.asarray([0.0, -0.5, 0.5])
+"""Ridges to try around a learned one: it was found on other rows, or fewer."""
+
+
+GRID = "grid"
+"""The origin of kernels whose widths are tried one by one."""
+
+
+@dataclass(frozen=True)
+class StackCandidate:
+    """A kernel, or one kernel of several widths, with the ridges to choose from."""
+
+    family: str
+    origin: str
+    grid: KernelGrid
+    alphas: np.ndarray
+    extended: bool
+    """Whether the ridges were chosen here, so that they are extended if the best is at an end."""
+
+    @property
+    def words(self) -> str:
+        """What it is called in an explanation."""
+        return self.family if self.origin == GRID else f"{self.family}, {self.origin}"
+
+
+@dataclass(frozen=True)
+class StackPlan:
+    """The candidates, and what is known of them before their searches."""
+
+    candidates: tuple[StackCandidate, ...]
+    relearned: np.ndarray | None
+    """Where needed, held-out predictions by metrics that have not seen the rows either, of shape
+    (candidates, n, t)."""
+    groups: tuple[np.ndarray, ...]
+    """Numbers of the folds that are left out together to find weights."""
+
+
+def stack_plan(model: Any, data: TrainingData, targets: Array, folds: Folds) -> StackPlan:
+    """Candidates of a model that combines kernels: learned metrics, else a grid of every family."""
+    asked = to_learn(model)
+    if asked is not None and (asked.scales or asked.transforms is not None):
+        return _learned(model, asked, data, targets, folds)
+    grids = _grids(model, data)
+    if len(grids) < 2:
+        raise InvalidInputError(
+            f"stack=True combines several kernels, and kernel={model.kernel!r} is one: use "
+            'kernel="auto", a list of kernels, or learned scales'
+        )
+    return StackPlan(tuple(grids), None, fold_groups(folds))
+
+
+def _grids(model: Any, data: TrainingData) -> list[StackCandidate]:
+    """Every kernel of the list, with widths from the data if none is given."""
+    kernels = model.kernel
+    if is_automatic(kernels):
+        kernels = list(FAMILIES.values())
+    if not isinstance(kernels, (list, tuple)):
+        kernels = [kernels]
+    settings = {"gamma": model.gamma, "kernel_params": model.kernel_params}
+    names = dict(zip(FAMILIES.values(), FAMILIES, strict=True))
+    made = []
+    for kernel in kernels:
+        if kernel in names and is_automatic(model.kernel):
+            grid = widths_from_data(kernel, data)
+        else:
+            grid = kernel_grid(kernel, settings, data)
+        middle = grid.candidates[len(grid.candidates) // 2].kernel
+        given = model.alpha is not None
+        alphas = check_alphas(model.alpha) if given else alphas_from_data(middle, data)
+        name = names.get(kernel, kernel if isinstance(kernel, str) else repr(kernel))
+        named = tuple(
+            replace(each, params={"kernel": name, **each.params}) for each in grid.candidates
+        )
+        made.append(StackCandidate(name, GRID, replace(grid, candidates=named), alphas, not given))
+    return made
+
+
+def _learned(
+    model: Any, asked: MetricLearning, data: TrainingData, targets: Array, folds: Folds
+) -> StackPlan:
+    again: LearnAgain = partial(candidates, **learning_arguments(model, asked, data))
+    found = again(data.X, targets, weights=data.weights, folds=folds_to_learn_from(folds))
+    if not asked.scales:
+        found = tuple(each for each in found if each.origin == "isotropic")
+    if data.deadline is not None:
+        data.deadline.begun = True
+    bias = bool(model.fit_intercept)
+    if not few_rows_a_scale(data.X, data.weights, asked.groups):
+        chosen = promising(found, data.X, targets, data.weights, bias=bias)
+        ridges = None if model.alpha is None else check_alphas(model.alpha)
+        made = tuple(of_metric(each, ridges) for each in chosen)
+        return StackPlan(made, None, fold_groups(folds))
+    groups = fold_groups(folds, MOST_RELEARNED)
+    training = (data.X, targets, data.weights)
+    held_out = relearned_predictions(
+        found, again, training, rows_of_groups(folds, groups), bias=bias
+    )
+    numbers = data.namespace.to_numpy(targets).astype(np.float64)
+    counts = np.ones(len(numbers))
+    if data.weights is not None:
+        counts = data.namespace.to_numpy(data.weights).astype(np.float64)
+    used = np.flatnonzero(counts > 0)
+    shares = weights_for_numbers(held_out[:, used], numbers[used], counts[used], bias=bias).weights
+    kept = most_useful(held_out[:, used], numbers[used], counts[used], shares)
+    made = tuple(of_metric(found[m], np.asarray([found[m].alpha])) for m in kept)
+    return StackPlan(made, held_out[kept], groups)
+
+
+def of_metric(found: MetricCandidate, alphas: np.ndarray | None) -> StackCandidate:
+    """A learned metric with these ridges; without any with its own and some around it."""
+    params = {"kernel": found.family, "origin": found.origin}
+    return StackCandidate(
+        found.family,
+        found.origin,
+        KernelGrid((Candidate(found.kernel, params),), widths_from_data=False),
+        found.alpha * _RIDGES if alphas is None else alphas,
+        extended=False,
+    )
+
+
+def promising(
+    found: Sequence[MetricCandidate],
+    X: Array,
+    targets: Array,
+    weights: Array | None,
+    *,
+    bias: bool,
+) -> list[MetricCandidate]:
+    """Those that have a weight in a stack of some hundred rows, at most so many.
+
+    Most learned metrics are near to another one that is better. Looking at a sample takes as long
+    as one cross-validation of all rows.
+    """
+    n = int(X.shape[0])
+    gram = [KernelGram(each.kernel, X) for each in found if isinstance(each.kernel, Kernel)]
+    namespace = gram[0].namespace
+    rows = np.random.default_rng(0).permutation(n)[:_SAMPLE_ROWS]
+    if weights is not None:
+        counts = namespace.to_numpy(weights)
+        rows = rows[counts[rows] > 0] if np.any(counts[rows] > 0) else np.flatnonzero(counts > 0)
+    sample_folds = Folds(len(rows), tuple(np.array_split(np.arange(len(rows)), _SAMPLE_FOLDS)))
+    y = namespace.take_rows(targets, rows)
+    w = None if weights is None else namespace.take_rows(weights, rows)
+    nothing = (np.empty(0, dtype=int),)
+    held_out = np.stack(
+        [
+            leave_two_out(
+                each.restricted(rows),
+                y,
+                np.full(int(y.shape[1]), metric.alpha),
+                sample_folds,
+                nothing,
+                weights=w,
+                bias=bias,
+            )[0]
+            for each, metric in zip(gram, found, strict=True)
+        ]
+    )
+    numbers = namespace.to_numpy(y).astype(np.float64)
+    counts = np.ones(len(rows)) if w is None else namespace.to_numpy(w).astype(np.float64)
+    shares = weights_for_numbers(held_out, numbers, counts, bias=bias).weights
+    return [found[m] for m in most_useful(held_out, numbers, counts, shares)]
+
+
+def most_useful(
+    held_out: np.ndarray, y: np.ndarray, counts: np.ndarray, weights: np.ndarray
+) -> list[int]:
+    """Numbers of the candidates of the largest weights, and that of the least squared error."""
+    totals = weights.sum(axis=0)
+    share = np.divide(weights, totals, out=np.zeros_like(weights), where=totals > 0).max(axis=1)
+    errors = np.mean(np.square(held_out - y), axis=2) @ counts
+    order = [int(np.argmin(errors)), *np.argsort(-share, kind="stable").tolist()]
+    kept = [m for k, m in enumerate(order) if k == 0 or share[m] > 0]
+    return list(dict.fromkeys(kept))[:MOST_CANDIDATES]
