@@ -31,7 +31,7 @@ from ridgefold.cli.training import choose_model, read_training_table, summary_of
 from ridgefold.storage.atomic import created_whole
 
 _LONG = 60.0
-"""Predicted seconds that are worth a word."""
+"""A fit that is predicted to take more seconds than this is announced."""
 _USUAL_WIDTHS = 7
 """Kernel widths that a search tries where none is given."""
 

@@ -13,6 +13,7 @@ from ridgefold.cli.options import say
 from ridgefold.cli.training import intervals_of, kernel_summary
 
 _MOST_COLUMNS = 12
+"""Columns that are named: a longer list hides what else is said."""
 
 
 @command

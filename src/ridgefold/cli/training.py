@@ -18,6 +18,7 @@ from ridgefold.tables.names import require_columns
 from ridgefold.tables.tables import open_table
 
 _MOST_RELEVANT = 8
+"""Columns whose relevance is printed, the most relevant ones: the report has all of them."""
 
 
 @dataclass(frozen=True)

@@ -63,8 +63,10 @@ def calibrate(device: str | None = None) -> Rates:
             f"device={device!r} cannot be measured, as torch has no such device here: leave it "
             'out for the processor, or name one that torch has, as "cuda"'
         )
-    found = device_of(like)
-    return _keep(None, measure()) if found is None else _keep(found.name, measure_device(like))
+    accelerator = device_of(like)
+    if accelerator is None:
+        return _keep(None, measure())
+    return _keep(accelerator.name, measure_device(like))
 
 
 def calibrate_if_unknown(name: str | None) -> bool:

@@ -21,7 +21,7 @@ _WORTH_CALIBRATING = 20.0
 _WORTH_CALIBRATING_FOR_A_BUDGET = 2.0
 """The same where a time budget is compared with it: rates of another machine would not do."""
 _NAMED = 3
-"""How many of those that do not fit a refusal names."""
+"""Methods that a refusal names, of those that do not fit: the ones that come closest."""
 _CELL_ROWS = 1000
 """Rows of a cell, when a refusal says what splitting the data would cost."""
 

@@ -35,8 +35,8 @@ def device_named(device: str | None) -> Device | None:
         return None
     if not isinstance(device, str) or not device:
         raise InvalidInputError(f'device must be a name such as "cuda", or None, got {device!r}')
-    found = array_on(device)
-    return Device(device, None) if found is None else device_of(found)
+    like = array_on(device)
+    return Device(device, None) if like is None else device_of(like)
 
 
 def array_on(device: str) -> Array | None:
@@ -49,6 +49,6 @@ def array_on(device: str) -> Array | None:
 
 def array_here(name: str) -> Array | None:
     """A small array on the device that its maker calls `name`; None if it is not here."""
-    found = (array_on(f"cuda:{number}") for number in itertools.count())
-    here = itertools.takewhile(lambda a: a is not None, found)
+    arrays = (array_on(f"cuda:{number}") for number in itertools.count())
+    here = itertools.takewhile(lambda a: a is not None, arrays)
     return next((a for a in here if namespace_of(a).accelerator(a) == name), None)

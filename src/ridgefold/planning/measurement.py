@@ -21,27 +21,30 @@ DEVICE_SIZES = (1000, 4000, 10_000)
 _FAST = 1e13
 """Operations a second of products, from which on the largest size is measured too."""
 _COLUMNS = 8
+"""Columns of the rows whose kernel values are timed: about as many as an ordinary table has."""
 _VECTORS, _DEVICE_VECTORS = 5, 32
-"""How many go through a matrix in one pass over it."""
+"""Vectors that a matrix is multiplied with in one pass over it, here and on a device."""
 _LEAST_SECONDS = 0.02
 """Short work is repeated until it has taken this long."""
 _LONG_SECONDS = 0.25
+"""A first call that takes this many seconds is not repeated: getting ready is a small part of it."""
 _SMALL = 50
+"""Rows of matrices so small that a call takes longer than its arithmetic."""
 _MATRICES = 6.0
-"""Alive at once, at most; sizes at which they do not fit the device are not measured."""
+"""Matrices in memory at once, at most. Sizes at which a device does not hold them are left out."""
 
 
 @dataclass(frozen=True)
 class _Bench:
-    """Where the work is done, and by which clock."""
+    """A processor or a device, the library that works on it, and a clock."""
 
     namespace: Namespace
     like: Array
     vectors: int
     clock: Callable[[], float]
     long: float = float("inf")
-    """Seconds of a first call that make a second look superfluous; devices always need one, as
-    they get ready during the first."""
+    """A first call that takes this many seconds is not repeated. On devices every call is, as they
+    get ready during the first."""
 
     def seconds(self, work: Callable[[], object]) -> float:
         """The least time of one call, over at least two unless the first takes long."""
@@ -57,7 +60,7 @@ class _Bench:
 def measure() -> Rates:
     """Rates of the processor, for every kind of work, at a few sizes.
 
-    On one thread by processor time: what other processes take meanwhile does not count.
+    Where one thread works, its processor time is taken: what other processes do does not count.
     """
     return _measured(_processor(), SIZES, 0.55)
 
@@ -103,11 +106,12 @@ def measure_device(like: Array) -> Rates:
 
 
 def _measured(bench: _Bench, sizes: tuple[int, ...], single: float) -> Rates:
-    found: dict[str, list[tuple[float, float]]] = {}
+    """Rates for every kind of work at some sizes; `single` is the share of time in float32."""
+    measured: dict[str, list[tuple[float, float]]] = {}
     for n in sizes:
         for kind, rate in _at(n, bench).items():
-            found.setdefault(kind, []).append((float(n), rate))
-    by_kind: dict[str, Points] = {kind: tuple(points) for kind, points in found.items()}
+            measured.setdefault(kind, []).append((float(n), rate))
+    by_kind: dict[str, Points] = {kind: tuple(points) for kind, points in measured.items()}
     return Rates({**by_kind, "calls": DEFAULT_RATES.by_kind["calls"]}, single)
 
 
@@ -133,6 +137,7 @@ def _product(bench: _Bench, n: int, dtype: object = None) -> float:
 
 
 def _at(n: int, bench: _Bench) -> dict[str, float]:
+    """Operations a second for every kind of work, on matrices of n rows."""
     namespace = bench.namespace
     rng = np.random.default_rng(0)
     X = namespace.asarray(rng.standard_normal((n, _COLUMNS)), bench.like)

@@ -23,7 +23,9 @@ _UNITS = {
     },
 }
 _SHARE_OF_FREE_MEMORY = 0.7
+"""What ``memory_budget="auto"`` takes of the free memory: the rest is for other processes."""
 _FALLBACK_BYTES = 2e9
+"""Free memory, where the system does not say: hardly any machine has less."""
 
 
 def parse_memory(value: Any, name: str = "memory_budget") -> float:
