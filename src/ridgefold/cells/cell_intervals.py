@@ -2,12 +2,12 @@
 
 Cells stay as they are when row i is left out, so only the models of the cells that hold it
 change. With w_c(x) the weights of the combination, r_ic row i's leave-one-out residual in
-cell c and g_ic of `engine.leave_one_out`,
+cell c and g_ic of `exact.leave_one_out`,
 
     f₋ᵢ(x) = f(x) − Σ_c w_c(x) r_ic g_ic(x),    r_ic = (Dy)_i/D_ii,
 
 over the cells that hold i and reach x; where a cell's predictions are kept to limits
-(`engine.partitioned.limits_of`), before and after. A new row's interval is made from the rows of
+(`cells.run_cells.limits_of`), before and after. A new row's interval is made from the rows of
 the cell that weighs most for it: where the model is far off, intervals are wide.
 """
 

@@ -3,7 +3,7 @@
 Rows with the same x are, for every fit with squared errors, one row of their weights' sum W and
 their targets' weighted mean ȳ; rows of weight zero are none. Cells are cut, counted and
 tuned by the rows that are left, in an order that is theirs alone. Then every row gets its own
-residual (`engine.members`) and coefficient back: with a that of the merged row, α the ridge of
+residual (`cells.members`) and coefficient back: with a that of the merged row, α the ridge of
 the cell and f = ȳ − αa/W its prediction,
 
     a_i = w_i(y_i − f)/α.

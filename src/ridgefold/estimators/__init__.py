@@ -1,1 +1,1 @@
-"""The models users import: scikit-learn estimators over the planner and the engine."""
+"""The models users import: scikit-learn estimators over planning and the steps of a fit."""

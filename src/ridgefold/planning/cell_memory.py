@@ -143,7 +143,7 @@ class CellMemory:
 
     def refining(self, sizes: np.ndarray, room: float = math.inf) -> float:
         """Refining with cells of so many rows of their own: their factors and some vectors, and
-        of what then is left as much as helps (`engine.refine`)."""
+        of what then is left as much as helps (`cells.refine`)."""
         n, t = float(self.problem.n_rows), self.problem.n_targets
         squares = np.asarray(sizes, dtype=np.float64) ** 2
         least = 8.0 * float(squares.sum() + 2.0 * squares.max())

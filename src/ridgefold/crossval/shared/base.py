@@ -43,7 +43,7 @@ class HeldOut:
     """Which α may still win, though their certificate is not small enough to call them exact;
     None if there are none. Only where a judge had a say."""
     method: str = ""
-    """The method that made them, filled in by the engine."""
+    """The method that made them, filled in by the search."""
 
 
 def rounding_allowance(
