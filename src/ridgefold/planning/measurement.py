@@ -27,7 +27,7 @@ _VECTORS, _DEVICE_VECTORS = 5, 32
 _LEAST_SECONDS = 0.02
 """Short work is repeated until it has taken this long."""
 _LONG_SECONDS = 0.25
-"""A first call that takes this many seconds is not repeated: getting ready is a small part of it."""
+"""A first call that takes this many seconds is not repeated: getting ready is little of it."""
 _SMALL = 50
 """Rows of matrices so small that a call takes longer than its arithmetic."""
 _MATRICES = 6.0
