@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,7 +15,6 @@ pytest.importorskip("distributed")
 import cloudpickle
 
 from ridgefold import Compute, PartitionedLSSVMClassifier, PartitionedLSSVMRegressor, explain
-from ridgefold.cells import run_cells as partitioned
 from ridgefold.cells.local_fit import CellSystem
 from ridgefold.errors import ClusterError, InvalidInputError, WorkerLostError
 from ridgefold.executors import Dask
@@ -120,7 +120,9 @@ def test_workers_choose_how_many_cells_and_their_pair(client, tmp_path, monkeypa
     sent, keys, original = {}, [], Dask.map
 
     def watched(self, task, items, names=None):
-        sent.setdefault(task.__name__, []).extend(cloudpickle.dumps(item) for item in items)
+        sent.setdefault(getattr(task, "task", task).__name__, []).extend(
+            cloudpickle.dumps(item) for item in items
+        )
         keys.extend(names)
         return original(self, task, items, names)
 
@@ -174,23 +176,29 @@ def test_a_killed_worker_changes_nothing(share, client, reference, tmp_path, mon
     assert all(path.stat().st_ino == inode for path, inode in finished.items())
 
 
-def deadly(task):
-    from ridgefold.cells import run_cells as there
-
-    if task.piece.name == "cells/0000003":
-        with task.piece.tried():
-            os.kill(os.getpid(), signal.SIGKILL)
-    return there._fit_and_keep(task)
+DEADLY = 1e3
 
 
-def test_a_cell_that_always_kills_its_worker_is_named(client, tmp_path, monkeypatch):
-    monkeypatch.setattr(partitioned, "_fit_and_keep", deadly)
+def deadly_kernel(a, b, spared):
+    """Kills the process that works on certain rows, unless it is the one that is spared."""
+    if max(a.max(), b.max()) >= DEADLY and os.getpid() != spared:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return np.exp(-np.sum((a - b) ** 2))
+
+
+def test_a_cell_that_always_kills_its_worker_is_named(client):
+    X, y = (part[:300] for part in data())
+    X[:40] += 2 * DEADLY
     model = PartitionedLSSVMRegressor(
-        compute=Compute(executor=client, run_dir=tmp_path)
-    ).set_params(**SETTINGS)
-    with pytest.raises(WorkerLostError, match="cells/0000003 was begun 3 times"):
-        model.fit(*data())
-    assert (tmp_path / "cells" / "0000003.tries").stat().st_size == 3
+        kernel=partial(deadly_kernel, spared=os.getpid()),
+        alpha=0.1,
+        n_partitions=8,
+        partition="kmeans",
+        combine="route",
+        compute=Compute(executor=client),
+    )
+    with pytest.raises(WorkerLostError, match=r"cells/\d+ was begun 3 times"):
+        model.fit(X, y)
 
 
 def test_what_workers_cannot_load_is_an_error_and_no_endless_wait(client, tmp_path, monkeypatch):
@@ -229,7 +237,9 @@ def test_results_come_in_order_on_one_thread(client):
 def test_what_cannot_run_there_is_refused(client):
     X, y = data()
     for settings in ({"combine": "average"}, {"cells__refine": 2}):
-        with pytest.raises(InvalidInputError, match='combine="blend" or "route", and refine=None'):
+        with pytest.raises(
+            InvalidInputError, match=r'combine="blend" or "route", and cells\.refine=None'
+        ):
             PartitionedLSSVMRegressor(compute=Compute(executor=client)).set_params(**settings).fit(
                 X, y
             )

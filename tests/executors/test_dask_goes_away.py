@@ -314,8 +314,8 @@ def test_an_executor_with_a_wait_is_an_argument_like_others(client, tmp_path):
     model = PartitionedLSSVMRegressor(
         n_partitions=2, compute=Compute(executor=executor)
     ).set_params(**PAIR)
-    assert clone(model).executor is executor
+    assert clone(model).compute.executor is executor
     assert "wait_for_workers=7" in repr(executor)
     model.set_params(compute__executor="serial").fit(X, Y).set_params(compute__executor=executor)
     model.save(tmp_path / "model.ridgefold")
-    assert ridgefold.load(tmp_path / "model.ridgefold").executor == "auto"
+    assert ridgefold.load(tmp_path / "model.ridgefold").compute is None

@@ -48,7 +48,7 @@ def sent(monkeypatch):
 
 def here(model, new):
     """The prediction of the same model by this process."""
-    elsewhere = model.executor
+    elsewhere = model.compute.executor
     try:
         return model.set_params(compute__executor="serial").predict(new)
     finally:
@@ -86,7 +86,7 @@ def test_a_model_fitted_elsewhere_or_loaded_from_a_file_predicts_there_too(clien
         expected = model.predict(NEW)
         model.save(tmp_path / "m.ridgefold")
         loaded = ridgefold.load(tmp_path / "m.ridgefold")
-        assert loaded.executor == "auto"
+        assert loaded.compute is None
         for each in (model, loaded):
             assert np.array_equal(each.set_params(compute__executor=client).predict(NEW), expected)
     assert len(sent) == 4

@@ -54,8 +54,8 @@ def finished_pieces(
     """The files of a run directory that hold task(item) for every item, as they are finished."""
     missing = [k for k, name in enumerate(names) if not run.is_whole(name)]
     begin([items[k] for k in missing])
-    kept = [_Kept(task, items[k], run.piece(names[k])) for k in missing]
-    made = executor.map(_keep, kept, [run.key(names[k]) for k in missing])
+    to_do = [(items[k], run.piece(names[k])) for k in missing]
+    made = executor.map(_Keeping(task), to_do, [run.key(names[k]) for k in missing])
     waiting = set(missing)
     for k, name in enumerate(names):
         if k in waiting:
@@ -66,14 +66,12 @@ def finished_pieces(
 
 
 @dataclass(frozen=True)
-class _Kept:
-    """A task whose result is kept in a file, by whoever does it."""
+class _Keeping:
+    """A task that writes its result to a file, wherever it is done."""
 
     task: Callable[[Any], Any]
-    item: Any
-    piece: Piece
 
-
-def _keep(kept: _Kept) -> str:
-    """Do it, and write the result; returns the SHA-256 of the file."""
-    return kept.piece.made(lambda: kept.task(kept.item))
+    def __call__(self, to_do: tuple[Any, Piece]) -> str:
+        """Do the task for an item, and write the result; returns the SHA-256 of the file."""
+        item, piece = to_do
+        return piece.made(lambda: self.task(item))
