@@ -73,8 +73,8 @@ MUTANTS = (
     Mutant(
         "intercept left in the solution",
         "linalg/ridge.py",
-        "return part - along[:, None] * intercept[None, :], intercept",
-        "return part, intercept",
+        "return unbiased - along[:, None] * intercept[None, :], intercept",
+        "return unbiased, intercept",
     ),
     Mutant(
         "mask of training rows",
@@ -238,8 +238,8 @@ MUTANTS = (
     Mutant(
         "rows of a block",
         "cells/cut/base.py",
-        "Membership(part.rows + rows.start, part.cells, part.weights)",
-        "Membership(part.rows, part.cells, part.weights)",
+        "Membership(of_block.rows + rows.start, of_block.cells, of_block.weights)",
+        "Membership(of_block.rows, of_block.cells, of_block.weights)",
     ),
     Mutant(
         "Platt's target",

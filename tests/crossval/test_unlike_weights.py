@@ -17,12 +17,14 @@ FORGETTING = np.exp(-0.3 * np.arange(N))
 """Weights that fall exponentially with the age of a row."""
 ON_ONE_ROW = np.where(np.arange(N) == 7, 1.0, 1e-12)
 # Rows of little weight are most of the rows, and count as much as the others here.
-SETTINGS = {"gamma": [0.3, 1.0], "search__weighted_scores": False, "search__race": "full"}
+SETTINGS = {"gamma": [0.3, 1.0]}
 ALPHAS = [1e-6, 1e-3, 1e-1]
 
 
 def scores(cls, weights, cv, method):
-    model = cls(ALPHAS, cv=cv, method=method, **SETTINGS).fit(X, Y, weights)
+    model = cls(
+        ALPHAS, cv=cv, search=Search(method=method, race="full", weighted_scores=False), **SETTINGS
+    ).fit(X, Y, weights)
     return model.cv_results_["mean_test_score"]
 
 

@@ -106,7 +106,8 @@ def test_splitters_and_polynomial_parameters_are_searched_alike(cv):
     X, y = regression_data("ccpp", 90)
     grid = {
         "alpha": [0.1, 1.0],
-        "kernel_params": {"coef0": [0.5, 1.0], "degree": [1, 2]},
+        "coef0": [0.5, 1.0],
+        "degree": [1, 2],
         "gamma": [0.1, 0.4],
     }
     peer = GridSearchCV(

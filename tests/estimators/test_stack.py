@@ -10,7 +10,7 @@ from sklearn.model_selection import KFold, TimeSeriesSplit
 import ridgefold
 from cases import rows, targets
 from namespaces import LIBRARIES, to_numpy
-from ridgefold import KernelRidge, KernelRidgeCV, LSSVMClassifierCV, LSSVMRegressorCV
+from ridgefold import KernelRidge, KernelRidgeCV, LSSVMClassifierCV, LSSVMRegressorCV, Search
 from ridgefold.errors import BudgetError, InvalidInputError, UnsupportedInputError
 from ridgefold.exact.interval_ranks import interval_from_models
 from ridgefold.selection.stack.weights import weights_for_classes, weights_for_numbers
@@ -65,7 +65,7 @@ CASES = {
     "weights": (stacked(), Y, WEIGHTS),
     "rows of weight zero": (stacked(), Y, SOME_ZERO),
     "two targets": (stacked(), TWO, None),
-    "an alpha a target": (stacked(alpha_per_target=True), TWO, WEIGHTS),
+    "an alpha a target": (stacked(search=Search(alpha_per_target=True)), TWO, WEIGHTS),
 }
 
 

@@ -34,6 +34,7 @@ from ridgefold import (
     TableModel,
     cross_val_path,
 )
+from ridgefold.exact.fit import Fit
 
 MEMORY = "1GB"
 """Given, so that plans do not follow what is free at the moment."""
@@ -320,12 +321,17 @@ def _width(kernel: Any) -> float | None:
 
 
 def _planned(model: Any) -> Facts:
-    """The solver of the last fit. Of several kernels the record keeps the method of the one that
-    took longest, which may be another one tomorrow: methods are frozen by paths of one kernel."""
+    """What solved the system of all rows.
+
+    Of several kernels the record keeps the method of the one that took longest, which may be
+    another one tomorrow: methods are frozen by paths of one kernel.
+    """
     if hasattr(model, "n_partitions_"):
         return {}
     record = getattr(model, "run_record_", None)
-    return {} if record is None else {"solver": record.steps[-1].method}
+    if record is None:
+        return {}
+    return {"solver": next(step.method for step in record.steps if step.name == Fit.name)}
 
 
 def _of_path(data: Table, settings: dict[str, Any]) -> Facts:

@@ -30,8 +30,8 @@ SLOW = (
 
 def by_default(name: str, way: str) -> bool:
     """About a third of all fits: a fixed draw that no table and no way is left out of."""
-    if WAYS[way].targets > 1 or WAYS[way].frames:  # for few tables
-        return True
+    if WAYS[way].targets > 1 or WAYS[way].frames or way == "cells without a bias":
+        return True  # for few tables
     if way in SLOW:
         return (name, way) in {
             ("irrelevant columns", "cells in learned scales"),

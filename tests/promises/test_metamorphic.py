@@ -21,6 +21,7 @@ from ridgefold import (
     LSSVMRegressorCV,
     PartitionedLSSVMClassifier,
     PartitionedLSSVMRegressor,
+    Search,
 )
 from ridgefold.kernels import RBF, Laplacian, Matern
 
@@ -116,7 +117,7 @@ SEARCHED = {
             [1e-3 * d.unit, 0.1 * d.unit, 10.0 * d.unit],
             kernel=[_rbf(d), _laplacian(d)],
             cv=d.splits,
-            method=method,
+            search=Search(method=method),
         ),
         classes=estimator is LSSVMClassifierCV,
         bias=estimator is not KernelRidgeCV,
