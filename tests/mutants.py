@@ -137,6 +137,18 @@ MUTANTS = (
         "(errors >= _PRECISE * (highest - lowest))",
     ),
     Mutant(
+        "slopes of a product of kernels",
+        "kernels/composite.py",
+        "self._each(left, right), reversed(self._values(namespace, left, right)), strict=True",
+        "self._each(left, right), self._values(namespace, left, right), strict=True",
+    ),
+    Mutant(
+        "slope of a rough kernel where rows meet",
+        "kernels/distances.py",
+        "slope[meeting] = 0.0",
+        "slope[meeting] = 1.0",
+    ),
+    Mutant(
         "widths of Manhattan distances",
         "kernels/width_table.py",
         "kernel.length_scale**-kernel.width_power",

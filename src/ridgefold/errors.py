@@ -17,6 +17,10 @@ class UnsupportedInputError(RidgefoldError, TypeError):
     """An argument has a type (sparse, complex, …) that the chosen kernel or method cannot take."""
 
 
+class NoSlopeError(UnsupportedInputError):
+    """A kernel has no slope in the columns of its rows; the message says which kernels have."""
+
+
 class KernelDomainError(InvalidInputError):
     """The rows lie outside the set on which the kernel is defined."""
 

@@ -16,6 +16,7 @@ from ridgefold.errors import InvalidInputError, ModelFileError, UnsupportedInput
 from ridgefold.estimators.facts import ModelFacts, numbered_columns, to_numpy
 from ridgefold.estimators.kept_targets import require_targets
 from ridgefold.estimators.saving import Storable
+from ridgefold.estimators.slopes import WithSlopes
 from ridgefold.estimators.stored_values import Floats, require_kernel
 from ridgefold.estimators.validation import (
     check_alpha,
@@ -60,7 +61,7 @@ _STATE = {
 _CERTIFICATE = Annotated[np.ndarray, Floats((1,), least=0.0, infinite=True, unknown=True)]
 
 
-class KernelModel(TakesOptions, Storable):
+class KernelModel(WithSlopes, TakesOptions, Storable):
     """Base of the exact kernel models; subclasses add their arguments, `fit` and `predict`."""
 
     alpha: Any

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
 
-from ridgefold.errors import InvalidInputError, UnsupportedInputError
+from ridgefold.errors import InvalidInputError, NoSlopeError, UnsupportedInputError
+from ridgefold.kernels.slope_terms import SlopeTerm
 from ridgefold.linalg import Array, Namespace, namespace_of
 
 
@@ -45,7 +47,8 @@ class Kernel(ABC):
     Calling one gives its Gram matrix as a plain array: ``RBF(0.5)(X, Y)``.
 
     A new kernel overrides `prepare`, `write_block` and `diagonal`; if its feature space is
-    finite, also `feature_dimension` and `features`, and the primal solver can use it.
+    finite, also `feature_dimension` and `features`, and the primal solver can use it; with
+    `slope_terms`, models with it have slopes, and with `mixed_terms` these have variances.
     """
 
     accepts_sparse: ClassVar[bool] = False
@@ -114,6 +117,30 @@ class Kernel(ABC):
         """Φ with Φ Φᵀ = K, for kernels whose `feature_dimension` is a number."""
         raise UnsupportedInputError(
             f"the {type(self).__name__} kernel has no finite feature space: solve in the dual"
+        )
+
+    def slope_terms(
+        self, namespace: Namespace, X: Array, left: Rows, right: Rows
+    ) -> Iterator[SlopeTerm]:
+        """∂k(x_r, z_i)/∂x_rj as a sum of terms; X holds the left rows as they were given.
+
+        A rough kernel has a kink where two rows meet; its slope there is the mean of the two
+        sides (zero, for kernels of distances). Columns that hold codes have NaN.
+        """
+        raise NoSlopeError(
+            f"the {type(self).__name__} kernel has no slope in the columns of its rows: use a "
+            "kernel that has one (RBF, Matern, Laplacian, RationalQuadratic, Linear, Polynomial, "
+            "…), or differences of predictions"
+        )
+
+    def mixed_terms(
+        self, namespace: Namespace, X: Array, Z: Array, left: Rows, right: Rows
+    ) -> Iterator[SlopeTerm]:
+        """∂²k(x_r, z_i)/∂x_rj∂z_ij: the prior covariance of slopes, where functions have any."""
+        raise NoSlopeError(
+            f"functions of the {type(self).__name__} kernel have no slopes with a variance, or "
+            "it does not state it: use RBF, Matern with nu=1.5 or 2.5, RationalQuadratic, Linear "
+            "or Polynomial"
         )
 
     # -- arithmetic ----------------------------------------------------------------------

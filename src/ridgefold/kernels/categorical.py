@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import InitVar, dataclass
 
 import numpy as np
 
 from ridgefold.kernels.base import Rows
 from ridgefold.kernels.distances import DistanceKernel
+from ridgefold.kernels.slope_terms import SlopeTerm
 from ridgefold.linalg import Array, Namespace
 
 
@@ -56,3 +58,17 @@ class Categorical(DistanceKernel):
             differ = a[:, j][:, None] != b[:, j][None, :]
             out -= namespace.astype(differ, out.dtype) / scale
         namespace.exp_in_place(out)
+
+    def slope_terms(
+        self, namespace: Namespace, X: Array, left: Rows, right: Rows
+    ) -> Iterator[SlopeTerm]:
+        """NaN: codes have differences and no slopes, but other columns beside them may."""
+        pairs = namespace.empty((len(left), len(right)), left.arrays[0])
+        pairs[...] = math.nan
+        yield SlopeTerm(pairs)
+
+    def mixed_terms(
+        self, namespace: Namespace, X: Array, Z: Array, left: Rows, right: Rows
+    ) -> Iterator[SlopeTerm]:
+        """NaN, as `slope_terms`."""
+        yield from self.slope_terms(namespace, X, left, right)

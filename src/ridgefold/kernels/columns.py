@@ -6,6 +6,7 @@ out by it the columns that say nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +14,9 @@ import numpy as np
 import scipy.sparse
 
 from ridgefold.errors import InvalidInputError
-from ridgefold.kernels.base import Kernel
+from ridgefold.kernels.base import Kernel, Rows
 from ridgefold.kernels.derived import DerivedKernel
+from ridgefold.kernels.slope_terms import SlopeTerm
 from ridgefold.linalg import Array, Namespace
 
 
@@ -60,6 +62,23 @@ class Columns(DerivedKernel):
         if scipy.sparse.issparse(X):
             return X[:, numbers]
         return namespace.xp.take(X, namespace.indices(numbers, X), axis=1)
+
+    def slope_terms(
+        self, namespace: Namespace, X: Array, left: Rows, right: Rows
+    ) -> Iterator[SlopeTerm]:
+        seen = self.transform(namespace, X)
+        for term in self.kernel.slope_terms(namespace, seen, left, right):
+            yield self._of_all_columns(term)
+
+    def mixed_terms(
+        self, namespace: Namespace, X: Array, Z: Array, left: Rows, right: Rows
+    ) -> Iterator[SlopeTerm]:
+        x, z = self.transform(namespace, X), self.transform(namespace, Z)
+        for term in self.kernel.mixed_terms(namespace, x, z, left, right):
+            yield self._of_all_columns(term)
+
+    def _of_all_columns(self, term: SlopeTerm) -> SlopeTerm:
+        return term.within(np.asarray(self.columns))
 
     def columns_seen(self, n_columns: int) -> int:
         return len(self.columns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from ridgefold.errors import InvalidInputError
 from ridgefold.kernels.base import Kernel, Rows
 from ridgefold.kernels.derived import DerivedKernel
 from ridgefold.kernels.dot_product import MOST_FEATURES, Constant
+from ridgefold.kernels.slope_terms import SlopeTerm, products_of_terms
 from ridgefold.linalg import Array, Namespace
 
 
@@ -66,6 +68,10 @@ class _Pair(Kernel):
         self.right.write_block(namespace, left.parts[1], right.parts[1], other)
         return other
 
+    def _each(self, left: Rows, right: Rows) -> Iterator[tuple[Kernel, Rows, Rows]]:
+        """Both kernels with the rows that were prepared for them."""
+        yield from zip((self.left, self.right), left.parts, right.parts, strict=True)
+
 
 @dataclass(frozen=True)
 class Sum(_Pair):
@@ -85,6 +91,18 @@ class Sum(_Pair):
 
     def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
         out += self._write_both(namespace, left, right, out)
+
+    def slope_terms(
+        self, namespace: Namespace, X: Array, left: Rows, right: Rows
+    ) -> Iterator[SlopeTerm]:
+        for kernel, a, b in self._each(left, right):
+            yield from kernel.slope_terms(namespace, X, a, b)
+
+    def mixed_terms(
+        self, namespace: Namespace, X: Array, Z: Array, left: Rows, right: Rows
+    ) -> Iterator[SlopeTerm]:
+        for kernel, a, b in self._each(left, right):
+            yield from kernel.mixed_terms(namespace, X, Z, a, b)
 
     def diagonal(self, namespace: Namespace, X: Array) -> Array:
         return self.left.diagonal(namespace, X) + self.right.diagonal(namespace, X)
@@ -115,6 +133,37 @@ class Product(_Pair):
     def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
         out *= self._write_both(namespace, left, right, out)
 
+    def _values(self, namespace: Namespace, left: Rows, right: Rows) -> tuple[Array, Array]:
+        """Blocks of both kernels."""
+        shape = (len(left), len(right))
+        first = namespace.empty(shape, _any_array(left), namespace.double())
+        return first, self._write_both(namespace, left, right, first)
+
+    def slope_terms(
+        self, namespace: Namespace, X: Array, left: Rows, right: Rows
+    ) -> Iterator[SlopeTerm]:
+        """k₂∂k₁ + k₁∂k₂."""
+        for (kernel, a, b), other in zip(
+            self._each(left, right), reversed(self._values(namespace, left, right)), strict=True
+        ):
+            for term in kernel.slope_terms(namespace, X, a, b):
+                yield term.times(other)
+
+    def mixed_terms(
+        self, namespace: Namespace, X: Array, Z: Array, left: Rows, right: Rows
+    ) -> Iterator[SlopeTerm]:
+        """k₂∂∂'k₁ + k₁∂∂'k₂ + ∂k₁∂'k₂ + ∂'k₁∂k₂."""
+        both = list(self._each(left, right))
+        for (kernel, a, b), other in zip(
+            both, reversed(self._values(namespace, left, right)), strict=True
+        ):
+            for term in kernel.mixed_terms(namespace, X, Z, a, b):
+                yield term.times(other)
+        for (kernel, a, b), (other_kernel, c, d) in (both, both[::-1]):
+            of_left = list(kernel.slope_terms(namespace, X, a, b))
+            of_right = (t.turned() for t in other_kernel.slope_terms(namespace, Z, d, c))
+            yield from products_of_terms(of_left, of_right, int(X.shape[1]))
+
     def diagonal(self, namespace: Namespace, X: Array) -> Array:
         return self.left.diagonal(namespace, X) * self.right.diagonal(namespace, X)
 
@@ -130,6 +179,10 @@ class Product(_Pair):
     def __repr__(self) -> str:
         factors = [f"({k!r})" if isinstance(k, Sum) else repr(k) for k in (self.left, self.right)]
         return " * ".join(factors)
+
+
+def _any_array(rows: Rows) -> Array:
+    return rows.arrays[0] if rows.arrays else _any_array(rows.parts[0])
 
 
 @dataclass(frozen=True)
@@ -166,6 +219,18 @@ class Scaled(DerivedKernel):
         # Entries above the triangle may hold anything, and are scaled too.
         with np.errstate(over="ignore", invalid="ignore"):
             out *= self.factor
+
+    def slope_terms(
+        self, namespace: Namespace, X: Array, left: Rows, right: Rows
+    ) -> Iterator[SlopeTerm]:
+        for term in self.kernel.slope_terms(namespace, X, left, right):
+            yield term.times(self.factor)
+
+    def mixed_terms(
+        self, namespace: Namespace, X: Array, Z: Array, left: Rows, right: Rows
+    ) -> Iterator[SlopeTerm]:
+        for term in self.kernel.mixed_terms(namespace, X, Z, left, right):
+            yield term.times(self.factor)
 
     def diagonal(self, namespace: Namespace, X: Array) -> Array:
         return super().diagonal(namespace, X) * self.factor

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import InitVar, dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from ridgefold.errors import InvalidInputError, NumericalError, UnsupportedInputError
+from ridgefold.errors import (
+    InvalidInputError,
+    NoSlopeError,
+    NumericalError,
+    UnsupportedInputError,
+)
 from ridgefold.kernels.base import Kernel, Rows, positive
 from ridgefold.kernels.middle import middle_of
+from ridgefold.kernels.slope_terms import SlopeTerm
 from ridgefold.linalg import Array, Namespace
 from ridgefold.linalg.blocks import row_blocks
 
@@ -336,6 +343,84 @@ class EuclideanKernel(DistanceKernel):
                 difference = (x[:, None] - y[None, :]) / float(scales[j])
                 total[j] = namespace.xp.sum(weights * difference * difference)
         return total
+
+    # -- derivatives in the columns of the rows -------------------------------------------
+
+    def bend_of_exponent(self, namespace: Namespace, exponent: Array) -> Array:
+        """4φ'' at −‖z − z'‖²/2, for the kernel φ(‖z − z'‖²)."""
+        raise NoSlopeError(
+            f"functions of a {self!r} kernel have no slopes with a variance, or it does not state "
+            "it: use RBF, Matern with nu=1.5 or 2.5, or RationalQuadratic"
+        )
+
+    def slope_terms(
+        self, namespace: Namespace, X: Array, left: Rows, right: Rows
+    ) -> Iterator[SlopeTerm]:
+        """2φ'(z_j − z'_j)/ℓ_j: two products for all columns; by differences in far columns."""
+        exponents = self._exponents(namespace, left, right)
+        slope = self._slopes(namespace, exponents)
+        z, other, inverse = self._units(namespace, left, right)
+        far = self._far_columns(namespace, left, right)
+        if len(far) == 0:
+            yield SlopeTerm(slope, left=-z * inverse)
+            yield SlopeTerm(slope, right=other * inverse)
+            return
+        near = np.setdiff1d(np.arange(z.shape[1]), far)
+        if len(near):
+            yield SlopeTerm(slope, left=(-z * inverse)[:, near], columns=near)
+            yield SlopeTerm(slope, right=(other * inverse)[:, near], columns=near)
+        for j in far.tolist():
+            x, y = left.arrays[1][:, j], right.arrays[1][:, j]
+            steps = (y[None, :] - x[:, None]) * (inverse[0, j] * inverse[0, j])
+            yield SlopeTerm(slope * steps, columns=np.asarray([j]))
+
+    def mixed_terms(
+        self, namespace: Namespace, X: Array, Z: Array, left: Rows, right: Rows
+    ) -> Iterator[SlopeTerm]:
+        """−(2φ' + 4φ''(z_j − z'_j)²)/ℓ_j²."""
+        exponents = self._exponents(namespace, left, right)
+        bend = self.bend_of_exponent(namespace, exponents)
+        slope = self._slopes(namespace, exponents)
+        z, other, inverse = self._units(namespace, left, right)
+        z, other = z * inverse, other * inverse
+        yield SlopeTerm(slope, left=inverse * inverse)
+        yield SlopeTerm(-bend, left=z * z)
+        yield SlopeTerm(-bend, right=other * other)
+        yield SlopeTerm(2.0 * bend, left=z, right=other)
+
+    def _exponents(self, namespace: Namespace, left: Rows, right: Rows) -> Array:
+        out = namespace.empty((len(left), len(right)), left.arrays[0], namespace.double())
+        self._write_exponents(namespace, left, right, out)
+        return out
+
+    def _slopes(self, namespace: Namespace, exponents: Array) -> Array:
+        """−2φ', zero where the rows of a rough kernel meet; overwrites the exponents."""
+        if type(self).slope_of_exponent is EuclideanKernel.slope_of_exponent:
+            raise NoSlopeError(
+                f"the {type(self).__name__} kernel does not state its slope (slope_of_exponent): "
+                "use RBF, Matern or RationalQuadratic"
+            )
+        slope = namespace.empty(exponents.shape, exponents)
+        meeting = exponents == 0.0 if self.rough else None
+        self.slope_of_exponent(namespace, exponents, slope)
+        if meeting is not None:
+            slope[meeting] = 0.0
+        return slope
+
+    def _units(self, namespace: Namespace, left: Rows, right: Rows) -> tuple[Array, Array, Array]:
+        """z of both sets of rows, and 1/ℓ as one row."""
+        a, b = left.arrays[0], right.arrays[0]
+        d = a.shape[1] - 2
+        inverse = 1.0 / np.broadcast_to(np.asarray(self.length_scale, dtype=np.float64), d)
+        return a[:, :d], b[:, :d], namespace.asarray(inverse.copy(), a)[None, :]
+
+    def _far_columns(self, namespace: Namespace, left: Rows, right: Rows) -> np.ndarray:
+        """Columns in which differences of z would have lost digits."""
+        if len(left.arrays) == 1 or len(right.arrays) == 1:
+            return np.empty(0, dtype=int)
+        z, other, _ = self._units(namespace, left, right)
+        largest = [namespace.to_numpy(namespace.xp.max(r * r, axis=0)) for r in (z, other)]
+        return np.flatnonzero(np.minimum(*largest) > 2.0 * self.far)
 
 
 def _exchange_last_two(namespace: Namespace, rows: Array) -> Array:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +13,7 @@ import scipy.sparse
 from ridgefold.errors import InvalidInputError
 from ridgefold.kernels.base import Kernel, Rows
 from ridgefold.kernels.distances import _ones_for_rows, as_gamma
+from ridgefold.kernels.slope_terms import SlopeTerm
 from ridgefold.linalg import Array, Namespace
 
 
@@ -64,6 +67,17 @@ class Constant(Kernel):
     def diagonal(self, namespace: Namespace, X: Array) -> Array:
         return _ones_for_rows(namespace, X) * self.value
 
+    def slope_terms(
+        self, namespace: Namespace, X: Array, left: Rows, right: Rows
+    ) -> Iterator[SlopeTerm]:
+        """None: the kernel is constant."""
+        yield from ()
+
+    def mixed_terms(
+        self, namespace: Namespace, X: Array, Z: Array, left: Rows, right: Rows
+    ) -> Iterator[SlopeTerm]:
+        yield from ()
+
     def feature_dimension(self, n_columns: int) -> int | None:
         return 1
 
@@ -71,8 +85,41 @@ class Constant(Kernel):
         return _ones_for_rows(namespace, X)[:, None] * math.sqrt(self.value)
 
 
+class _ProductKernel(Kernel):
+    """A kernel φ(γxᵀx' + c), whose slope is φ'γx'."""
+
+    @abstractmethod
+    def slopes_of_product(
+        self, namespace: Namespace, product: Array, *, second: bool
+    ) -> tuple[Array, Array | None]:
+        """γφ' at products xᵀx', and γ²φ" if the second derivative is asked for and not zero."""
+
+    def _slopes(
+        self, namespace: Namespace, left: Rows, right: Rows, *, second: bool
+    ) -> tuple[Array, Array | None]:
+        a, b = left.arrays[0], right.arrays[0]
+        product = namespace.empty((a.shape[0], b.shape[0]), a)
+        namespace.multiply_transposed(a, b, product)
+        return self.slopes_of_product(namespace, product, second=second)
+
+    def slope_terms(
+        self, namespace: Namespace, X: Array, left: Rows, right: Rows
+    ) -> Iterator[SlopeTerm]:
+        first, _ = self._slopes(namespace, left, right, second=False)
+        yield SlopeTerm(first, right=right.arrays[0])
+
+    def mixed_terms(
+        self, namespace: Namespace, X: Array, Z: Array, left: Rows, right: Rows
+    ) -> Iterator[SlopeTerm]:
+        """γφ' + γ²φ"xx'."""
+        first, second = self._slopes(namespace, left, right, second=True)
+        yield SlopeTerm(first)
+        if second is not None:
+            yield SlopeTerm(second, left.arrays[0], right.arrays[0])
+
+
 @dataclass(frozen=True)
-class Linear(Kernel):
+class Linear(_ProductKernel):
     """xᵀx': ordinary ridge regression."""
 
     evaluation = "dot"
@@ -84,6 +131,11 @@ class Linear(Kernel):
 
     def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
         namespace.multiply_transposed(left.arrays[0], right.arrays[0], out)
+
+    def slopes_of_product(
+        self, namespace: Namespace, product: Array, *, second: bool
+    ) -> tuple[Array, Array | None]:
+        return namespace.xp.ones_like(product), None
 
     def diagonal(self, namespace: Namespace, X: Array) -> Array:
         return _squared_norms(namespace, X)
@@ -112,7 +164,7 @@ def _binomial(n: int, k: int) -> int:
 
 
 @dataclass(frozen=True)
-class Polynomial(Kernel):
+class Polynomial(_ProductKernel):
     """(γ xᵀx' + c)^d; the textbook form (1 + xᵀx')^d by default.
 
     Parameters
@@ -148,10 +200,22 @@ class Polynomial(Kernel):
     def _of_product(self, product: Array) -> None:
         product *= self.gamma
         product += self.coef0
-        if self.degree == int(self.degree) and self.degree <= 16:
-            _integer_power_in_place(product, int(self.degree))
-        else:
-            product **= self.degree
+        _power_in_place(product, self.degree)
+
+    def slopes_of_product(
+        self, namespace: Namespace, product: Array, *, second: bool
+    ) -> tuple[Array, Array | None]:
+        base = product * self.gamma + self.coef0
+        first, degree = namespace.copy(base), self.degree
+        if degree == 0:
+            return namespace.xp.zeros_like(base), None
+        _power_in_place(first, degree - 1)
+        first *= degree * self.gamma
+        if not second or degree == 1:
+            return first, None
+        _power_in_place(base, degree - 2)
+        base *= degree * (degree - 1) * self.gamma**2
+        return first, base
 
     def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
         namespace.multiply_transposed(left.arrays[0], right.arrays[0], out)
@@ -200,6 +264,13 @@ class Polynomial(Kernel):
         return out
 
 
+def _power_in_place(a: Array, power: float) -> None:
+    if power == int(power) and 0 <= power <= 16:
+        _integer_power_in_place(a, int(power))
+    else:
+        a **= power
+
+
 def _integer_power_in_place(a: Array, power: int) -> None:
     """a^power by squaring: many times faster than a general power."""
     if power == 0:
@@ -213,7 +284,7 @@ def _integer_power_in_place(a: Array, power: int) -> None:
 
 
 @dataclass(frozen=True)
-class Sigmoid(Kernel):
+class Sigmoid(_ProductKernel):
     """tanh(γ xᵀx' + c): scikit-learn's; not positive definite in general.
 
     Parameters
@@ -241,6 +312,14 @@ class Sigmoid(Kernel):
         product *= self.gamma
         product += self.coef0
         namespace.tanh_in_place(product)
+
+    def slopes_of_product(
+        self, namespace: Namespace, product: Array, *, second: bool
+    ) -> tuple[Array, Array | None]:
+        value = namespace.copy(product)
+        self._of_product(namespace, value)
+        first = self.gamma * (1.0 - value * value)
+        return first, (-2.0 * self.gamma) * value * first if second else None
 
     def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
         namespace.multiply_transposed(left.arrays[0], right.arrays[0], out)
@@ -277,6 +356,19 @@ class Cosine(Kernel):
 
     def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
         namespace.multiply_transposed(left.arrays[0], right.arrays[0], out)
+
+    def slope_terms(
+        self, namespace: Namespace, X: Array, left: Rows, right: Rows
+    ) -> Iterator[SlopeTerm]:
+        """With u = x/‖x‖: (u' − (uᵀu')u)/‖x‖; zero at a row of zeros, where the kernel jumps."""
+        u, v = left.arrays[0], right.arrays[0]
+        product = namespace.empty((u.shape[0], v.shape[0]), u)
+        namespace.multiply_transposed(u, v, product)
+        # x = ‖x‖u, so that ‖x‖ = xᵀu, without squares that overflow.
+        lengths = namespace.xp.sum(X * u, axis=1)
+        inverse = namespace.xp.where(lengths > 0.0, lengths, float("inf")) ** -1.0
+        yield SlopeTerm(product, left=-inverse[:, None] * u)
+        yield SlopeTerm(namespace.xp.ones_like(product), left=inverse[:, None], right=v)
 
     def diagonal(self, namespace: Namespace, X: Array) -> Array:
         return _squared_norms(namespace, self._normalised(namespace, X))

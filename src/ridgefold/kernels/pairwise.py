@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ import scipy.sparse
 from ridgefold.errors import InvalidInputError, KernelDomainError, UnsupportedInputError
 from ridgefold.kernels.base import Kernel, Rows
 from ridgefold.kernels.distances import as_gamma
+from ridgefold.kernels.slope_terms import SlopeTerm
 from ridgefold.linalg import Array, Namespace
 
 
@@ -67,6 +68,12 @@ class AdditiveChi2(_ChiSquared):
     def write_block(self, namespace: Namespace, left: Rows, right: Rows, out: Array) -> None:
         out[...] = _additive_chi2(left.arrays[0], right.arrays[0])
 
+    def slope_terms(
+        self, namespace: Namespace, X: Array, left: Rows, right: Rows
+    ) -> Iterator[SlopeTerm]:
+        for j, slopes in enumerate(_chi2_slopes(left.arrays[0], right.arrays[0])):
+            yield SlopeTerm(slopes, columns=np.asarray([j]))
+
     def diagonal(self, namespace: Namespace, X: Array) -> Array:
         return np.zeros(X.shape[0], dtype=X.dtype)
 
@@ -91,8 +98,26 @@ class Chi2(_ChiSquared):
         out *= self.gamma
         namespace.exp_in_place(out)
 
+    def slope_terms(
+        self, namespace: Namespace, X: Array, left: Rows, right: Rows
+    ) -> Iterator[SlopeTerm]:
+        a, b = left.arrays[0], right.arrays[0]
+        values = np.empty((len(a), len(b)), dtype=a.dtype)
+        self.write_block(namespace, left, right, values)
+        values *= self.gamma
+        for j, slopes in enumerate(_chi2_slopes(a, b)):
+            yield SlopeTerm(values * slopes, columns=np.asarray([j]))
+
     def diagonal(self, namespace: Namespace, X: Array) -> Array:
         return np.ones(X.shape[0], dtype=X.dtype)
+
+
+def _chi2_slopes(a: np.ndarray, b: np.ndarray) -> Iterator[np.ndarray]:
+    """The derivatives of −Σ(x_j − x'_j)²/(x_j + x'_j) in x_j: −(x − x')(x + 3x')/(x + x')²."""
+    for x, y in zip(a.T, b.T, strict=True):
+        total = x[:, None] + y[None, :]
+        share = (x[:, None] - y[None, :]) / np.where(total > 0, total, 1.0)
+        yield -share * (2.0 - share)
 
 
 def is_function_of_matrices(function: Any) -> bool:

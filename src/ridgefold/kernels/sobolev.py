@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+import numpy as np
 
 from ridgefold.errors import KernelDomainError
 from ridgefold.kernels.base import Kernel, Rows
+from ridgefold.kernels.slope_terms import SlopeTerm
 from ridgefold.linalg import Array, Namespace
 
 
@@ -37,6 +41,20 @@ class Sobolev(Kernel):
                 out[...] = factor
             else:
                 out *= factor
+
+    def slope_terms(
+        self, namespace: Namespace, X: Array, left: Rows, right: Rows
+    ) -> Iterator[SlopeTerm]:
+        """∏ over the other columns, where x_j < x'_j; half of it where they are equal."""
+        a, b = left.arrays[0], right.arrays[0]
+        values = namespace.empty((a.shape[0], b.shape[0]), a)
+        self.write_block(namespace, left, right, values)
+        for j in range(a.shape[1]):
+            x, y = a[:, j][:, None], b[:, j][None, :]
+            below = 0.5 * (1.0 + namespace.xp.sign(y - x))
+            yield SlopeTerm(
+                values * below / (1.0 + namespace.xp.minimum(x, y)), columns=np.asarray([j])
+            )
 
     def diagonal(self, namespace: Namespace, X: Array) -> Array:
         return namespace.xp.prod(X + 1.0, axis=1)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import InitVar, dataclass
 
+import numpy as np
 import scipy.sparse
 
 from ridgefold.errors import InvalidInputError, NumericalError
 from ridgefold.kernels.base import Rows, positive
 from ridgefold.kernels.distances import DistanceKernel, EuclideanKernel
+from ridgefold.kernels.slope_terms import SlopeTerm
 from ridgefold.linalg import Array, Namespace
 
 _SHORTEST = 1e-8
@@ -40,6 +43,9 @@ class RBF(EuclideanKernel):
     def slope_of_exponent(self, namespace: Namespace, exponent: Array, slope: Array) -> None:
         namespace.exp_in_place(exponent)
         slope[...] = exponent
+
+    def bend_of_exponent(self, namespace: Namespace, exponent: Array) -> Array:
+        return namespace.xp.exp(exponent)
 
 
 @dataclass(frozen=True)
@@ -124,6 +130,17 @@ class Matern(EuclideanKernel):
         exponent += slope
         slope *= 5.0 / 3.0
 
+    def bend_of_exponent(self, namespace: Namespace, exponent: Array) -> Array:
+        """4φ'' is 9e⁻ʳ/r or (25/3)e⁻ʳ; its product with (z_j − z'_j)² is zero where rows meet."""
+        if self.nu == 0.5:
+            return super().bend_of_exponent(namespace, exponent)
+        xp = namespace.xp
+        r = xp.sqrt(exponent * (-4.0 * self.nu))
+        if self.nu == 2.5:
+            return xp.exp(-r) * (25.0 / 3.0)
+        apart = r > _SHORTEST
+        return xp.where(apart, 9.0 * xp.exp(-r) / xp.where(apart, r, xp.ones_like(r)), 0.0)
+
 
 @dataclass(frozen=True)
 class RationalQuadratic(EuclideanKernel):
@@ -161,6 +178,11 @@ class RationalQuadratic(EuclideanKernel):
         else:
             exponent **= -self.shape
         slope *= exponent
+
+    def bend_of_exponent(self, namespace: Namespace, exponent: Array) -> Array:
+        """With u = 1 − exponent/a: (a + 1)/a·u⁻ᵃ⁻²."""
+        u = 1.0 - exponent / self.shape
+        return (self.shape + 1.0) / self.shape * u ** (-self.shape - 2.0)
 
 
 @dataclass(frozen=True)
@@ -221,6 +243,18 @@ class Laplacian(DistanceKernel):
     ) -> None:
         self.write_block(namespace, left, right, out)
         slope[...] = out
+
+    def slope_terms(
+        self, namespace: Namespace, X: Array, left: Rows, right: Rows
+    ) -> Iterator[SlopeTerm]:
+        """−k·sign(z_j − z'_j)/ℓ_j, one column after the other."""
+        a, b = left.arrays[0], right.arrays[0]
+        values = namespace.empty((a.shape[0], b.shape[0]), a)
+        self.write_block(namespace, left, right, values)
+        scales = np.broadcast_to(np.asarray(self.length_scale, dtype=np.float64), a.shape[1])
+        for j, scale in enumerate(scales.tolist()):
+            sign = namespace.xp.sign(b[:, j][None, :] - a[:, j][:, None])
+            yield SlopeTerm(values * sign * (1.0 / scale), columns=np.asarray([j]))
 
     def contract(self, namespace: Namespace, left: Rows, right: Rows, weights: Array) -> Array:
         return namespace.contract_manhattan(weights, left.arrays[0], right.arrays[0])
