@@ -263,13 +263,17 @@ class _Watch:
         pause = _SECONDS_BETWEEN_LOOKS
         while True:
             try:
-                return future.result(timeout=pause)
+                result = future.result(timeout=pause)
             except TimeoutError:
                 if future.status == "error":  # then it is the task's own
                     raise
                 # Seldom where workers are busy for long; and a result may be slow to arrive.
                 busy = self.look() > 0
                 pause = min(2 * pause, _SECONDS_BETWEEN_WORDS) if busy else _SECONDS_BETWEEN_LOOKS
+            else:
+                if self._none_since is not None:  # a worker came, and was done, between two looks
+                    self._are_there(max(1, _count_of_workers(self.client)))
+                return result
 
     def look(self) -> int:
         """How many workers there are; an error where there have been none for too long."""
@@ -277,9 +281,7 @@ class _Watch:
         workers = 0 if lost else _count_of_workers(self.client)
         now = time.monotonic()
         if workers:
-            if self._none_since is not None:
-                self._say(f"there are workers: {workers}")
-            self._none_since, self._said_at = None, -math.inf
+            self._are_there(workers)
             return workers
         if self._none_since is None:
             self._none_since = now
@@ -293,6 +295,11 @@ class _Watch:
                 f"gives up at {self._seconds:g} s"
             )
         return 0
+
+    def _are_there(self, workers: int) -> None:
+        if self._none_since is not None:
+            self._say(f"there are workers: {workers}")
+        self._none_since, self._said_at = None, -math.inf
 
     def _no_workers(self, waited: float) -> NoWorkersError:
         address = _address_of(self.client)
