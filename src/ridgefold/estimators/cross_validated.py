@@ -73,6 +73,7 @@ from ridgefold.selection.scoring import Rule, Truth, scoring_of
 from ridgefold.selection.search import Choice, GridSearch, Settings, results_table
 from ridgefold.selection.search_place import opened_paths, search_executor
 from ridgefold.selection.stack.candidates import stack_plan
+from ridgefold.selection.stack.nested import require_stackable
 from ridgefold.selection.stack.search import StackChoice, as_numbers, stack_search
 from ridgefold.storage.annotations import check_fields
 
@@ -111,6 +112,9 @@ class CrossValidatedModel(KernelModel):
         self._require_usable(data, folds)
         require_comparable(data.namespace.to_numpy(targets))
         self.__dict__.pop("stack_", None)
+        if self.stack:
+            weights = None if data.weights is None else data.namespace.to_numpy(data.weights)
+            require_stackable(folds, weights, self.cv)
         kind = StackWork if self.stack else OneKernelWork
         work = kind(self, data, targets, folds, truth)
         _, records = perform_all(self._steps(), work.problem(), work)

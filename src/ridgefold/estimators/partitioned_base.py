@@ -13,6 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.cells.backdrop import mix_predictions, mix_residuals
+from ridgefold.cells.cell_fit_steps import Refine, RefiningWork
 from ridgefold.cells.cell_prediction import CellsOfRows, IndexedRows, predict_cells
 from ridgefold.cells.cell_rows import ROWS_A_BATCH, Training, number_of
 from ridgefold.cells.cell_run import opened_run
@@ -68,9 +69,9 @@ from ridgefold.linalg.blocks import row_blocks
 from ridgefold.linalg.namespace import is_foreign_array, is_tensor, on_device
 from ridgefold.options import TakesOptions, cells_of, compute_of
 from ridgefold.options.cell_options import EXACT
-from ridgefold.planning import CellPlans, Explanation, available_resources, explain_run
-from ridgefold.records import Cells, Grid, LocalModels, RunRecord, StepRecord
-from ridgefold.runtime import metered
+from ridgefold.planning import Explanation, available_resources, explain_run
+from ridgefold.records import Cells, Grid, LocalModels, Resources, RunRecord
+from ridgefold.runtime import perform_all
 from ridgefold.runtime.executor_argument import executor_of
 from ridgefold.runtime.progress import progress_bar
 from ridgefold.runtime.run_request import folder_of
@@ -170,15 +171,10 @@ class PartitionedModel(TakesOptions, Storable):
             self._keep(fitted, data)
             if distinct is not None:
                 self._predict_weightless(data.X, targets, np.flatnonzero(distinct.group_of < 0))
-        if options.refine is not None:
-            sizes = np.array([len(group) for group in _disjoint(fitted.cells)])
-            _, reading = metered(
-                lambda: self._refine(fitted.training, options, fitted.grid, fitted.plans)
-            )
-            plan = fitted.plans.refining(sizes, max(1, self.n_steps_))
-            step = StepRecord("refining", plan, plan.method, reading.seconds, reading.peak_bytes)
-            self.run_record_ = RunRecord((*self.run_record_.steps, step))
-            self._copy_choices()
+        refining = _Refining(self, fitted)
+        _, records = perform_all([Refine(fitted.request)], fitted.known, refining)
+        self.run_record_ = RunRecord((*self.run_record_.steps, *records))
+        self._copy_choices()
 
     def _fit_distinct(
         self,
@@ -306,8 +302,8 @@ class PartitionedModel(TakesOptions, Storable):
         self.run_record_ = RunRecord(fitted.steps)
         self._copy_choices()
 
-    def _refine(self, training: Training, options: Options, grid: Grid, plans: CellPlans) -> None:
-        """Replace the cells' models by one model of all rows."""
+    def _refine(self, training: Training, options: Options, grid: Grid, room: float) -> None:
+        """Replace the cells' models by one model of all rows, in so many bytes."""
         n, cells, models = training.X.shape[0], self._cells, self._models
         # Of averaged cells every one is fitted as if it were all rows.
         alike = 1.0 / number_of(cells) if options.combiner.scales_alpha else 1.0
@@ -326,9 +322,7 @@ class PartitionedModel(TakesOptions, Storable):
                 start,
                 bias=options.bias,
                 steps=None if options.refine == EXACT else int(options.refine or 0),
-                memory_bytes=plans.memory.room(plans.resources.memory_bytes)
-                if options.device is None
-                else options.memory_bytes,
+                memory_bytes=room if options.device is None else options.memory_bytes,
                 device=options.device,
                 progress=progress,
             )
@@ -623,6 +617,20 @@ class PartitionedModel(TakesOptions, Storable):
         tags.input_tags.sparse = False
         tags.input_tags.positive_only = not takes_sparse_and_negative(self.kernel)[1]
         return tags
+
+
+class _Refining(RefiningWork):
+    """A model of cells that is made one of all rows."""
+
+    def __init__(self, model: PartitionedModel, fitted: FittedCells) -> None:
+        self._model, self._fitted = model, fitted
+
+    def resources(self) -> Resources:
+        return self._fitted.request.resources
+
+    def refine(self, room: float) -> None:
+        fitted = self._fitted
+        self._model._refine(fitted.training, fitted.request.options, fitted.grid, room)
 
 
 def _disjoint(cells: Cells) -> list[np.ndarray]:
