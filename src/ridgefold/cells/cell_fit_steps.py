@@ -255,6 +255,9 @@ class ChooseAverage(CellStep):
 
     name = "cutting cells and choosing a pair for their mean"
 
+    def title(self, known: CellShape) -> str:
+        return self.name if self.request.is_choice else CutCells.name
+
     def cost(self, known: CellShape, resources: Resources) -> Plan:
         plans = self.request.plans(known, resources)
         m = first_number(self.request.options, self.request.n_rows, plans.limits.most_cell_rows)

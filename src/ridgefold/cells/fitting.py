@@ -147,7 +147,9 @@ class CellFitting(Work):
             self.allowed,
             in_files=self.in_files,
             copied=data.copied_bytes,
-            workers=options.executor.workers_now() if self.in_files else None,
+            workers=options.executor.workers_now()
+            if options.executor.remote and self.in_files
+            else None,
         )
         self._require_room_for_cells(options.n_cells)
         self._executor = self._few_enough(self._executor)

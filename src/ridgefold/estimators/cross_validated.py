@@ -32,7 +32,7 @@ from ridgefold.estimators.stored_values import (
 from ridgefold.kernels import Kernel
 from ridgefold.linalg import Array
 from ridgefold.notices import warn
-from ridgefold.options import compute_of, search_of
+from ridgefold.options import MetricLearning, compute_of, search_of
 from ridgefold.planning import available_resources, device_of, plan_fit
 from ridgefold.records import (
     FittedModel,
@@ -128,12 +128,10 @@ class CrossValidatedModel(KernelModel):
 
     def _steps(self) -> list[AnyStep[Problem, Any]]:
         """What a fit does, in order; `explain` goes through the same list."""
-        learned = to_learn(self)
-        if learned is not None and self.stack and not is_more_than_family(learned):
-            learned = None  # a stack takes every family with a grid of widths
         steps: list[AnyStep[Problem, Any]] = []
-        if learned is not None:
-            steps.append(LearnMetric.of(self, learned))
+        asked = self._learning()
+        if asked is not None:
+            steps.append(LearnMetric.of(self, asked))
         kind, score = (ChooseMembers, None) if self.stack else (Choose, self.scoring)
         classifier = not self.stack and isinstance(self, ClassifierMixin)
         rule = scoring_of(score, classifier=classifier)
@@ -141,6 +139,13 @@ class CrossValidatedModel(KernelModel):
         steps.append(kind(search_executor(self), method, self._settings_of_search(), rule))
         steps.append(Solve(compute_of(self).solver))
         return steps
+
+    def _learning(self) -> MetricLearning | None:
+        """What is learned before the search, if anything."""
+        asked = to_learn(self)
+        if asked is not None and self.stack and not is_more_than_family(asked):
+            return None  # a stack takes every family with a grid of widths
+        return asked
 
     def _settings_of_search(self) -> Settings:
         asked = search_of(self)
