@@ -57,9 +57,6 @@ from ridgefold.selection.fit_steps import (
 )
 from ridgefold.selection.grids import (
     KernelGrid,
-    alphas_from_data,
-    check_alphas,
-    kernel_grid,
 )
 from ridgefold.selection.held_out_predictions import by_row
 from ridgefold.selection.kernel_paths import KernelPaths
@@ -70,11 +67,10 @@ from ridgefold.selection.learned_grid import (
 )
 from ridgefold.selection.path_tasks import Common, gram_of
 from ridgefold.selection.scoring import Rule, Truth, scoring_of
-from ridgefold.selection.search import Choice, GridSearch, Settings, results_table
+from ridgefold.selection.search import Choice, Settings, results_table
 from ridgefold.selection.search_place import opened_paths, search_executor
-from ridgefold.selection.stack.candidates import stack_plan
 from ridgefold.selection.stack.nested import require_stackable
-from ridgefold.selection.stack.search import StackChoice, as_numbers, stack_search
+from ridgefold.selection.stack.search import StackChoice
 from ridgefold.storage.annotations import check_fields
 
 _SEARCH = {
@@ -155,27 +151,6 @@ class CrossValidatedModel(KernelModel):
             race=asked.race,
         )
 
-    def _search(self, work: OneKernelWork) -> Choice:
-        """Choose among what was learned, or the grid."""
-        data, given = work.data, self.alpha is not None
-        if work.learned is not None:
-            grid, alphas = work.learned.grid, work.learned.alphas
-        else:
-            grid = kernel_grid(
-                self.kernel, {"gamma": self.gamma, "kernel_params": self.kernel_params}, data
-            )
-            middle = grid.candidates[len(grid.candidates) // 2].kernel
-            alphas = np.empty(0) if given else alphas_from_data(middle, data)
-        if given:
-            alphas = check_alphas(self.alpha)
-        with self._searching(data, work.targets, work.folds, work.truth) as (paths, progress):
-            paths.reserved_seconds = self._seconds_to_fit(data, work.targets, grid, alphas)
-            search = GridSearch(paths, self._rule(work.truth), work.settings)
-            choice = search.run(grid, alphas, not given, progress)
-        if data.deadline is not None:
-            data.deadline.begun = True
-        return choice
-
     @contextmanager
     def _searching(
         self, data: TrainingData, targets: Array, folds: Folds, truth: Truth
@@ -196,22 +171,6 @@ class CrossValidatedModel(KernelModel):
         return scoring_of(self.scoring, classifier=truth.classes is not None)
 
     # -- stacks --------------------------------------------------------------------------
-
-    def _search_stack(self, work: StackWork) -> StackChoice:
-        """Choose width and ridge of every candidate, and weights."""
-        data, targets, folds = work.data, work.targets, work.folds
-        truth = as_numbers(work.truth, targets)
-        if work.plan is None:
-            work.plan = stack_plan(self, data, targets, folds)
-        with self._searching(data, targets, folds, truth) as (paths, progress):
-            paths.reserved_seconds = sum(
-                self._seconds_to_fit(data, targets, each.grid, each.alphas)
-                for each in work.plan.candidates
-            )
-            chosen = stack_search(paths, work.plan, work.truth, work.settings, progress)
-        if data.deadline is not None:
-            data.deadline.begun = True
-        return chosen
 
     def _fit_members(
         self, data: TrainingData, targets: Array, folds: Folds, chosen: StackChoice
