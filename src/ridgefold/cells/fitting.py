@@ -64,6 +64,7 @@ from ridgefold.storage.run_directory import Run
 _MOST_CUTS = 6
 """How often rows are cut anew, into more cells, where some are larger than memory holds."""
 _NEAREST_NUMBERS = 1 << 22
+"""Numbers of the rows among which neighbours are looked for: 32 MB."""
 
 
 @dataclass(frozen=True)
