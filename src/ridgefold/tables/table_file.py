@@ -49,7 +49,7 @@ class TableFile(ABC):
         """Names that stand for one column each."""
         twice = sorted(name for name, count in Counter(names).items() if count > 1)
         if twice:
-            raise self.error(f"two columns are called {twice[0]!r}")
+            raise self.error(f"two columns are called {', '.join(map(repr, twice))}")
         return names
 
     def error(self, problem: object) -> TableError:
