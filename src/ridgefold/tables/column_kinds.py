@@ -325,7 +325,9 @@ def number_share(counts: Mapping[str, int], rule: NumberText) -> _NumberShare:
     )
 
 
-def _kind_of_text(series: nw.Series[Any], style: TableStyle, is_named: bool) -> ColumnKind:
+def _kind_of_text(  # noqa: PLR0911 - one line a kind
+    series: nw.Series[Any], style: TableStyle, is_named: bool
+) -> ColumnKind:
     name, counts = series.name, counts_of(series)
     known, words = sum(counts.values()), set(words_of(series.name))
     if known == 0:

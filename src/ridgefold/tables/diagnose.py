@@ -103,9 +103,9 @@ def diagnose(
     if isinstance(target, str):
         if source.is_text and target not in frame.columns and are_numbers(frame.columns):
             raise TableError(
-                f"target {target!r}: there is no such column. The first line of {source.name} holds "
-                f"numbers ({', '.join(frame.columns[:3])}, …) and no names: put a line of names "
-                "before it"
+                f"target {target!r}: there is no such column. The first line of {source.name} "
+                f"holds numbers ({', '.join(frame.columns[:3])}, …) and no names: put a line of "
+                "names before it"
             )
         require_columns([target], frame.columns, "target")
     require_choices(choices, frame.columns)

@@ -41,8 +41,8 @@ class TextLayout:
     lines_before: int = 0
     """Lines above the names, as programs write titles, comments or ``sep=;``."""
     extra_cell: str = ""
-    """ "first" or "last" if every row has one cell more than there are names: a name of the row, as R
-    writes it, or nothing behind a mark that ends the line."""
+    """ "first" or "last" if every row has one cell more than there are names: a name of the row,
+    as R writes it, or nothing behind a mark that ends the line."""
 
 
 def layout_of(open_bytes: Callable[[], Any], usual_separator: str) -> TextLayout:
