@@ -19,9 +19,8 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from ridgefold.errors import TableError
 from ridgefold.tables.numbers_in_text import parse_numbers
-from ridgefold.tables.table_file import Share, TableFile, first_line
+from ridgefold.tables.table_file import Share, TableFile, called_twice, first_line
 from ridgefold.tables.text_layout import AsUtf8, TextLayout, layout_of
 from ridgefold.tables.written_numbers import MISSING_WORDS
 
@@ -96,13 +95,9 @@ class CsvFile(TableFile):
 
     def _once(self, names: list[str]) -> list[str]:
         """Names without the blanks around them; what is wrong with lines is said with them."""
-        try:
-            plain = self.once([name.strip() for name in names])
-        except TableError as error:
-            ragged = self._ragged_lines()
-            if not ragged:
-                raise
-            raise TableError(f"{error}; {ragged}") from None
+        plain = [name.strip() for name in names]
+        if called_twice(plain):
+            raise self.error(self._wrong_lines())
         self._written = dict(zip(plain, names, strict=True))
         return plain
 
@@ -296,8 +291,15 @@ class CsvFile(TableFile):
         if _is_too_long(error):
             return f'a row is longer than {_LONGEST_ROW >> 20} MB, or a quote (") is never closed'
         if "columns, got" in str(error):
-            return self._ragged_lines() or first_line(error)
+            return self._wrong_lines() or first_line(error)
         return first_line(error)
+
+    def _wrong_lines(self) -> str:
+        """What is wrong with the lines of the file, all at once: names, and numbers of cells."""
+        names: list[str] = []
+        with contextlib.suppress(csv.Error, StopIteration):
+            names = [name.strip() for name in next(self._records())[1]]
+        return "; ".join(filter(None, [called_twice(names), self._ragged_lines()]))
 
     def _ragged_lines(self) -> str:
         """Which lines have more or fewer cells than there are names, in words."""

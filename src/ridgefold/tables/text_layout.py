@@ -111,6 +111,8 @@ def separator_of(text: str, usual: str) -> str:
 
 def _lines_before(text: str, usual: str) -> int:
     """Lines above the names: of one cell, or comments, above rows of several cells."""
+    if _widths(text, separator_of(text, usual))[:1] > [1] and not text.startswith("#"):
+        return 0
     lines = text.split("\n", _MOST_LINES_BEFORE + 1)
     for separator in (usual, *(mark for mark in _SEPARATORS if mark != usual)):
         records = [next(csv.reader([line], delimiter=separator), []) for line in lines[:-1]]
