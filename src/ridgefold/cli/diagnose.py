@@ -15,7 +15,7 @@ from ridgefold.cli.options import column_choices, say
 
 @command
 def diagnose(
-    data: Annotated[Path, typer.Argument(help="A .csv, .tsv, .parquet, .npy or .npz file.")],
+    data: Options.Data,
     target: Annotated[
         str | None, typer.Option("--target", "-t", help="The column to predict.")
     ] = None,

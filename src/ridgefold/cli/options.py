@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -42,6 +43,14 @@ def require_positive(option: str, value: float | None) -> None:
     """Refuse what is no positive number."""
     if value is not None and not 0 < value < math.inf:
         raise CommandLineError(f"{option} must be a number > 0, got {value:g}")
+
+
+def require_jobs(jobs: int | None) -> None:
+    """Refuse what is no number of cores."""
+    if jobs is not None and (jobs == 0 or jobs < -1):
+        raise CommandLineError(
+            f"--jobs must be a whole number >= 1, or -1 for all cores, got {jobs}"
+        )
 
 
 def require_kernel(name: str) -> None:
@@ -109,6 +118,9 @@ class Kept(StrEnum):
 class CommandOptions:
     """Types of the shared options."""
 
+    Data = Annotated[
+        Path, typer.Argument(help="A .csv, .tsv, .txt, .parquet, .npy or .npz file.")
+    ]
     Memory = Annotated[
         str, typer.Option(help="Most memory to use, as 4GB; auto is a share of what is free.")
     ]
@@ -125,11 +137,16 @@ class CommandOptions:
             help="What a column is, as zip=category; number, category, ordered, date, "
             "date:day_first, date:month_first, or the levels of an order, as 'size=S<M<L'. Several "
             "are separated by commas, or the option is given again.",
+            rich_help_panel="The table",
         ),
     ]
     Drop = Annotated[
         list[str] | None,
-        typer.Option("--drop", help="A column to leave out; may be given again."),
+        typer.Option(
+            "--drop",
+            help="A column to leave out; may be given again.",
+            rich_help_panel="The table",
+        ),
     ]
     Json = Annotated[
         bool, typer.Option("--json", help="Print one JSON object on stdout instead of text.")

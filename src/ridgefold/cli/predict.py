@@ -24,7 +24,7 @@ ENDINGS = (".csv", ".parquet")
 @command
 def predict(
     model: Annotated[Path, typer.Argument(help="A model file that ridgefold wrote.")],
-    data: Annotated[Path, typer.Argument(help="A .csv, .tsv, .parquet, .npy or .npz file.")],
+    data: Options.Data,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="A .csv or .parquet file; CSV on stdout if not given."),
