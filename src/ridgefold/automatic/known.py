@@ -67,7 +67,12 @@ class Known:
                 f"predicted {in_seconds(likely)}, and of the time budget there are "
                 f"{in_seconds(max(self.left, 0.0))} left"
             )
-        return replace(plan, seconds=likely, seconds_at_most=max(likely, plan.seconds_at_most))
+        return replace(
+            plan,
+            seconds=likely,
+            seconds_at_most=max(likely, plan.seconds_at_most),
+            resources=replace(plan.resources, seconds=max(self.left, 0.0)),
+        )
 
 
 @dataclass(frozen=True)
@@ -117,6 +122,8 @@ class AutomaticWork(Work):
     candidates: list[Candidate] = field(default_factory=list)
     n_cells: int | None = None
     """The number of cells that was chosen for the first candidate in cells."""
+    last_method: str = ""
+    """The method that cross-validated the last candidate of all rows."""
     whole: StackWeights | None = None
     error: float = np.inf
     """Held-out error of the stack of the candidates so far."""
