@@ -36,13 +36,13 @@ def explain_cell_fit(
     if n_workers is None and executor.remote:
         n_workers = executor.workers_now()
     if n_workers is None:
-        return explain_plans(_cell_plans(model, fit, resources))
+        return explain_plans(cell_plans(model, fit, resources))
     slopes = model.partition == "tree" and model.combine != "average"
     slopes = slopes and model.n_partitions != 1
     return explain_cells(fit, n_workers, resources, slopes=slopes)
 
 
-def _cell_plans(
+def cell_plans(
     model: Any, fit: Problem, resources: Resources
 ) -> list[tuple[str, Plan | Exception]]:
     """The steps of a partitioned fit on this machine, with as many cells as there are likely to be.
