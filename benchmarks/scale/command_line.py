@@ -23,8 +23,8 @@ from ridgefold.tables import load_bundled
 NOTES = """
 `ridgefold predict` on a CSV file of 5 million rows of the power plant's columns, jittered, by a
 model of 1,500 rows: most memory resident at once during the command, beyond a process that has
-predicted a small file before. Then `ridgefold fit-kernel --partitions auto` on as many rows of six columns
-and a target, beyond a process that has fitted a small file. The last part fits all of california
+predicted a small file before. Then `ridgefold fit-kernel --partitions auto` on as many rows of six
+columns and a target, beyond a process that has fitted a small file. The last part fits all of california
 by the command and by `make_pipeline(StandardScaler(), LSSVMRegressor(…))` and compares their
 predictions.
 """
@@ -113,7 +113,18 @@ def fit_many(folder: str) -> Callable[[], None]:
     """For `measure.run_in_child`: warm up on a small file, then the long one."""
     here = Path(folder)
     small, large = (
-        ("fit-kernel", here / name, "-t", "y", "-o", here / "m", "-q", "--force", "--partitions", "auto")
+        (
+            "fit-kernel",
+            here / name,
+            "-t",
+            "y",
+            "-o",
+            here / "m",
+            "-q",
+            "--force",
+            "--partitions",
+            "auto",
+        )
         for name in ("small.csv", "large.csv")
     )
     command(*small)

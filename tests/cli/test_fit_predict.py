@@ -1,4 +1,4 @@
-"""`ridgefold fit` and `predict`: from a file to predictions, as the Python API gives them."""
+"""`ridgefold fit-kernel` and `predict`: from a file to predictions, as the Python API gives them."""
 
 from __future__ import annotations
 
@@ -157,7 +157,9 @@ def test_predictions_go_to_stdout_without_anything_else(plant):
 
 def test_json_is_one_object_on_stdout(plant):
     model = plant / "m.ridgefold"
-    result = run("fit-kernel", plant / "plant.csv", "-t", "PE", "--ignore", "id", "-o", model, "--json")
+    result = run(
+        "fit-kernel", plant / "plant.csv", "-t", "PE", "--ignore", "id", "-o", model, "--json"
+    )
     summary = json.loads(result.stdout)
     assert summary["rows"] == N
     assert summary["held_out_r2"] > 0.9
@@ -166,7 +168,9 @@ def test_json_is_one_object_on_stdout(plant):
     assert json.loads(result.stdout)["rows"] == N
     result = run("inspect", model, "--json")
     assert json.loads(result.stdout)["model"] == "LSSVMRegressorCV"
-    result = run("fit-kernel", plant / "plant.csv", "-t", "none", "-o", plant / "x", "--json", code=3)
+    result = run(
+        "fit-kernel", plant / "plant.csv", "-t", "none", "-o", plant / "x", "--json", code=3
+    )
     assert json.loads(result.stdout)["error"]["type"] == "TableError"
     assert "error: --target 'none'" in result.stderr
 
@@ -253,7 +257,16 @@ def mixed(path, n=120):
 def test_classes_categories_and_missing_values(tmp_path):
     label = mixed(tmp_path / "t.csv")
     model, out = tmp_path / "m.ridgefold", tmp_path / "out.csv"
-    options = ["fit-kernel", tmp_path / "t.csv", "-t", "label", "-o", model, "--ignore", '" onload=']
+    options = [
+        "fit-kernel",
+        tmp_path / "t.csv",
+        "-t",
+        "label",
+        "-o",
+        model,
+        "--ignore",
+        '" onload=',
+    ]
     result = run(*options, code=3)
     assert "'x' (6)" in result.stderr
     assert "--missing" in result.stderr
@@ -541,16 +554,23 @@ def test_mistakes_are_answered_with_what_to_do(options, words, code, plant):
     assert not (plant / "m").exists()
 
 
-@pytest.mark.parametrize("command", ["predict", "report", "inspect", "explain", "fit"])
+READING = ["predict", "report", "inspect", "explain", "fit", "fit-kernel", "diagnose"]
+
+
+@pytest.mark.parametrize("command", READING)
 def test_a_file_that_is_not_there_has_one_code_in_every_command(command, plant):
-    more = {"predict": [plant / "plant.csv"], "fit": ["-t", "PE", "-o", plant / "m"]}
+    fit = ["-t", "PE", "-o", plant / "m"]
+    more = {"predict": [plant / "plant.csv"], "fit": fit, "fit-kernel": fit}
     refused = run(command, plant / "none.csv", *more.get(command, []), code=3)
+    assert "there is no file" in refused.stderr
     assert "none.csv" in refused.stderr
 
 
 @pytest.mark.parametrize("option", ["--task", "--missing", "--intervals"])
 def test_words_that_an_option_does_not_take_are_refused(option, plant):
-    result = run("fit-kernel", plant / "plant.csv", "-t", "PE", "-o", plant / "m", option, "maybe", code=2)
+    result = run(
+        "fit-kernel", plant / "plant.csv", "-t", "PE", "-o", plant / "m", option, "maybe", code=2
+    )
     assert "maybe" in result.stderr
 
 

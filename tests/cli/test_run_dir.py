@@ -1,4 +1,4 @@
-"""`ridgefold fit --run-dir`: the same command goes on where it was stopped."""
+"""`ridgefold fit-kernel --run-dir`: the same command goes on where it was stopped."""
 
 from __future__ import annotations
 
@@ -30,7 +30,17 @@ def table(tmp_path):
 
 
 def command(folder, output, *more):
-    return ["fit-kernel", folder / "rows.csv", "-t", "y", "-o", folder / output, "--partitions", 6, *more]
+    return [
+        "fit-kernel",
+        folder / "rows.csv",
+        "-t",
+        "y",
+        "-o",
+        folder / output,
+        "--partitions",
+        6,
+        *more,
+    ]
 
 
 def without_times(path):
@@ -83,7 +93,15 @@ def test_a_search_keeps_its_kernels_and_may_run_elsewhere(table):
 
 @pytest.mark.parametrize("executor", [[], ["--executor", "threads"]], ids=str)
 def test_a_wait_for_workers_is_for_a_cluster(executor, table):
-    arguments = ["fit-kernel", table / "rows.csv", "-t", "y", "-o", table / "m.ridgefold", *executor]
+    arguments = [
+        "fit-kernel",
+        table / "rows.csv",
+        "-t",
+        "y",
+        "-o",
+        table / "m.ridgefold",
+        *executor,
+    ]
     refused = run(*arguments, "--wait-for-workers", 5, code=3)
     assert "--wait-for-workers 5 is for a Dask cluster" in " ".join(refused.output.split())
 

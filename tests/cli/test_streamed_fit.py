@@ -1,4 +1,4 @@
-"""`ridgefold fit` of tables larger than its memory gives what reading them whole gives."""
+"""`ridgefold fit-kernel` of tables larger than its memory gives what reading them whole gives."""
 
 from __future__ import annotations
 

@@ -21,6 +21,7 @@ from ridgefold.automatic.learning import is_short_of_rows
 from ridgefold.automatic.members import Member, packed_members, unpacked_members
 from ridgefold.automatic.promised_time import PromisedTime, seconds_for
 from ridgefold.automatic.run import Outcome, foreseen, require_least_time, run_steps
+from ridgefold.automatic.shown_time import time_shown
 from ridgefold.automatic.table_reading import (
     ReadTable,
     as_table,
@@ -77,7 +78,7 @@ class TableEstimator(Storable):
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, target: Any) -> Self:
         promise = PromisedTime(self._clock)
         with unchanged_on_error(self):
-            self._check_arguments(y, target)
+            self._check_arguments(y, target, diagnosed=isinstance(X, TableDiagnosis))
             self._forget()
             if target is None:
                 self._note_columns(X)
@@ -85,14 +86,16 @@ class TableEstimator(Storable):
             self._note_table(read, X)
             work, known = self._prepared(read, sample_weight, groups, promise)
             require_least_time(known, promise.budget, promise.passed, work.resources())
-            with collected():  # what single candidates warn of says nothing of all of them
+            # What single candidates warn of says nothing of all of them.
+            with collected(), time_shown(self.verbose, promise) as work.say:
                 outcomes = run_steps(known, work)
+                work.say("putting the models together")
                 self._put_together(work, outcomes)
             self._set_held_out(work, read)
         return self
 
-    def _check_arguments(self, y: Any, target: Any) -> None:
-        if y is None and target is None:
+    def _check_arguments(self, y: Any, target: Any, *, diagnosed: bool) -> None:
+        if y is None and target is None and not diagnosed:
             raise InvalidInputError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: pass y, "
                 "or the name of a column as target="
@@ -282,6 +285,11 @@ class TableEstimator(Storable):
         return out
 
     # -- prediction ----------------------------------------------------------------------
+
+    @property
+    def columns_(self) -> TableColumns:
+        """How each column becomes numbers."""
+        return self._encoder.columns
 
     def _numbers(self, X: Any) -> np.ndarray:
         """The numbers that members take, of a table with the columns of the fit."""

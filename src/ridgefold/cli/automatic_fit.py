@@ -1,9 +1,9 @@
-"""What `ridgefold fit` does: read a table, say what is known of it, fit, and fit another library."""
+"""What `ridgefold fit` does: read a table, say what is known of it, fit, and compare."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ class TableToFit:
     groups: str | None
     sample_weight: np.ndarray | None
     """One for every row of the table; None if all count alike."""
+    class_weight: Any = None
 
     @property
     def task(self) -> str:
@@ -66,10 +67,8 @@ def read_table(
     with _working(f"reading {path.name}", talk):
         diagnosis = diagnose(path, target, columns=choices)
     counts = None if weights is None else _weights_in(diagnosis, weights)
-    if class_weight is not None:
-        by_class = _class_weights(diagnosis, class_weight)
-        counts = by_class if counts is None else counts * by_class
-    return TableToFit(diagnosis, groups, counts)
+    by_class = None if class_weight is None else _class_weight(diagnosis, class_weight)
+    return TableToFit(diagnosis, groups, counts, by_class)
 
 
 def _require_memory_for(path: Path, memory: str) -> None:
@@ -99,32 +98,27 @@ def _weights_in(diagnosis: TableDiagnosis, name: str) -> np.ndarray:
     return values
 
 
-def _class_weights(diagnosis: TableDiagnosis, text: str) -> np.ndarray:
-    """The weight of every row by its class; 0 for rows without one."""
-    from sklearn.utils.class_weight import compute_sample_weight
-
+def _class_weight(diagnosis: TableDiagnosis, text: str) -> Any:
+    """What `--class-weight` says, as the argument of the classifier."""
     if diagnosis.task != "classification":
         raise CommandLineError(
             "--class-weight is for classes, and the target holds numbers: leave it out, or pass "
             "--task classification"
         )
-    assert diagnosis.y is not None
+    if text == "balanced":
+        return text
     labels = {str(label): label for label in np.unique(diagnosis.y).tolist()}
-    by_class: Any = text
-    if text != "balanced":
-        by_class = {}
-        for entry in text.split(","):
-            name, _, weight = entry.rpartition("=")
-            try:
-                by_class[labels[name.strip()]] = float(weight)
-            except (KeyError, ValueError):
-                raise CommandLineError(
-                    "--class-weight must be balanced, or the weights of classes, as "
-                    f"{','.join(f'{label}=1' for label in list(labels)[:3])}, got {entry!r}"
-                ) from None
-    weights = np.zeros(diagnosis.n_rows)
-    weights[diagnosis.rows] = compute_sample_weight(by_class, diagnosis.y)
-    return weights
+    by_class: dict[Any, float] = {}
+    for entry in text.split(","):
+        name, _, weight = entry.rpartition("=")
+        try:
+            by_class[labels[name.strip()]] = float(weight)
+        except (KeyError, ValueError):
+            raise CommandLineError(
+                "--class-weight must be balanced, or the weights of classes, as "
+                f"{','.join(f'{label}=1' for label in list(labels)[:3])}, got {entry!r}"
+            ) from None
+    return by_class
 
 
 def say_problems(diagnosis: TableDiagnosis, path: Path) -> None:
@@ -138,26 +132,24 @@ def say_problems(diagnosis: TableDiagnosis, path: Path) -> None:
         console.print(
             f"note: {problem_line(problem)}", style="yellow", markup=False, highlight=False
         )
-    if more := len(diagnosis.problems) - _PROBLEMS_SHOWN:
-        if more > 0:
-            console.print(
-                f"and {more} more notes: ridgefold diagnose {path} shows all of them",
-                style="yellow",
-                markup=False,
-                highlight=False,
-            )
+    more = len(diagnosis.problems) - _PROBLEMS_SHOWN
+    if more > 0:
+        said = f"and {more} more notes: ridgefold diagnose {path} shows all of them"
+        console.print(said, style="yellow", markup=False, highlight=False)
 
 
 def fitted_model(read: TableToFit, *, talk: bool, **settings: Any) -> Any:
     """The model that the table and the time give."""
-    from ridgefold.estimators.ridgefold_classifier import RidgefoldClassifier
-    from ridgefold.estimators.ridgefold_regressor import RidgefoldRegressor
+    from ridgefold.automatic.classifier import RidgefoldClassifier
+    from ridgefold.automatic.regressor import RidgefoldRegressor
 
-    kind = RidgefoldClassifier if read.task == "classification" else RidgefoldRegressor
-    shown = talk and messages().is_terminal
-    return kind(verbose=int(shown), **settings).fit(
-        read.diagnosis, groups=read.groups, sample_weight=read.sample_weight
-    )
+    settings["verbose"] = int(talk and messages().is_terminal)
+    model: Any
+    if read.task == "classification":
+        model = RidgefoldClassifier(class_weight=read.class_weight, **settings)
+    else:
+        model = RidgefoldRegressor(**settings)
+    return model.fit(read.diagnosis, groups=read.groups, sample_weight=read.sample_weight)
 
 
 @dataclass(frozen=True)
@@ -178,7 +170,7 @@ def boosting_beside(read: TableToFit, model: Any, *, talk: bool) -> BoostingBesi
     classify = read.task == "classification"
     kind = HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor
     weights = None if read.sample_weight is None else read.sample_weight[read.diagnosis.rows]
-    fold_of = model.fold_numbers_
+    fold_of = model._fold_of
     labels = np.unique(data.y)
     held_out = np.full((len(data.y), len(labels)) if classify else len(data.y), np.nan)
     begun = time.perf_counter()
@@ -223,8 +215,3 @@ class _working:
     def __exit__(self, *error: object) -> None:
         if self._status is not None:
             self._status.stop()
-
-
-def settings_of(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Only what was given."""
-    return {name: value for name, value in options.items() if value is not None}

@@ -11,26 +11,23 @@ import typer
 from ridgefold.cli.automatic_fit import boosting_beside, fitted_model, read_table, say_problems
 from ridgefold.cli.automatic_summary import fit_summary, what_next
 from ridgefold.cli.exit_codes import command, require_free
-from ridgefold.cli.options import CommandLineError, Task, messages, require_memory, say
+from ridgefold.cli.options import (
+    CommandLineError,
+    Task,
+    messages,
+    require_device,
+    require_jobs,
+    require_memory,
+    require_positive,
+    say,
+)
 from ridgefold.cli.options import CommandOptions as Options
-from ridgefold.cli.options import require_device, require_jobs, require_positive
+from ridgefold.cli.unseen_table import notes_of_target
 from ridgefold.storage.atomic import created_whole
 
 _TABLE = "The table"
 _COST = "Time, memory, machine"
 _OUTPUT = "What comes out"
-
-EXAMPLES = """
-[bold]Examples[/bold]
-
-  ridgefold fit houses.csv --target price -o houses.ridgefold
-
-  ridgefold fit visits.csv -t cost -o m.ridgefold --groups patient --time 300
-
-  ridgefold fit mail.parquet -t is_spam -o m.ridgefold --class-weight balanced --compare
-
-  ridgefold fit shop.csv -t sales -o m.ridgefold --columns zip=category,size='S<M<L' --drop note
-"""
 
 
 @command
@@ -86,8 +83,8 @@ def fit(
         str,
         typer.Option(
             "--time",
-            help="Seconds for the whole fit; auto: some for thousands of rows, about a minute for a "
-            "hundred thousand. It ends sooner if nothing is left to gain.",
+            help="Seconds for the whole fit; auto: some for thousands of rows, about a minute for "
+            "a hundred thousand. It ends sooner if nothing is left to gain.",
             rich_help_panel=_COST,
         ),
     ] = "auto",
@@ -115,8 +112,8 @@ def fit(
         bool,
         typer.Option(
             "--compare",
-            help="Also fit scikit-learn's gradient boosting on the same folds; its time is not part "
-            "of --time.",
+            help="Also fit scikit-learn's gradient boosting on the same folds; its time is no "
+            "part of --time.",
             rich_help_panel=_OUTPUT,
         ),
     ] = False,
@@ -180,6 +177,7 @@ def fit(
     fitted_in = time.perf_counter() - started
     beside = boosting_beside(read, model, talk=talk) if compare else None
     notes = {"target": target, "task": read.task, "data": data.name}
+    notes |= notes_of_target(read.diagnosis)
     with created_whole(output, replace=force) as path:
         model.save(path, dtype="float32" if float32 else None, notes=notes)
     title = f"{target} from {data.name}"
@@ -188,7 +186,7 @@ def fit(
 
         write_report(model, report, target_name=target, title=title, force=force)
     summary: dict[str, Any] = {
-        **fit_summary(model, read, beside),
+        **fit_summary(model, beside),
         "seconds": round(fitted_in, 2),
         "model": str(output),
         "model_bytes": output.stat().st_size,

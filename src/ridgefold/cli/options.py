@@ -118,9 +118,7 @@ class Kept(StrEnum):
 class CommandOptions:
     """Types of the shared options."""
 
-    Data = Annotated[
-        Path, typer.Argument(help="A .csv, .tsv, .txt, .parquet, .npy or .npz file.")
-    ]
+    Data = Annotated[Path, typer.Argument(help="A .csv, .tsv, .txt, .parquet, .npy or .npz file.")]
     Memory = Annotated[
         str, typer.Option(help="Most memory to use, as 4GB; auto is a share of what is free.")
     ]
@@ -169,9 +167,22 @@ def column_choices(columns: Sequence[str] | None, drop: Sequence[str] | None) ->
 
 
 _LABELS = {
+    "test_rmse": "error on these rows (RMSE)",
+    "test_r2": "R² on these rows",
+    "test_accuracy": "accuracy on these rows",
     "held_out_rmse": "held-out error (RMSE)",
     "rmse_of_the_mean": "error of predicting the mean",
+    "rmse_of_a_linear_model": "error of a linear model",
+    "rmse_of_gradient_boosting": "error of gradient boosting",
+    "seconds_of_gradient_boosting": "seconds of gradient boosting",
     "held_out_r2": "held-out R²",
+    "nine_in_ten_within": "nine in ten rows are within ±",
+    "accuracy_of_the_largest_class": "accuracy of naming the largest class",
+    "held_out_log_loss": "held-out log-loss",
+    "log_loss_of_a_linear_model": "log-loss of a linear model",
+    "log_loss_of_gradient_boosting": "log-loss of gradient boosting",
+    "log_loss_of_the_shares": "log-loss of the shares of classes",
+    "time_budget": "seconds it was given",
     "held_out_accuracy": "held-out accuracy",
     "cross_validation": "cross-validation",
     "model_bytes": "bytes",
@@ -210,9 +221,16 @@ def plain_text(text: str) -> Any:
     return Text("".join(c if c.isprintable() or c == "\n" else "�" for c in text))
 
 
+def _digits(value: float) -> str:
+    """A number with the four digits that matter, or all of those before the point."""
+    if not 1e-4 <= abs(value) < 1e9:
+        return f"{value:.4g}"
+    return f"{value:,.{max(0, 3 - math.floor(math.log10(abs(value))))}f}"
+
+
 def _words(value: Any) -> str:
     if isinstance(value, float):
-        return f"{value:.6g}"
+        return _digits(value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
