@@ -24,9 +24,9 @@ NOTES = """
 `ridgefold predict` on a CSV file of 5 million rows of the power plant's columns, jittered, by a
 model of 1,500 rows: most memory resident at once during the command, beyond a process that has
 predicted a small file before. Then `ridgefold fit-kernel --partitions auto` on as many rows of six
-columns and a target, beyond a process that has fitted a small file. The last part fits all of california
-by the command and by `make_pipeline(StandardScaler(), LSSVMRegressor(…))` and compares their
-predictions.
+columns and a target, beyond a process that has fitted a small file. The last part fits all of
+california by the command and by `make_pipeline(StandardScaler(), LSSVMRegressor(…))` and compares
+their predictions.
 """
 BUDGET = "256MB"
 FIT_BUDGET = "512MB"

@@ -1,4 +1,4 @@
-"""`ridgefold fit-kernel` and `predict`: from a file to predictions, as the Python API gives them."""
+"""`ridgefold fit-kernel` and `predict`: from a file to what the Python API predicts."""
 
 from __future__ import annotations
 
@@ -660,7 +660,7 @@ def test_the_plans_of_a_model_file_are_explained(plant):
 
 
 def test_long_searches_are_announced(plant, monkeypatch):
-    monkeypatch.setattr(sys.modules["ridgefold.cli.fit"], "_LONG", 0.0)
+    monkeypatch.setattr(sys.modules["ridgefold.cli.fit_kernel"], "_LONG", 0.0)
     options = ["-t", "PE", "--ignore", "id", "-o", plant / "m"]
     result = run("fit-kernel", plant / "plant.csv", *options)
     assert "on 300 rows may take up to" in result.stderr

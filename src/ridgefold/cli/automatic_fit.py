@@ -129,9 +129,8 @@ def say_problems(diagnosis: TableDiagnosis, path: Path) -> None:
     console.print(title_of(diagnosis), markup=False, highlight=False)
     console.print(target_line(diagnosis), markup=False, highlight=False)
     for problem in diagnosis.problems[:_PROBLEMS_SHOWN]:
-        console.print(
-            f"note: {problem_line(problem)}", style="yellow", markup=False, highlight=False
-        )
+        said = f"note: {problem_line(problem, in_python=False)}"
+        console.print(said, style="yellow", markup=False, highlight=False)
     more = len(diagnosis.problems) - _PROBLEMS_SHOWN
     if more > 0:
         said = f"and {more} more notes: ridgefold diagnose {path} shows all of them"
