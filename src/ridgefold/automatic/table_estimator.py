@@ -134,7 +134,7 @@ class TableEstimator(Storable):
         diagnosis, rows = read.diagnosis, read.rows
         frame = diagnosis.frame if len(rows) == diagnosis.n_rows else diagnosis.frame[rows]
         with collected():
-            X = _never_empty(diagnosis.encoder.apply(frame).X)
+            X = _never_empty(diagnosis.encoder.apply(frame).X, len(frame))
         with as_ridgefold_errors("y must hold one target for each row of the table"):
             check_consistent_length(X, read.y)
         if len(X) < 2:
@@ -521,9 +521,9 @@ def _is_frame(X: Any) -> bool:
     return hasattr(X, "columns") and hasattr(X, "__dataframe__")
 
 
-def _never_empty(X: np.ndarray, n_rows: int | None = None) -> np.ndarray:
+def _never_empty(X: np.ndarray, n_rows: int) -> np.ndarray:
     """Models take at least one column; of a table that says nothing it is one of zeros."""
-    return X if X.shape[1] else np.zeros((len(X) if n_rows is None else n_rows, 1))
+    return X if X.shape[1] else np.zeros((n_rows, 1))
 
 
 def _problem(X: np.ndarray, targets: np.ndarray, folds: Folds, *, weighted: bool) -> Problem:

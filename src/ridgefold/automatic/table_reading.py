@@ -40,14 +40,19 @@ class ReadTable:
 
 def as_table(table: Any) -> Any:
     """What `diagnose` takes: matrices checked as scikit-learn does, others as they are."""
-    if isinstance(table, (str, PathLike, Mapping)) or _has_columns(table):
+    if scipy.sparse.issparse(table):
+        table = table.toarray()
+    if isinstance(table, (str, PathLike, Mapping)):
         return table
+    if _has_columns(table):
+        named = all(isinstance(name, str) for name in table.columns)
+        if named or not hasattr(table, "to_numpy"):
+            return table
+        table = table.to_numpy()  # numbers for names: a matrix
     if is_foreign_array(table):
         raise InvalidInputError(
             "tables are read in this process: pass a NumPy array, and device= to compute elsewhere"
         )
-    if scipy.sparse.issparse(table):
-        table = table.toarray()
     text = np.asarray(table).dtype.kind in "OUS" if not isinstance(table, list) else False
     with as_ridgefold_errors(_WANTED_ROWS), np.errstate(over="ignore", invalid="ignore"):
         checked: np.ndarray = check_array(
@@ -59,9 +64,7 @@ def as_table(table: Any) -> Any:
 
 
 def _has_columns(table: Any) -> bool:
-    return not isinstance(table, np.ndarray) and (
-        hasattr(table, "columns") or hasattr(table, "column_names")
-    )
+    return not isinstance(table, np.ndarray) and hasattr(table, "columns")
 
 
 def _require_cells(table: np.ndarray) -> None:
@@ -171,9 +174,12 @@ def weights_of(sample_weight: Any, X: np.ndarray, rows: np.ndarray, n_rows: int)
     if sample_weight is None:
         return None
     with as_ridgefold_errors("sample_weight must be a number or hold one for each row"):
-        if np.ndim(sample_weight):
+        sample_weight = np.asarray(sample_weight)
+        if sample_weight.ndim:
             check_consistent_length(np.empty(n_rows), sample_weight)
-            sample_weight = np.asarray(sample_weight)[rows]
+            sample_weight = sample_weight[rows]
+        else:
+            sample_weight = sample_weight.item()
         weights: np.ndarray = _check_sample_weight(sample_weight, X, dtype=X.dtype)
     require_usable_weights(weights)
     return weights
