@@ -14,6 +14,7 @@ from ridgefold.records.columns import (
 from ridgefold.records.cost import Cost
 from ridgefold.records.intervals import Intervals
 from ridgefold.records.kernel_path import KernelPath
+from ridgefold.records.leaderboard import Attempt
 from ridgefold.records.metric import LearnedMetric, LearningStep, MetricCandidate
 from ridgefold.records.model import FittedModel
 from ridgefold.records.partition import (
@@ -35,6 +36,7 @@ from ridgefold.records.warps import Quantile, SignedLog, Standardise, Warp
 
 __all__ = [
     "CELL_SEARCH",
+    "Attempt",
     "Backdrop",
     "CategoryColumn",
     "CellSearch",
