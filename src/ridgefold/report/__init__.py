@@ -6,7 +6,7 @@ from ridgefold.report.displays import (
     CoverageDisplay,
     CVSurfaceDisplay,
     HeldOutDisplay,
-    RelevanceDisplay,
+    LengthScalesDisplay,
     ReliabilityDisplay,
     SpectrumDisplay,
 )
@@ -18,7 +18,7 @@ __all__ = [
     "ConfusionDisplay",
     "CoverageDisplay",
     "HeldOutDisplay",
-    "RelevanceDisplay",
+    "LengthScalesDisplay",
     "ReliabilityDisplay",
     "SpectrumDisplay",
     "write_report",

@@ -11,7 +11,7 @@ from ridgefold.report.sections.classes import classes
 from ridgefold.report.sections.computed import computed
 from ridgefold.report.sections.coverage import coverage
 from ridgefold.report.sections.held_out import held_out
-from ridgefold.report.sections.relevance import relevance
+from ridgefold.report.sections.length_scales import length_scales
 from ridgefold.report.sections.search import search
 from ridgefold.report.sections.spectrum import spectrum
 
@@ -20,7 +20,7 @@ SECTIONS: tuple[Callable[[ReportedModel, Canvas], Section | None], ...] = (
     classes,
     coverage,
     search,
-    relevance,
+    length_scales,
     cells,
     spectrum,
     computed,
