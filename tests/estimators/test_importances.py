@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -241,7 +243,7 @@ def assert_same_order(found, test, first=3):
     ours = clear[np.argsort(-found.rises[clear])]
     theirs = clear[np.argsort(-test[clear])]
     assert ours[:first].tolist() == theirs[:first].tolist()
-    for left, right in zip(ours, ours[1:], strict=False):
+    for left, right in itertools.pairwise(ours):
         error = np.hypot(found.standard_errors[left], found.standard_errors[right])
         assert test[left] > test[right] - 4 * error
 

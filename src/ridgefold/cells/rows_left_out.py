@@ -82,14 +82,14 @@ class RowsLeftOut:
             out[reached] += weights[:, None] * change
         backdrop = self.kept.backdrop
         if backdrop is not None:
-            weights = self.kept.weights
-            own_weights = np.ones(len(self.rows)) if weights is None else weights[self.rows]
+            given = self.kept.weights
+            own_weights = np.ones(len(self.rows)) if given is None else given[self.rows]
             psi = directions(backdrop, np.asarray(self.kept.X[self.rows]))
             targets = self.kept.targets[self.rows]
             residuals = residuals_without(backdrop, psi, targets, own_weights)
-            pulls = 1.0 / backdrop.total_weight
-            pulls = pulls + np.einsum("ij,ij->i", directions(backdrop, new), psi)
-            coarse = (pulls * own_weights)[:, None] * residuals
+            pulls = np.einsum("ij,ij->i", directions(backdrop, new), psi)
+            pulls = (pulls + 1.0 / backdrop.total_weight) * own_weights
+            coarse = pulls[:, None] * residuals
             out += backdrop.share * (coarse - out)
         return out
 
@@ -118,7 +118,11 @@ class RowsLeftOut:
 
 
 def rows_to_leave_out(
-    cells: Cells, weights: np.ndarray | None, n_rows: int, max_rows: int, random: np.random.Generator
+    cells: Cells,
+    weights: np.ndarray | None,
+    n_rows: int,
+    max_rows: int,
+    random: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Rows of positive weight drawn at random, and the cell that each was drawn with.
 
@@ -146,4 +150,4 @@ def rows_to_leave_out(
         for row in random.choice(own, size=size, replace=False, p=p / p.sum()):
             found.setdefault(int(row), int(cell))
     rows = np.array(sorted(found))
-    return rows, np.array([found[row] for row in rows])
+    return rows, np.array([found[row] for row in rows.tolist()])

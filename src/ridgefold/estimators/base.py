@@ -132,7 +132,9 @@ class KernelModel(WithSlopes, LeavesRowsOut, TakesOptions, Storable):
         self.run_record_ = RunRecord((record,))
         self.kernel_ = gram.kernel if isinstance(gram, KernelGram) else PRECOMPUTED
         self.X_fit_ = data.X
-        self._weights = None if data.weights is None else data.namespace.to_numpy(data.weights)
+        self.__dict__.pop("_weights", None)
+        if data.weights is not None:
+            self._weights = data.namespace.to_numpy(data.weights)
         self.__dict__.pop("compression_bound_", None)
         if further is None:
             self._model = model
@@ -291,7 +293,7 @@ class KernelModel(WithSlopes, LeavesRowsOut, TakesOptions, Storable):
         model = copy.copy(self)
         if hasattr(model, "intervals_"):
             model.intervals_ = None
-        model._weights = None
+        model.__dict__.pop("_weights", None)
         rows = small.centres
         model.X_fit_ = (
             self.X_fit_[rows]

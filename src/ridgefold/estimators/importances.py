@@ -122,5 +122,5 @@ def _checked_groups(groups: Sequence[Sequence[int]], d: int) -> list[np.ndarray]
 
 def _name_of(names: Sequence[str], group: np.ndarray) -> str:
     if len(group) == 1:
-        return names[group[0]]
+        return names[int(group[0])]
     return f"{names[int(group.min())]} … {names[int(group.max())]}"

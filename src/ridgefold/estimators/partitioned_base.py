@@ -56,8 +56,8 @@ from ridgefold.estimators.facts import (
 )
 from ridgefold.estimators.importances import WithImportances
 from ridgefold.estimators.kept_targets import require_targets
-from ridgefold.estimators.rows_left_out import spread_of
 from ridgefold.estimators.partitioned_state import OPTIONAL, STATE, require_consistent
+from ridgefold.estimators.rows_left_out import spread_of
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.scale_names import column_shares, named_scales
 from ridgefold.estimators.validation import (
@@ -472,7 +472,7 @@ class PartitionedModel(WithImportances, TakesOptions, Storable):
         if not COMBINERS[self._combine].needs_space:
             how = "refined" if cells_of(self).refine is not None else f'combine="{self._combine}"'
             raise InvalidInputError(
-                f"no row can be left out of a {how} model: fit with combine=\"blend\" or "
+                f'no row can be left out of a {how} model: fit with combine="blend" or '
                 '"route" and cells.refine=None, or use KernelRidgeCV'
             )
         if not hasattr(self, "y_fit_"):
@@ -503,7 +503,8 @@ class PartitionedModel(WithImportances, TakesOptions, Storable):
         classes = getattr(self, "classes_", None)
         if classes is not None:
             codes = np.asarray(self.y_fit_)
-            return np.bincount(codes, weights, minlength=len(classes)) / weights.sum()
+            counts = np.bincount(codes, weights, minlength=len(classes))
+            return np.asarray(counts / weights.sum())
         return spread_of(self._fitted_targets(), weights)
 
     # -- prediction ----------------------------------------------------------------------

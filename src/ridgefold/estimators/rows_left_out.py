@@ -66,7 +66,8 @@ class LeavesRowsOut(WithImportances):
         weights = np.ones(len(targets)) if self._weights is None else self._weights
         if hasattr(self, "classes_"):
             codes = to_numpy(self.y_fit_)
-            return np.bincount(codes, weights, minlength=len(self.classes_)) / weights.sum()
+            counts = np.bincount(codes, weights, minlength=len(self.classes_))
+            return np.asarray(counts / weights.sum())
         return spread_of(targets, weights)
 
 
@@ -162,7 +163,7 @@ def _one_model_a_row(
     model: KernelModel, without: FittedModel, rows: np.ndarray, groups: np.ndarray | None
 ) -> Callable[[np.ndarray], np.ndarray]:
     """f(x) − r_i·g_i(x); see `exact.leave_one_out`."""
-    kept: Intervals = model.intervals_  # type: ignore[attr-defined]
+    kept: Intervals = model.intervals_
     counted = np.arange(int(model.X_fit_.shape[0]))
     if model._weights is not None:
         counted = np.flatnonzero(model._weights > 0)
