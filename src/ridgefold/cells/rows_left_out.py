@@ -120,6 +120,7 @@ class RowsLeftOut:
 def rows_to_leave_out(
     cells: Cells,
     weights: np.ndarray | None,
+    *,
     n_rows: int,
     max_rows: int,
     random: np.random.Generator,

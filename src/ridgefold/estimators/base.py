@@ -197,6 +197,7 @@ class KernelModel(WithSlopes, LeavesRowsOut, TakesOptions, Storable):
             compressed=getattr(self, "compression_bound_", None) is not None,
             run=getattr(self, "run_record_", None),
             explain=self.explain,
+            importances=self._importances_for_facts(),
         )
 
     def _ridge(self) -> Any:

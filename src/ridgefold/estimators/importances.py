@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -87,7 +87,20 @@ class WithImportances:
             loss = loss_of_classes(sample, getattr(self, "calibration_", None), summary)
         else:
             loss = loss_of_numbers(sample.targets, summary)
-        return held_out_importances(sample, loss, names, some, int(n_repeats), random)
+        return held_out_importances(
+            sample, loss, names, some, n_repeats=int(n_repeats), random=random
+        )
+
+    def _can_leave_rows_out(self) -> bool:
+        """Whether `_held_out_sample` has what it needs."""
+        raise NotImplementedError
+
+    def _importances_for_facts(self) -> Callable[[int, int], Importances] | None:
+        if not self._can_leave_rows_out():
+            return None
+        return lambda n_repeats, max_rows: self.held_out_importances(
+            n_repeats=n_repeats, max_rows=max_rows
+        )
 
 
 def groups_of_table(columns: TableColumns) -> tuple[tuple[str, ...], list[list[int]]]:

@@ -402,6 +402,7 @@ class PartitionedModel(WithImportances, TakesOptions, Storable):
             run=run,
             explain=None if run is None else self.explain,
             methods_compared=False,
+            importances=self._importances_for_facts(),
         )
 
     def _cell_facts(self) -> CellFacts:
@@ -441,7 +442,9 @@ class PartitionedModel(WithImportances, TakesOptions, Storable):
         self._require_rows_to_leave_out()
         cells, weights = self._cells, self._weights
         n = int(self.X_fit_.shape[0])
-        rows, clusters = rows_to_leave_out(cells, weights, n, max_rows, random)
+        rows, clusters = rows_to_leave_out(
+            cells, weights, n_rows=n, max_rows=max_rows, random=random
+        )
         if len(rows) < 2:
             raise InvalidInputError("rows are left out of models of 2 or more, got one row")
         left_out = RowsLeftOut(self._smoothers(None), rows)
@@ -467,6 +470,10 @@ class PartitionedModel(WithImportances, TakesOptions, Storable):
             if clusters is None or weights is None
             else np.asarray(weights[donors], dtype=np.float64),
         )
+
+    def _can_leave_rows_out(self) -> bool:
+        in_space = COMBINERS[self._combine].needs_space
+        return in_space and hasattr(self, "y_fit_") and int(self.X_fit_.shape[0]) > 1
 
     def _require_rows_to_leave_out(self) -> None:
         if not COMBINERS[self._combine].needs_space:

@@ -61,6 +61,16 @@ class LeavesRowsOut(WithImportances):
             how=how,
         )
 
+    def _can_leave_rows_out(self: KernelModel) -> bool:  # type: ignore[misc]
+        return (
+            isinstance(self.kernel_, Kernel)
+            and not hasattr(self, "compression_bound_")
+            and hasattr(self, "y_fit_")
+            and int(self.X_fit_.shape[0]) > 1
+            and (self._weights is not None or not self.plan_.problem.weighted)
+            and bool(np.all(np.asarray(self._ridge(), dtype=np.float64) > 0))
+        )
+
     def _target_summary(self: KernelModel) -> np.ndarray:  # type: ignore[misc]
         targets = _fitted_targets(self)
         weights = np.ones(len(targets)) if self._weights is None else self._weights

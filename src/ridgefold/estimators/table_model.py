@@ -228,6 +228,11 @@ class TableModel(Storable):
             column_names=names,
             n_table_columns=len(self.columns_.names),
             metric=metric,
+            importances=None
+            if facts.importances is None
+            else lambda n_repeats, max_rows: self.held_out_importances(
+                n_repeats=n_repeats, max_rows=max_rows
+            ),
             predict=self.predict,
             predict_proba=None if facts.predict_proba is None else self.predict_proba,
             predict_interval=None if facts.predict_interval is None else self.predict_interval,

@@ -97,6 +97,7 @@ def held_out_importances(
     loss: Loss,
     names: Sequence[str],
     groups: Sequence[np.ndarray],
+    *,
     n_repeats: int,
     random: np.random.Generator,
 ) -> Importances:

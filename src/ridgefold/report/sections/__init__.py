@@ -11,6 +11,7 @@ from ridgefold.report.sections.classes import classes
 from ridgefold.report.sections.computed import computed
 from ridgefold.report.sections.coverage import coverage
 from ridgefold.report.sections.held_out import held_out
+from ridgefold.report.sections.importance import importance
 from ridgefold.report.sections.length_scales import length_scales
 from ridgefold.report.sections.search import search
 from ridgefold.report.sections.spectrum import spectrum
@@ -19,6 +20,7 @@ SECTIONS: tuple[Callable[[ReportedModel, Canvas], Section | None], ...] = (
     held_out,
     classes,
     coverage,
+    importance,
     search,
     length_scales,
     cells,
