@@ -8,8 +8,9 @@ from functools import partial
 import numpy as np
 
 from ridgefold.automatic.known import AutomaticWork, FoundKernel, Known
-from ridgefold.metric import candidates
-from ridgefold.planning import CellPlans
+from ridgefold.metric import FAMILIES, candidates
+from ridgefold.metric.transforms import TRANSFORMS
+from ridgefold.planning.learning import learning_plan
 from ridgefold.records import MetricCandidate, Plan, Resources
 from ridgefold.selection.learned_grid import folds_to_learn_from
 from ridgefold.selection.learning_optimism import few_rows_a_scale
@@ -18,18 +19,19 @@ from ridgefold.selection.stack.nested import fold_groups, rows_of_groups
 from ridgefold.selection.stack.relearned import MOST_RELEARNED, relearned_predictions
 from ridgefold.selection.stack.weights import weights_for_numbers
 
-_TRANSFORMS = 1.3
-"""What choosing transforms adds to learning."""
-
 
 def seconds_to_learn(known: Known, resources: Resources, rows: int) -> Plan:
     """The plan of learning from at most so many rows."""
     n = min(rows, known.problem.n_rows)
-    plans = CellPlans(replace(known.problem, folds=(), n_alphas=1), resources, 1, overlap=False)
-    plan = plans.scales(n)
-    times = 1 + (min(known.problem.n_folds, MOST_RELEARNED) if known.few_rows else 0)
-    problem = replace(plan.problem, n_rows=n)
-    return replace(plan, problem=problem, seconds=plan.seconds * _TRANSFORMS * times)
+    plan = learning_plan(
+        replace(known.problem, folds=(), n_alphas=1),
+        resources,
+        n,
+        families=len(FAMILIES),
+        starts=len(TRANSFORMS),
+        times=1 + (min(known.problem.n_folds, MOST_RELEARNED) if known.few_rows else 0),
+    )
+    return replace(plan, problem=replace(plan.problem, n_rows=n))
 
 
 def is_short_of_rows(work: AutomaticWork) -> bool:

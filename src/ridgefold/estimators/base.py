@@ -16,6 +16,7 @@ from ridgefold.errors import InvalidInputError, ModelFileError, UnsupportedInput
 from ridgefold.estimators.facts import ModelFacts, numbered_columns, to_numpy
 from ridgefold.estimators.given_work import GivenModelWork
 from ridgefold.estimators.kept_targets import require_targets
+from ridgefold.estimators.rows_left_out import LeavesRowsOut
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.slopes import WithSlopes
 from ridgefold.estimators.stored_values import Floats, require_kernel
@@ -63,7 +64,7 @@ _STATE = {
 _CERTIFICATE = Annotated[np.ndarray, Floats((1,), least=0.0, infinite=True, unknown=True)]
 
 
-class KernelModel(WithSlopes, TakesOptions, Storable):
+class KernelModel(WithSlopes, LeavesRowsOut, TakesOptions, Storable):
     """Base of the exact kernel models; subclasses add their arguments, `fit` and `predict`."""
 
     alpha: Any
@@ -83,6 +84,8 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
     }
     _nature: str
     """What the model is, in words."""
+    _weights: np.ndarray | None = None
+    """Weights of the rows of the fit."""
 
     # -- fitting -------------------------------------------------------------------------
 
@@ -142,6 +145,9 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
         self.run_record_ = RunRecord((record,))
         self.kernel_ = gram.kernel if isinstance(gram, KernelGram) else PRECOMPUTED
         self.X_fit_ = data.X
+        self.__dict__.pop("_weights", None)
+        if data.weights is not None:
+            self._weights = data.namespace.to_numpy(data.weights)
         self.__dict__.pop("compression_bound_", None)
         if further is None:
             self._model = model
@@ -204,6 +210,7 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
             compressed=getattr(self, "compression_bound_", None) is not None,
             run=getattr(self, "run_record_", None),
             explain=self.explain,
+            importances=self._importances_for_facts(),
         )
 
     def _ridge(self) -> Any:
@@ -300,6 +307,7 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
         model = copy.copy(self)
         if hasattr(model, "intervals_"):
             model.intervals_ = None
+        model.__dict__.pop("_weights", None)
         rows = small.centres
         model.X_fit_ = (
             self.X_fit_[rows]
@@ -328,6 +336,7 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
         ),
         "targets": ("y_fit_", np.ndarray),
         "run_record": ("run_record_", RunRecord),
+        "weights": ("_weights", Annotated[np.ndarray, Floats((1,), least=0.0)] | None),
     }
     """What a file may lack, as older ones do: the attribute that it becomes, and its type."""
 
@@ -342,7 +351,7 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
             "plan": self.plan_,
         }
         for name, (attribute, _) in self._optional_state.items():
-            if hasattr(self, attribute):
+            if getattr(self, attribute, None) is not None:
                 state[name] = getattr(self, attribute)
         return state
 
@@ -368,6 +377,9 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
             compressed = "compression_bound" in state
             n_rows = None if compressed else int(self.X_fit_.shape[0])
             require_targets(state, n_rows, int(self._model.intercept.shape[0]))
+        weights = state.get("weights")
+        if weights is not None and weights.shape != (self.X_fit_.shape[0],):
+            raise ModelFileError("model.state.weights must hold one entry a row")
 
     def _require_consistent(self) -> None:
         """Rows and coefficients are finite numbers of one type, and their shapes fit together."""

@@ -322,12 +322,12 @@ class CrossValidatedModel(KernelModel):
 
     def _set_learned(self, metric: LearnedMetric | None) -> None:
         """What was learned, or nothing left of an earlier fit."""
-        for name in ("metric_", "length_scales_", "feature_relevance_"):
+        for name in ("metric_", "length_scales_", "column_shares_"):
             self.__dict__.pop(name, None)
         if metric is not None:
             self.metric_ = metric
             self.length_scales_ = length_scales_of(self.kernel_, self.n_features_in_)
-            self.feature_relevance_ = metric.relevance
+            self.column_shares_ = metric.relevance
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -101,7 +101,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
         The targets of the training rows.
     cv_plan_, plan_ : Plan
         How the cross-validation and the last fit were computed, and what else was possible.
-    length_scales_, feature_relevance_ : array of shape (n_columns,)
+    length_scales_, column_shares_ : array of shape (n_columns,)
         With something learned: the scales of `kernel_` (infinite for columns that are left out),
         and the share of every column in the mean distance between two rows.
     metric_ : LearnedMetric

@@ -11,7 +11,8 @@ from ridgefold.report.sections.classes import classes
 from ridgefold.report.sections.computed import computed
 from ridgefold.report.sections.coverage import coverage
 from ridgefold.report.sections.held_out import held_out
-from ridgefold.report.sections.relevance import relevance
+from ridgefold.report.sections.importance import importance
+from ridgefold.report.sections.length_scales import length_scales
 from ridgefold.report.sections.search import search
 from ridgefold.report.sections.spectrum import spectrum
 
@@ -19,8 +20,9 @@ SECTIONS: tuple[Callable[[ReportedModel, Canvas], Section | None], ...] = (
     held_out,
     classes,
     coverage,
+    importance,
     search,
-    relevance,
+    length_scales,
     cells,
     spectrum,
     computed,
