@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from ridgefold.errors import InvalidInputError, ModelFileError, UnsupportedInputError
 from ridgefold.estimators.facts import ModelFacts, numbered_columns, to_numpy
 from ridgefold.estimators.kept_targets import require_targets
+from ridgefold.estimators.posterior import forget_posterior, without_posterior
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.slopes import WithSlopes
 from ridgefold.estimators.stored_values import Floats, require_kernel
@@ -129,6 +130,8 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
         self.run_record_ = RunRecord((record,))
         self.kernel_ = gram.kernel if isinstance(gram, KernelGram) else PRECOMPUTED
         self.X_fit_ = data.X
+        self.weights_fit_ = data.weights
+        forget_posterior(self)
         self.__dict__.pop("compression_bound_", None)
         if further is None:
             self._model = model
@@ -314,6 +317,7 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
             Limit | Annotated[np.ndarray, Floats((1,), least=0.0, infinite=True)],
         ),
         "targets": ("y_fit_", np.ndarray),
+        "weights": ("weights_fit_", Annotated[np.ndarray, Floats((1,), least=0.0)] | None),
         "run_record": ("run_record_", RunRecord),
     }
     """What a file may lack, as older ones do: the attribute that it becomes, and its type."""
@@ -351,9 +355,12 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
         if state["one_target"] and self._model.intercept.shape[0] != 1:
             raise ModelFileError("model.state.one_target is true of a model of several targets")
         self._set_coefficients(state["one_target"])
+        compressed = "compression_bound" in state
+        n_rows = None if compressed else int(self.X_fit_.shape[0])
+        weights = state.get("weights")
+        if weights is not None and n_rows is not None and len(weights) != n_rows:
+            raise ModelFileError("model.state.weights must hold one number for each row")
         if "targets" in state:
-            compressed = "compression_bound" in state
-            n_rows = None if compressed else int(self.X_fit_.shape[0])
             require_targets(state, n_rows, int(self._model.intercept.shape[0]))
 
     def _require_consistent(self) -> None:
@@ -398,6 +405,9 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
             raise ModelFileError("model.state holds arrays whose shapes do not fit together")
         if isinstance(kernel, Kernel):
             require_kernel(kernel, rows, "model.state.kernel")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return without_posterior(super().__getstate__())
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

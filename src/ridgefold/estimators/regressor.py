@@ -13,6 +13,7 @@ from ridgefold.crossval import Folds
 from ridgefold.errors import BudgetError, InvalidInputError, ModelFileError
 from ridgefold.estimators.base import KernelModel
 from ridgefold.estimators.facts import HeldOutFacts, IntervalFacts, ModelFacts, to_numpy
+from ridgefold.estimators.uncertainty import WithPosterior
 from ridgefold.estimators.validation import (
     check_alpha,
     check_new_rows,
@@ -33,7 +34,7 @@ _FOLDS = 10
 _BLOCK_BYTES = 64e6
 
 
-class KernelRegressor(KernelModel):
+class KernelRegressor(WithPosterior, KernelModel):
     """Targets are numbers, one column or several."""
 
     intervals: Any
