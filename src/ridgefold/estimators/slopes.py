@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.errors import NoSlopeError
+from ridgefold.estimators.effects import WithEffects
 from ridgefold.estimators.validation import check_new_rows, out_of_memory_is_a_budget_error
 from ridgefold.kernels import Kernel
 from ridgefold.kernels.slopes import SlopeGram, dual_of_features
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from ridgefold.estimators.base import KernelModel
 
 
-class WithSlopes:
+class WithSlopes(WithEffects):
     """`predict_gradient`, for models of one kernel and for stacks."""
 
     @out_of_memory_is_a_budget_error("predict_gradient")
@@ -44,10 +45,23 @@ class WithSlopes:
         have a kink at every training row. There the mean of the slopes on both sides is given, to
         which the row itself contributes nothing.
         """
-        slopes = gradients(self, _rows(self, X))
+        slopes = self._gradients(_rows(self, X))
         namespace = namespace_of(slopes)
         slopes = namespace.astype(slopes, self._model.intercept.dtype)
         return slopes[:, :, 0] if self.dual_coef_.ndim == 1 else slopes
+
+    def _gradients(self: KernelModel, X: Array) -> Array:  # type: ignore[misc]
+        return gradients(self, X)
+
+    def _row_weights(self: KernelModel) -> Any:  # type: ignore[misc]
+        """Weights of the training rows, for averages over them."""
+        return getattr(self, "weights_fit_", None)
+
+    def _why_no_effect_errors(self: KernelModel) -> str | None:  # type: ignore[misc]
+        """Why averages of effects have no standard errors, if they have none."""
+        if self._model.further and hasattr(self, "classes_"):
+            return "Standard errors are not known for stacks of classifiers."
+        return None
 
 
 def gradients(model: KernelModel, X: Array) -> Array:

@@ -22,6 +22,9 @@ from ridgefold.errors import NumericalError
 from ridgefold.kernels import Gram, WeightedGram
 from ridgefold.linalg import Array, Namespace
 from ridgefold.linalg.symmetric import CholeskyFactor, Factor, factorise
+_LEAST_FREEDOM = 1e-9
+"""Of a row: less than that is the rounding error of a fit that passes through all targets."""
+
 
 @dataclass(frozen=True)
 class Posterior:
@@ -125,9 +128,15 @@ class Posterior:
     # -- the smoother --------------------------------------------------------------------
 
     @cached_property
-    def trace(self) -> float:
-        """tr C̃, C̃ = W^(−½)CW^(−½): n − df = α tr C̃."""
-        return float(self.namespace.xp.sum(self.diagonal))
+    def free(self) -> float:
+        """n − df, the degrees of freedom that the smoother leaves: α tr C̃, C̃ = W^(−½)CW^(−½)."""
+        free = self.alpha * float(self.namespace.xp.sum(self.diagonal))
+        if not free > _LEAST_FREEDOM * self.n_rows:
+            raise NumericalError(
+                f"alpha={self.alpha:g} leaves no degrees of freedom: the fit passes through its "
+                "targets, and nothing is left to tell the noise from; use a larger alpha"
+            )
+        return free
 
     @cached_property
     def diagonal(self) -> Array:
@@ -208,18 +217,6 @@ def _require_semidefinite(factor: Factor, alpha: float, n_columns: int) -> None:
             "the variance of the prediction cannot be told from rounding: use a larger alpha, or "
             "leave out repeated rows"
         )
-
-
-def residual_variance(found: Posterior, coefficients: Array) -> Array:
-    """σ² and covariances of the targets' noise, (t, t): Σ w r rᵀ/(n − df) with √w r = αã."""
-    free = found.alpha * found.trace
-    if not free > 1e-9 * found.n_rows:
-        raise NumericalError(
-            f"alpha={found.alpha:g} leaves no degrees of freedom: the fit passes through its "
-            "targets, and nothing is left to tell the noise from; use a larger alpha"
-        )
-    residuals = found.alpha * coefficients
-    return residuals.T @ residuals / free
 
 
 def prior_variance(found: Posterior, targets: Array) -> Array:
