@@ -192,6 +192,7 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
             bias=bool(self.fit_intercept),
             predict=self.predict,
             compressed=getattr(self, "compression_bound_", None) is not None,
+            effects=self._effects_of_some_rows,
             run=getattr(self, "run_record_", None),
             explain=self.explain,
         )
@@ -207,7 +208,9 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
     def _decision(self, X: Any) -> Array:
         """f(x) for every row and target, shape (n, t)."""
         check_is_fitted(self, "X_fit_")
-        X = check_new_rows(self, X, self.X_fit_)
+        return self._decision_of_checked(check_new_rows(self, X, self.X_fit_))
+
+    def _decision_of_checked(self, X: Array) -> Array:
         return self._predictor()(X, self._model)
 
     def _predictor(self) -> Callable[[Array, FittedModel], Array]:

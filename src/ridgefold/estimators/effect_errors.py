@@ -12,16 +12,15 @@ from ridgefold.estimators.facts import to_numpy
 from ridgefold.estimators.posterior import (
     FittedRows,
     fitted_rows,
-    in_double,
     posterior_of,
     ridges,
     unpenalised,
 )
 from ridgefold.exact.effects import (
     Functionals,
-    bent_slopes,
     mean_difference,
     mean_slopes,
+    weighted_values,
 )
 from ridgefold.exact.posterior import Posterior, prior_variance
 from ridgefold.kernels import Kernel
@@ -239,14 +238,10 @@ class LinkedErrors(_ErrorsOfEffects):
             bends = np.einsum(
                 "r,rs,rjs->rj", self.shares, at.second[:, output, column], gradients[:, columns]
             )
-            found = bent_slopes(
-                kernel,
-                self.placed(self.X),
-                self.known.X,
-                self.placed(self.shares * at.first[:, output, column]),
-                self.placed(bends),
-                columns,
-            )
+            X, shares = self.placed(self.X), self.placed(self.shares * at.first[:, output, column])
+            found, _ = mean_slopes(kernel, X, self.known.X, shares, columns, prior=False)
+            # The slope of a curve of f: where f itself changes, so does the slope of the curve.
+            found = found + weighted_values(kernel, X, self.known.X, self.placed(bends))
             places = namespace.indices(np.array(slopes), a)
             a[:, places] = found * self.placed(units)
             phi[:, places] = self.basis_of(self.X, self.placed(bends * units))
@@ -268,7 +263,7 @@ class LinkedErrors(_ErrorsOfEffects):
 
     def _curve(self, rows: np.ndarray) -> Any:
         assert self.curves is not None
-        decisions = to_numpy(self.model._decision(self._rows(rows))).astype(np.float64)
+        decisions = to_numpy(self.model._decision_of_checked(self._rows(rows))).astype(np.float64)
         return probability_slopes(decisions, self.curves)
 
     def _rows(self, rows: np.ndarray) -> Array:

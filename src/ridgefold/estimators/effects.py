@@ -20,11 +20,16 @@ from ridgefold.linalg import namespace_of
 from ridgefold.selection.probability_slopes import probability_slopes
 
 if TYPE_CHECKING:
-    from ridgefold.estimators.base import KernelModel
+    pass
 
 _MOST_LEVELS = 50
 """Levels of a column of categories: of more, it is likely one of numbers that was named by mistake,
 and each of them costs two predictions of all rows."""
+
+_MOST_ROWS_SHOWN = 500
+"""Training rows that effects in a report are averaged over: each costs a prediction a column."""
+_MOST_ROWS_FACTORISED = 3000
+"""Training rows of a model whose report has standard errors: a factorisation of a second or so."""
 
 
 @dataclass(frozen=True)
@@ -110,42 +115,75 @@ class WithEffects:
         probabilities count as given; errors of probabilities are to first order.
         """
         check_is_fitted(self, "X_fit_")
-        if estimand not in ESTIMANDS:
-            raise InvalidInputError(
-                f'estimand must be "rows" or "population", got {estimand!r}: the average over '
-                "these rows, or over the population that they are a sample of"
-            )
-        if isinstance(getattr(self, "kernel_", None), str):
-            raise NoSlopeError(
-                f'a model with kernel="{PRECOMPUTED}" knows no columns to have effects: fit with a '
-                "kernel object on the rows themselves"
-            )
+        check_estimand(estimand)
+        require_columns(self)
         training = _dense(self.X_fit_)
-        if X is None:
-            if sample_weight is not None:
-                raise InvalidInputError(
-                    "sample_weight is of the rows of X: give X, or leave it out for the training "
-                    "rows, which have the weights of the fit"
-                )
-            rows, weights = training, self._row_weights()
-        else:
-            rows = check_new_rows(self, X, self.X_fit_)
-            weights = sample_weight
-        rows = _dense(rows)
-        shares = _shares(weights, len(rows))
+        rows, shares = rows_and_shares(self, X, sample_weight)
         names = numbered_columns(getattr(self, "feature_names_in_", None), training.shape[1])
-        if X is None:
-            rows, shares = rows[shares > 0], shares[shares > 0]
-        asked = _effects(self, training, names, categories)
         return effects_of(
             self,
             rows,
             shares,
-            asked,
+            _effects(self, training, names, categories),
             estimand=estimand,
             errors=bool(standard_errors),
             decision=bool(decision),
         )
+
+    def _effects_of_some_rows(self: Any) -> MarginalEffects:
+        """Effects at some of the training rows, for a report: what is quick to have."""
+        require_columns(self)
+        training = _dense(self.X_fit_)
+        names = numbered_columns(getattr(self, "feature_names_in_", None), training.shape[1])
+        return effects_in_short(self, _effects(self, training, names, None))
+
+
+def effects_in_short(model: Any, effects: Sequence[Effect]) -> MarginalEffects:
+    """Effects at some of the training rows, with errors where a factorisation is quick."""
+    rows = _spaced(_dense(model.X_fit_), model._row_weights())
+    no_probability = getattr(model, "calibration_", None) is None
+    return effects_of(
+        model,
+        rows,
+        _shares(None, len(rows)),
+        effects,
+        estimand="rows",
+        errors=int(model.X_fit_.shape[0]) <= _MOST_ROWS_FACTORISED,
+        decision=hasattr(model, "classes_") and no_probability,
+    )
+
+
+def check_estimand(estimand: Any) -> None:
+    """An error for what is no estimand."""
+    if estimand not in ESTIMANDS:
+        raise InvalidInputError(
+            f'estimand must be "rows" or "population", got {estimand!r}: the average over '
+            "these rows, or over the population that they are a sample of"
+        )
+
+
+def require_columns(model: Any) -> None:
+    """A precomputed kernel knows no columns."""
+    if isinstance(getattr(model, "kernel_", None), str):
+        raise NoSlopeError(
+            f'a model with kernel="{PRECOMPUTED}" knows no columns to have effects: fit with a '
+            "kernel object on the rows themselves"
+        )
+
+
+def rows_and_shares(model: Any, X: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Checked rows, or those of the fit, with weights that add up to one."""
+    if X is not None:
+        rows = _dense(check_new_rows(model, X, model.X_fit_))
+        return rows, _shares(sample_weight, len(rows))
+    if sample_weight is not None:
+        raise InvalidInputError(
+            "sample_weight is of the rows of X: give X, or leave it out for the training rows, "
+            "which have the weights of the fit"
+        )
+    rows = _dense(model.X_fit_)
+    shares = _shares(model._row_weights(), len(rows))
+    return rows[shares > 0], shares[shares > 0]
 
 
 def effects_of(
@@ -186,9 +224,17 @@ def effects_of(
         standard_error=standard[:, 0] if one and standard is not None else standard,
         posterior_std=posterior[:, 0] if one and posterior is not None else posterior,
         quartiles=_quartiles(pointwise[:, :, 0] if one else pointwise, shares),
+        spreads=np.array([_spread(each, X, shares) for each in effects]),
         estimand=estimand,
         note=note,
     )
+
+
+def _spread(effect: Effect, X: np.ndarray, shares: np.ndarray) -> float:
+    if isinstance(effect, Difference):
+        return 1.0
+    values = X[:, effect.column].astype(np.float64)
+    return float(np.sqrt(shares @ (values - shares @ values) ** 2)) / abs(effect.unit)
 
 
 def _pointwise(
@@ -199,7 +245,7 @@ def _pointwise(
     namespace = namespace_of(like)
 
     def decisions(rows: np.ndarray) -> np.ndarray:
-        values = to_numpy(model._decision(namespace.asarray(rows, like)))
+        values = to_numpy(model._decision_of_checked(namespace.asarray(rows, like)))
         return values.astype(np.float64)
 
     def outputs(rows: np.ndarray) -> np.ndarray:
@@ -296,9 +342,9 @@ def _bases(
 def _position(column: Any, names: tuple[str, ...]) -> int:
     if isinstance(column, str) and column in names:
         return names.index(column)
-    if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
-        if 0 <= column < len(names):
-            return int(column)
+    whole = isinstance(column, (int, np.integer)) and not isinstance(column, bool)
+    if whole and 0 <= column < len(names):
+        return int(column)
     raise InvalidInputError(
         f"categories names the column {column!r}, which there is not: the columns are "
         f"{', '.join(names[:20])}, or positions from 0 to {len(names) - 1}"
@@ -308,23 +354,8 @@ def _position(column: Any, names: tuple[str, ...]) -> int:
 def _codes(model: Any, training: np.ndarray) -> list[int]:
     """Columns that have no slope, as their values are codes."""
     like = model.X_fit_
-    try:
-        found = model._gradients(namespace_of(like).asarray(training[:1], like))
-    except NoSlopeError:
-        if _all_codes(model):
-            return list(range(training.shape[1]))
-        raise
-    return np.flatnonzero(np.isnan(to_numpy(found)).all(axis=(0, 2))).tolist()
-
-
-def _all_codes(model: Any) -> bool:
-    """Whether a model without any slope is one of codes alone."""
-    from ridgefold.kernels import Categorical
-
-    kernel = getattr(model, "kernel_", None)
-    while hasattr(kernel, "kernel"):
-        kernel = kernel.kernel
-    return isinstance(kernel, Categorical)
+    found = to_numpy(model._gradients(namespace_of(like).asarray(training[:1], like)))
+    return [int(j) for j in np.flatnonzero(np.isnan(found).all(axis=(0, 2)))]
 
 
 def _has_two_values(values: np.ndarray) -> bool:
@@ -332,7 +363,7 @@ def _has_two_values(values: np.ndarray) -> bool:
 
 
 def _levels(values: np.ndarray, name: str) -> list[float]:
-    levels = np.unique(values).tolist()
+    levels: list[float] = np.unique(values).tolist()
     if len(levels) > _MOST_LEVELS:
         raise InvalidInputError(
             f"the column {name!r} has {len(levels)} different values in the training rows, more "
@@ -348,10 +379,16 @@ def _levels(values: np.ndarray, name: str) -> list[float]:
 def _dense(X: Any) -> np.ndarray:
     if scipy.sparse.issparse(X):
         raise UnsupportedInputError(
-            "effects fill every column, so that sparse rows have none: fit and ask with "
-            "X.toarray()"
+            "effects fill every column, so that sparse rows have none: fit and ask with X.toarray()"
         )
     return to_numpy(X)
+
+
+def _spaced(X: np.ndarray, weights: Any) -> np.ndarray:
+    """Some of the training rows that count, evenly spaced."""
+    rows = np.arange(len(X)) if weights is None else np.flatnonzero(to_numpy(weights) > 0)
+    chosen = np.linspace(0, len(rows) - 1, min(len(rows), _MOST_ROWS_SHOWN)).astype(np.intp)
+    return np.asarray(X[rows[chosen]])
 
 
 def _shares(weights: Any, n: int) -> np.ndarray:
@@ -364,8 +401,7 @@ def _shares(weights: Any, n: int) -> np.ndarray:
         values = np.empty(0)
     if values.shape != (n,) or not np.all(np.isfinite(values) & (values >= 0)) or values.sum() <= 0:
         raise InvalidInputError(
-            f"sample_weight must hold one finite number >= 0 for each of the {n} rows, not all "
-            "zero"
+            f"sample_weight must hold one finite number >= 0 for each of the {n} rows, not all zero"
         )
     return np.asarray(values / values.sum())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,6 +55,8 @@ class MarginalEffects:
     """Of the average, given the targets, for a Gaussian process of the model's own kernel: with
     what the ridge may have smoothed away. NaN for slopes of rough kernels, which have no variance;
     None for probabilities, and where standard errors are."""
+    spreads: np.ndarray
+    """The standard deviation of every column of a slope over the rows; 1 for differences."""
     estimand: str
     """"rows": the average over the rows given; "population": over what they are a sample of, where
     the variance of the effects over rows, divided by their number, is part of both errors."""
@@ -81,7 +84,7 @@ class MarginalEffects:
     def to_frame(self) -> Any:
         """The table as a pandas DataFrame."""
         try:
-            import pandas as pd
+            pd = importlib.import_module("pandas")
         except ImportError:
             raise InvalidInputError(
                 "to_frame needs pandas, which is not installed: pip install pandas, or take "

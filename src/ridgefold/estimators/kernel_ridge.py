@@ -9,7 +9,6 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from ridgefold.estimators.regressor import KernelRegressor
 from ridgefold.estimators.validation import check_training_data, unchanged_on_error
 from ridgefold.kernels import KernelSettings
-from ridgefold.linalg import Array
 from ridgefold.options import Compute
 
 

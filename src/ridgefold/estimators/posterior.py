@@ -140,19 +140,19 @@ def posterior_of(
     `copies` of the factor are going to be made by what is asked of it.
     """
     kernel = model.kernel_ if kernel is None else kernel
-    kept = vars(model).get(_KEPT)
-    present = kept is not None and kept[:2] == (kernel, alpha)
+    kept = model.__dict__.get(_KEPT, (None, None, None))
+    present = kept[:2] == (kernel, alpha)
     n = int(known.targets.shape[0])
     require_memory(
         model, 8.0 * n**2 * (copies + (not present)), f"the factor of {n:,} training rows"
     )
     if present:
         return kept[2]  # type: ignore[no-any-return]
-    vars(model).pop(_KEPT, None)
+    model.__dict__.pop(_KEPT, None)
     resources = available_resources(model.memory_budget, device=device_of(known.targets))
     with threads(resources.threads):
         found = posterior(known.gram(kernel), alpha, known.weights, known.basis)
-    vars(model)[_KEPT] = (kernel, alpha, found)
+    model.__dict__[_KEPT] = (kernel, alpha, found)
     return found
 
 
@@ -170,7 +170,7 @@ def require_memory(model: KernelModel, needed: float, what: str) -> None:
 
 def forget_posterior(model: KernelModel) -> None:
     """Drop the factor of an earlier fit."""
-    vars(model).pop(_KEPT, None)
+    model.__dict__.pop(_KEPT, None)
 
 
 def without_posterior(state: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ridgefold.crossval import Folds
 from ridgefold.errors import BudgetError, InvalidInputError, ModelFileError
 from ridgefold.estimators.base import KernelModel
+from ridgefold.estimators.diagnostics import WithDiagnostics
 from ridgefold.estimators.facts import HeldOutFacts, IntervalFacts, ModelFacts, to_numpy
 from ridgefold.estimators.uncertainty import WithPosterior
 from ridgefold.estimators.validation import (
@@ -34,7 +35,7 @@ _FOLDS = 10
 _BLOCK_BYTES = 64e6
 
 
-class KernelRegressor(WithPosterior, KernelModel):
+class KernelRegressor(WithPosterior, WithDiagnostics, KernelModel):
     """Targets are numbers, one column or several."""
 
     intervals: Any

@@ -47,6 +47,7 @@ class WithSlopes(WithEffects):
         """
         slopes = self._gradients(_rows(self, X))
         namespace = namespace_of(slopes)
+        require_slopes(self, slopes)
         slopes = namespace.astype(slopes, self._model.intercept.dtype)
         return slopes[:, :, 0] if self.dual_coef_.ndim == 1 else slopes
 
@@ -73,13 +74,17 @@ def gradients(model: KernelModel, X: Array) -> Array:
         of_one = _gradients_of_one(kernel, member, model.X_fit_, X)
         total = of_one if total is None else total + of_one
     assert total is not None
-    xp = namespace_of(total).xp
-    if bool(xp.all(xp.isnan(total))):
-        raise NoSlopeError(
-            f"the columns of the kernel {model.kernel_!r} are codes, which have no slopes: ask for "
-            "differences (marginal_effects with categories=…)"
-        )
     return total
+
+
+def require_slopes(model: Any, slopes: Array) -> None:
+    """An error where no column has a slope."""
+    xp = namespace_of(slopes).xp
+    if bool(xp.all(xp.isnan(slopes))):
+        raise NoSlopeError(
+            f"the columns of this {type(model).__name__} are all codes, which have no slopes: ask "
+            "for differences, which marginal_effects gives"
+        )
 
 
 def _gradients_of_one(

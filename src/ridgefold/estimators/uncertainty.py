@@ -50,8 +50,8 @@ class WithPosterior:
         return float(variances[0]) if self.dual_coef_.ndim == 1 else variances
 
     @out_of_memory_is_a_budget_error("log_marginal_likelihood")
-    def log_marginal_likelihood(
-        self: KernelRegressor,  # type: ignore[misc]
+    def log_marginal_likelihood(  # type: ignore[misc]
+        self: KernelRegressor,
         alpha: float | Sequence[float] | None = None,
         *,
         variance: Any = None,
@@ -93,8 +93,8 @@ class WithPosterior:
         return float(values[0]) if np.ndim(alpha) == 0 else values
 
     @out_of_memory_is_a_budget_error("sample_y")
-    def sample_y(
-        self: KernelRegressor,  # type: ignore[misc]
+    def sample_y(  # type: ignore[misc]
+        self: KernelRegressor,
         X: Any,
         n_samples: int = 1,
         random_state: Any = 0,
@@ -119,7 +119,7 @@ class WithPosterior:
         """
         if not isinstance(n_samples, (int, np.integer)) or n_samples < 1:
             raise InvalidInputError(f"n_samples must be a whole number >= 1, got {n_samples!r}")
-        mean, covariance = self.predict(X, return_cov=True, noise=noise, variance=variance)
+        mean, covariance = self._with_uncertainty(X, False, True, noise, variance)
         mean, covariance = to_numpy(mean).astype(np.float64), to_numpy(covariance)
         one_target = mean.ndim == 1
         means = mean.reshape(len(mean), -1)
@@ -129,11 +129,13 @@ class WithPosterior:
         for t in range(means.shape[1]):
             values, vectors = np.linalg.eigh(covariances[:, :, t])
             root = vectors * np.sqrt(np.maximum(values, 0.0))
-            drawn.append(means[:, t : t + 1] + root @ random.standard_normal((len(mean), n_samples)))
+            drawn.append(
+                means[:, t : t + 1] + root @ random.standard_normal((len(mean), n_samples))
+            )
         return drawn[0] if one_target else np.stack(drawn, axis=1)
 
-    def _with_uncertainty(
-        self: KernelRegressor,  # type: ignore[misc]
+    def _with_uncertainty(  # type: ignore[misc]
+        self: KernelRegressor,
         X: Any,
         return_std: bool,
         return_cov: bool,
@@ -160,8 +162,8 @@ class WithPosterior:
         spread = namespace.astype(spread, mean.dtype)
         return mean, (spread[..., 0] if mean.ndim == 1 else spread)
 
-    def _spread(
-        self: KernelRegressor,  # type: ignore[misc]
+    def _spread(  # type: ignore[misc]
+        self: KernelRegressor,
         X: Any,
         covariances: bool,
         noise: bool,

@@ -48,21 +48,9 @@ def mean_slopes(
     return namespace.xp.take(a, chosen, axis=1), variance
 
 
-def bent_slopes(
-    kernel: Kernel, X: Array, training: Array, shares: Array, bends: Array, columns: np.ndarray
-) -> Array:
-    """a of Σ_r [u_r ∂f(x_r)/∂x_rj + v_rj f(x_r)]: slopes of a curve of f, to first order in f.
-
-    `shares` u is of shape (m,), `bends` v of shape (m, p) for p columns.
-    """
-    a, _ = mean_slopes(kernel, X, training, shares, columns, prior=False)
-    return a + weighted_values(kernel, X, training, bends)
-
-
 def weighted_values(kernel: Kernel, X: Array, training: Array, weights: Array) -> Array:
     """Σ_r w_rp k(x_r, x_i), of shape (n, p) for weights of shape (m, p)."""
-    out = KernelGram(kernel, training, X).product(slice(None), slice(None), weights)
-    return out
+    return KernelGram(kernel, training, X).matmat(weights)
 
 
 def mean_difference(

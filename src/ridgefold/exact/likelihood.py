@@ -59,8 +59,7 @@ class Spectrum:
         s2 = forms / free if variance is None else np.broadcast_to(variance, forms.shape)
         with np.errstate(divide="ignore"):
             return np.asarray(
-                -0.5
-                * (free * np.log(2.0 * math.pi * s2) + determinants[:, None] + forms / s2)
+                -0.5 * (free * np.log(2.0 * math.pi * s2) + determinants[:, None] + forms / s2)
             )
 
     def _raised(self, alpha: float) -> np.ndarray:

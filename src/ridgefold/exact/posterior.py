@@ -22,6 +22,7 @@ from ridgefold.errors import NumericalError
 from ridgefold.kernels import Gram, WeightedGram
 from ridgefold.linalg import Array, Namespace
 from ridgefold.linalg.symmetric import CholeskyFactor, Factor, factorise
+
 _LEAST_FREEDOM = 1e-9
 """Of a row: less than that is the rounding error of a fit that passes through all targets."""
 

@@ -4,6 +4,7 @@ from ridgefold.report.displays.cells import CellsDisplay
 from ridgefold.report.displays.confusion import ConfusionDisplay
 from ridgefold.report.displays.coverage import CoverageDisplay
 from ridgefold.report.displays.cv_surface import CVSurfaceDisplay
+from ridgefold.report.displays.effects import EffectsDisplay
 from ridgefold.report.displays.held_out import HeldOutDisplay
 from ridgefold.report.displays.relevance import RelevanceDisplay
 from ridgefold.report.displays.reliability import ReliabilityDisplay
@@ -14,6 +15,7 @@ __all__ = [
     "CellsDisplay",
     "ConfusionDisplay",
     "CoverageDisplay",
+    "EffectsDisplay",
     "HeldOutDisplay",
     "RelevanceDisplay",
     "ReliabilityDisplay",

@@ -10,6 +10,7 @@ from ridgefold.report.sections.cells import cells
 from ridgefold.report.sections.classes import classes
 from ridgefold.report.sections.computed import computed
 from ridgefold.report.sections.coverage import coverage
+from ridgefold.report.sections.effects import effects
 from ridgefold.report.sections.held_out import held_out
 from ridgefold.report.sections.relevance import relevance
 from ridgefold.report.sections.search import search
@@ -20,6 +21,7 @@ SECTIONS: tuple[Callable[[ReportedModel, Canvas], Section | None], ...] = (
     classes,
     coverage,
     search,
+    effects,
     relevance,
     cells,
     spectrum,
