@@ -132,12 +132,12 @@ class PlainErrors(_ErrorsOfEffects):
 
     def of(self, effects: Sequence[Effect]) -> Errors:
         p, t = len(effects), int(self.like.shape[1])
-        one = not self.model._model.further
+        stack = getattr(self.model, "stack_", None)
         n = int(self.like.shape[0])
         noise, total = _Noise(self.known), np.zeros((n, p, t))
         posterior = np.full((p, t), np.nan)
         # A classifier's labels are no normal numbers, so that only regressors have a posterior.
-        gaussian = one and not hasattr(self.model, "classes_")
+        gaussian = stack is None and not hasattr(self.model, "classes_")
         found_functionals: dict[Any, Functionals] = {}
         for member in _members(self.model):
             found = posterior_of(
@@ -157,11 +157,10 @@ class PlainErrors(_ErrorsOfEffects):
                 unit = to_numpy(found.variances(self.placed(each.prior), each.a, each.phi))
                 s2 = to_numpy(prior_variance(found, self.known.targets))[member.columns]
                 posterior[:, member.columns] = np.sqrt(np.outer(unit, s2))
-        stack = getattr(self.model, "stack_", None)
         sigma2 = np.diagonal(noise.covariance(0.0 if stack is None else stack.offset))
         norms = np.einsum("npt,npt,n->pt", total, total, 1.0 / noise.weights)
         if not gaussian:
-            return np.sqrt(sigma2 * norms), None, "" if one else _STACK
+            return np.sqrt(sigma2 * norms), None, "" if stack is None else _STACK
         note = _NO_VARIANCE if np.isnan(posterior).any() else ""
         return np.sqrt(sigma2 * norms), posterior, note
 

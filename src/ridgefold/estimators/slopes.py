@@ -60,7 +60,7 @@ class WithSlopes(WithEffects):
 
     def _why_no_effect_errors(self: KernelModel) -> str | None:  # type: ignore[misc]
         """Why averages of effects have no standard errors, if they have none."""
-        if self._model.further and hasattr(self, "classes_"):
+        if hasattr(self, "stack_") and hasattr(self, "classes_"):
             return "Standard errors are not known for stacks of classifiers."
         return None
 

@@ -238,11 +238,10 @@ def prior_variances(model: KernelRegressor, known: FittedRows, given: Any) -> np
 
 def require_one_kernel(model: KernelRegressor, what: str) -> None:
     """A stack is no Gaussian process: its weights were chosen by held-out predictions."""
-    if model._model.further:
+    if hasattr(model, "stack_"):
         raise UnsupportedInputError(
-            f"{what} is of one kernel, and this model is a stack of {1 + len(model._model.further)}"
-            ", whose members have a posterior each but the stack has none: use predict_interval, "
-            "or fit without stack=True"
+            f"{what} is of one kernel, and this model is a stack: its members have a posterior "
+            "each but the stack has none; use predict_interval, or fit without stack=True"
         )
 
 
