@@ -130,9 +130,7 @@ def test_weights_count_rows():
     close(weighted.posterior_std, repeated.posterior_std)
     assert weighted.quartiles.shape == (3, 3)
     own = fitted(weights=WEIGHTS)
-    close(
-        own.marginal_effects().average, own.marginal_effects(X, sample_weight=WEIGHTS).average
-    )
+    close(own.marginal_effects().average, own.marginal_effects(X, sample_weight=WEIGHTS).average)
 
 
 def test_rows_of_weight_zero_take_no_part():

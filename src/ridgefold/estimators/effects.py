@@ -276,7 +276,7 @@ def _link(model: Any, decision: bool) -> tuple[np.ndarray | None, tuple[str, ...
             raise InvalidInputError(
                 "decision=True is for classifiers: a regressor has effects on its predictions"
             )
-        t = int(np.shape(model.intercept_)[0]) if np.ndim(model.intercept_) else 1
+        t = model._n_outputs()
         return None, ("prediction",) if t == 1 else tuple(f"target {j}" for j in range(t))
     names = tuple(str(each) for each in to_numpy(model.classes_).tolist())
     several = len(names) > 2

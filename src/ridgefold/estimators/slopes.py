@@ -54,6 +54,9 @@ class WithSlopes(WithEffects):
     def _gradients(self: KernelModel, X: Array) -> Array:  # type: ignore[misc]
         return gradients(self, X)
 
+    def _n_outputs(self: KernelModel) -> int:  # type: ignore[misc]
+        return int(self._model.intercept.shape[0])
+
     def _row_weights(self: KernelModel) -> Any:  # type: ignore[misc]
         """Weights of the training rows, for averages over them."""
         return getattr(self, "weights_fit_", None)
