@@ -16,6 +16,7 @@ from ridgefold.report import (
     ConfusionDisplay,
     CoverageDisplay,
     CVSurfaceDisplay,
+    EffectsDisplay,
     HeldOutDisplay,
     RelevanceDisplay,
     ReliabilityDisplay,
@@ -32,6 +33,11 @@ CASES = [
     (HeldOutDisplay, "regressor"),
     (HeldOutDisplay, "cells"),
     (HeldOutDisplay, "table"),
+    (EffectsDisplay, "regressor"),
+    (EffectsDisplay, "classifier"),
+    (EffectsDisplay, "table"),
+    (EffectsDisplay, "cells"),
+    (EffectsDisplay, "hostile columns"),
     (RelevanceDisplay, "learned"),
     (RelevanceDisplay, "cells of classes"),
     (RelevanceDisplay, "hostile columns"),
@@ -165,6 +171,7 @@ def test_names_with_dollars_are_no_mathematics(ax):
         (CVSurfaceDisplay, "plain", "has searched nothing: use KernelRidgeCV"),
         (HeldOutDisplay, "plain", "keeps no held-out predictions of numbers: give a test set"),
         (HeldOutDisplay, "classifier", "or ConfusionDisplay for classes"),
+        (EffectsDisplay, "precomputed", "knows no columns"),
         (RelevanceDisplay, "regressor", "has learned no scales: fit with metric=.learned"),
         (CellsDisplay, "regressor", "has no cells that lie side by side"),
         (CellsDisplay, "average", "has no cells that lie side by side"),
@@ -205,3 +212,19 @@ def test_errors_of_rows_that_several_folds_test_are_still_errors(ax):
     drawn = CVSurfaceDisplay.from_estimator(fitted, ax=ax)
     assert drawn.score_name == "root mean square error"
     assert drawn.scores[drawn.best] == pytest.approx(np.sqrt(-fitted.best_score_))
+
+
+def test_effects_are_drawn_per_standard_deviation_the_largest_first(ax):
+    fitted = model("regressor")
+    effects = fitted.marginal_effects()
+    drawn = EffectsDisplay(effects=effects, most=3).plot(ax)
+    sizes = effects.average * fitted.X_fit_.std(axis=0)
+    order = np.argsort(-np.abs(sizes))[:3]
+    assert drawn.names == tuple(effects.names[i] for i in order)
+    np.testing.assert_allclose(drawn.averages, sizes[order])
+    assert drawn.left_out == 1
+    assert "1 smaller" in drawn.caption()
+    with pytest.raises(InvalidInputError, match="output must be"):
+        EffectsDisplay(effects=effects, output=1)
+    with pytest.raises(InvalidInputError, match="no marginal_effects"):
+        EffectsDisplay.from_estimator(3)

@@ -10,13 +10,19 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils.validation import check_is_fitted
 
-from ridgefold.errors import InvalidInputError, NoSlopeError, UnsupportedInputError
+from ridgefold.errors import (
+    InvalidInputError,
+    NoSlopeError,
+    RidgefoldError,
+    UnsupportedInputError,
+)
 from ridgefold.estimators.effect_errors import LinkedErrors, PlainErrors
 from ridgefold.estimators.effects_table import ESTIMANDS, QUARTILES, MarginalEffects
 from ridgefold.estimators.facts import numbered_columns, to_numpy
 from ridgefold.estimators.validation import check_new_rows, out_of_memory_is_a_budget_error
 from ridgefold.kernels import PRECOMPUTED
 from ridgefold.linalg import namespace_of
+from ridgefold.notices import collected
 from ridgefold.selection.probability_slopes import probability_slopes
 
 if TYPE_CHECKING:
@@ -138,19 +144,26 @@ class WithEffects:
         return effects_in_short(self, _effects(self, training, names, None))
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def effects_in_short(model: Any, effects: Sequence[Effect]) -> MarginalEffects:
-    """Effects at some of the training rows, with errors where a factorisation is quick."""
+    """Effects at some of the training rows, with errors where they are quick and there are any."""
     rows = _spaced(_dense(model.X_fit_), model._row_weights())
     no_probability = getattr(model, "calibration_", None) is None
-    return effects_of(
-        model,
-        rows,
-        _shares(None, len(rows)),
-        effects,
-        estimand="rows",
-        errors=int(model.X_fit_.shape[0]) <= _MOST_ROWS_FACTORISED,
-        decision=hasattr(model, "classes_") and no_probability,
-    )
+    decision = hasattr(model, "classes_") and no_probability
+
+    def found(errors: bool) -> MarginalEffects:
+        shares = _shares(None, len(rows))
+        return effects_of(
+            model, rows, shares, effects, estimand="rows", errors=errors, decision=decision
+        )
+
+    if int(model.X_fit_.shape[0]) > _MOST_ROWS_FACTORISED:
+        return found(errors=False)
+    try:
+        with collected():  # a fit that lost digits has said so
+            return found(errors=True)
+    except RidgefoldError:
+        return found(errors=False)
 
 
 def check_estimand(estimand: Any) -> None:

@@ -13,6 +13,7 @@ from ridgefold.estimators.validation import check_new_rows, out_of_memory_is_a_b
 from ridgefold.kernels import Kernel
 from ridgefold.kernels.slopes import SlopeGram, dual_of_features
 from ridgefold.linalg import Array, namespace_of
+from ridgefold.options import search_of
 from ridgefold.records import FittedModel
 
 if TYPE_CHECKING:
@@ -65,6 +66,10 @@ class WithSlopes(WithEffects):
         """Why averages of effects have no standard errors, if they have none."""
         if hasattr(self, "stack_") and hasattr(self, "classes_"):
             return "Standard errors are not known for stacks of classifiers."
+        if getattr(self, "compression_bound_", None) is not None:
+            return "A compressed model has no standard errors: ask the model that it came from."
+        if hasattr(self, "search") and search_of(self).average_folds:
+            return "The mean of the models of the folds has no standard errors."
         return None
 
 
