@@ -39,9 +39,7 @@ def cell_plans(
     return _plans(_request(model, fit, resources, None), resources)
 
 
-def _request(
-    model: Any, fit: Problem, resources: Resources, n_workers: int | None
-) -> CellRequest:
+def _request(model: Any, fit: Problem, resources: Resources, n_workers: int | None) -> CellRequest:
     in_files = n_workers is not None
     return CellRequest(
         model, options_of(model), fit, resources, in_files=in_files, workers=n_workers

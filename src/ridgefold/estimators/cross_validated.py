@@ -250,8 +250,8 @@ class CrossValidatedModel(KernelModel):
     ) -> None:
         """Keep what intervals of the stack need, from what its members keep."""
 
-    def _decision(self, X: Any) -> Array:
-        total = super()._decision(X)
+    def _decision_of_checked(self, X: Array) -> Array:
+        total = super()._decision_of_checked(X)
         return decided(total) if hasattr(self, "stack_") and self.stack_.log_odds else total
 
     def _further_kernels(self) -> tuple[Kernel | str, ...]:

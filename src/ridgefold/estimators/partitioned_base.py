@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.cells.backdrop import mix_predictions, mix_residuals
 from ridgefold.cells.cell_fit_steps import Refine, RefiningWork
+from ridgefold.cells.cell_gradients import combined_gradients, with_coarse_slopes
 from ridgefold.cells.cell_intervals import CellIntervals
 from ridgefold.cells.cell_prediction import CellsOfRows, IndexedRows, predict_cells
 from ridgefold.cells.cell_rows import ROWS_A_BATCH, Training, number_of
@@ -47,6 +48,7 @@ from ridgefold.cells.streaming import (
     predicted_bytes,
 )
 from ridgefold.errors import InvalidInputError, NumericalError, UnsupportedInputError
+from ridgefold.estimators.effects import WithEffects
 from ridgefold.estimators.facts import (
     CellFacts,
     HeldOutFacts,
@@ -61,6 +63,7 @@ from ridgefold.estimators.partitioned_state import OPTIONAL, STATE, require_cons
 from ridgefold.estimators.rows_left_out import spread_of
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.scale_names import column_shares, named_scales
+from ridgefold.estimators.slopes import require_slopes
 from ridgefold.estimators.validation import (
     check_new_rows,
     check_training_data,
@@ -93,7 +96,7 @@ _DONORS = 2000
 """Rows that stand for the values of all, where others are drawn from few cells."""
 
 
-class PartitionedModel(WithImportances, TakesOptions, Storable):
+class PartitionedModel(WithEffects, WithImportances, TakesOptions, Storable):
     """Base of the partitioned models; subclasses add their arguments, `fit` and `predict`."""
 
     partition: Any
@@ -392,6 +395,7 @@ class PartitionedModel(WithImportances, TakesOptions, Storable):
             predict=self.predict,
             held_out=held_out,
             metric=self._metric_facts(names),
+            effects=self._effects_of_some_rows,
             cells=self._cell_facts(),
             run=run,
             explain=None if run is None else self.explain,
@@ -588,7 +592,7 @@ class PartitionedModel(WithImportances, TakesOptions, Storable):
         cells, models = self._cells, self._models
         asked = compute_of(self)
         executor = executor_of(asked.executor, asked.n_jobs, asked.verbose)
-        rows = getattr(self, "_stored", None) or IndexedRows(self._training_rows(), cells)
+        rows = self._rows_by_cell()
         if executor.remote:
             if executor.standing and kernel_values(cells, assignment) >= WORTH_SENDING:
                 return self._combined_elsewhere(rows, X, assignment, executor)
@@ -627,6 +631,71 @@ class PartitionedModel(WithImportances, TakesOptions, Storable):
                 executor=executor,
                 run=run,
             )
+
+    # -- slopes --------------------------------------------------------------------------
+
+    @out_of_memory_is_a_budget_error("predict_gradient")
+    @np.errstate(over="ignore", invalid="ignore", divide="ignore")
+    def predict_gradient(self, X: Any) -> Any:
+        """The slope of the prediction along every column, at every row of X.
+
+        By the product rule: where cells are blended, the change of their weights counts. Between
+        cells that are not, predictions jump, and the slope is that of the row's own cell; where a
+        cell's prediction is held at the range of its targets, it is zero. Computed in this
+        process, whatever `compute` says.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        gradient : array of shape (n_rows, n_columns) or (n_rows, n_columns, n_targets)
+            In the units of the columns given; of classifiers, slopes of decision values. See
+            :meth:`KernelRidge.predict_gradient`.
+        """
+        check_is_fitted(self, "X_fit_")
+        rows = namespace_of(X).to_numpy(X) if is_tensor(X) else X
+        slopes = self._gradients(check_new_rows(self, rows, self.X_fit_, accept_sparse=False))
+        require_slopes(self, slopes)
+        slopes = slopes.astype(self._models.dual_coef.dtype)
+        one = slopes.shape[2] == 1 and getattr(self, "_one_target", True)
+        return self._given_back(slopes[:, :, 0] if one else slopes, X)
+
+    def _gradients(self, X: np.ndarray) -> np.ndarray:
+        scales = self.length_scales_
+        new = np.asarray(X if scales is None else in_metric(X, scales), dtype=np.float64)
+        slopes = combined_gradients(
+            self._rows_by_cell(), self._cells, self._models, self._assignment, new
+        )
+        if self._backdrop is not None:
+            with_coarse_slopes(self._backdrop, new, slopes)
+        if scales is None:
+            return slopes
+        whole = np.zeros((len(X), len(scales), slopes.shape[2]))
+        kept = np.isfinite(scales)
+        whole[:, kept, :] = slopes / scales[kept][None, :, None]
+        return whole
+
+    def _decision_of_checked(self, X: np.ndarray) -> np.ndarray:
+        rows = X if self.length_scales_ is None else in_metric(X, self.length_scales_)
+        return self._combined(rows, self._assignment(rows))
+
+    def _n_outputs(self) -> int:
+        return int(self._models.intercept.shape[1])
+
+    def _row_weights(self) -> np.ndarray | None:
+        return self._weights
+
+    def _why_no_effect_errors(self) -> str | None:
+        """Why averages of effects have no standard errors."""
+        return (
+            "Models in cells have no standard errors of averages: fit KernelRidge, or "
+            "LSSVMClassifier, to as many of the rows as fit the memory."
+        )
+
+    def _rows_by_cell(self) -> CellsOfRows:
+        return getattr(self, "_stored", None) or IndexedRows(self._training_rows(), self._cells)
 
     def _training_rows(self) -> Any:
         """The rows of the fit, in the metric in which the cells were cut."""
