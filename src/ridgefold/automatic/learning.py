@@ -14,7 +14,7 @@ from ridgefold.planning.learning import learning_plan
 from ridgefold.records import MetricCandidate, Plan, Resources
 from ridgefold.selection.learned_grid import folds_to_learn_from
 from ridgefold.selection.learning_optimism import few_rows_a_scale
-from ridgefold.selection.stack.candidates import most_useful, promising
+from ridgefold.selection.stack.candidates import most_candidates, most_useful, promising
 from ridgefold.selection.stack.nested import fold_groups, rows_of_groups
 from ridgefold.selection.stack.relearned import MOST_RELEARNED, relearned_predictions
 from ridgefold.selection.stack.weights import weights_for_numbers
@@ -65,7 +65,9 @@ def learned_kernels(work: AutomaticWork, rows: int, *, again: bool) -> list[Foun
     used = np.flatnonzero(counts > 0)
     some, targets = held_out[:, used], work.targets[used]
     shares = weights_for_numbers(some, targets, counts[used], bias=True).weights
-    kept = most_useful(some, targets, counts[used], shares)
+    kept = most_useful(
+        some, targets, counts[used], shares, most_candidates(len(counts))
+    )
     return [_as_found(found[m], held_out[m]) for m in kept]
 
 

@@ -31,7 +31,7 @@ from ridgefold.metric import FAMILIES
 from ridgefold.planning import plan_cross_validation, plan_fit
 from ridgefold.records import Cost, FoldShape, Plan, Problem, Rejection, Resources
 from ridgefold.runtime.step import Step
-from ridgefold.selection.stack.candidates import MOST_CANDIDATES
+from ridgefold.selection.stack.candidates import most_candidates
 
 FEWEST_LEARNED = 40
 """Rows from which metrics are learned: with fewer one width for all columns is all that they
@@ -130,7 +130,7 @@ class LearnMetrics(AutomaticStep):
         raise refusal
 
     def foresee(self, known: Known) -> Known:
-        return replace(known, learned=True, waiting=("euclidean",) * MOST_CANDIDATES)
+        return replace(known, learned=True, waiting=("euclidean",) * most_candidates(known.problem.n_rows))
 
     def run(self, known: Known, plan: Plan, work: AutomaticWork, progress: Progress) -> Known:
         rows = min(plan.problem.n_rows, 2000)
@@ -276,7 +276,7 @@ class FitKernel(AutomaticStep):
 
 def automatic_steps() -> list[AutomaticStep]:
     """All steps of an automatic fit, in their order."""
-    kernels = [FitKernel(number) for number in range(1, MOST_CANDIDATES + 1)]
+    kernels = [FitKernel(number) for number in range(1, most_candidates(1) + 1)]
     return [FitLinear(), LearnMetrics(), FindWidth(), *kernels]
 
 
