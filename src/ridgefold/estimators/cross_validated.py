@@ -95,7 +95,7 @@ class CrossValidatedModel(KernelModel):
     _without_use: ClassVar[Mapping[str, str]] = {
         "compute.device": KernelModel._without_use["compute.device"]
     }
-    stack: bool = False
+    stack: bool
 
     def _choose_and_fit(
         self,
@@ -214,8 +214,8 @@ class CrossValidatedModel(KernelModel):
     ) -> None:
         """Keep what intervals of the stack need, from what its members keep."""
 
-    def _decision(self, X: Any) -> Array:
-        total = super()._decision(X)
+    def _decision_of_checked(self, X: Array) -> Array:
+        total = super()._decision_of_checked(X)
         return decided(total) if hasattr(self, "stack_") and self.stack_.log_odds else total
 
     def _further_kernels(self) -> tuple[Kernel | str, ...]:
@@ -253,6 +253,9 @@ class CrossValidatedModel(KernelModel):
                 "search.average_folds=True needs a cv that holds every row out once, got "
                 f"cv={self.cv!r}: use another cv, or average_folds=False"
             )
+        if self.stack:
+            weights = None if data.weights is None else data.namespace.to_numpy(data.weights)
+            require_stackable(folds, weights, self.cv)
 
     def _fit_choice(
         self,
@@ -286,12 +289,12 @@ class CrossValidatedModel(KernelModel):
 
     def _set_learned(self, metric: LearnedMetric | None) -> None:
         """What was learned, or nothing left of an earlier fit."""
-        for name in ("metric_", "length_scales_", "feature_relevance_"):
+        for name in ("metric_", "length_scales_", "column_shares_"):
             self.__dict__.pop(name, None)
         if metric is not None:
             self.metric_ = metric
             self.length_scales_ = length_scales_of(self.kernel_, self.n_features_in_)
-            self.feature_relevance_ = metric.relevance
+            self.column_shares_ = metric.relevance
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
