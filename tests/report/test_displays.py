@@ -10,7 +10,7 @@ from sklearn.model_selection import RepeatedKFold
 
 import ridgefold
 from report_models import ALPHAS, model, numbers, rows
-from ridgefold.errors import InvalidInputError
+from ridgefold.errors import InvalidInputError, NoSlopeError
 from ridgefold.report import (
     CellsDisplay,
     ConfusionDisplay,
@@ -171,7 +171,6 @@ def test_names_with_dollars_are_no_mathematics(ax):
         (CVSurfaceDisplay, "plain", "has searched nothing: use KernelRidgeCV"),
         (HeldOutDisplay, "plain", "keeps no held-out predictions of numbers: give a test set"),
         (HeldOutDisplay, "classifier", "or ConfusionDisplay for classes"),
-        (EffectsDisplay, "precomputed", "knows no columns"),
         (RelevanceDisplay, "regressor", "has learned no scales: fit with metric=.learned"),
         (CellsDisplay, "regressor", "has no cells that lie side by side"),
         (CellsDisplay, "average", "has no cells that lie side by side"),
@@ -226,5 +225,7 @@ def test_effects_are_drawn_per_standard_deviation_the_largest_first(ax):
     assert "1 smaller" in drawn.caption()
     with pytest.raises(InvalidInputError, match="output must be"):
         EffectsDisplay(effects=effects, output=1)
+    with pytest.raises(NoSlopeError, match="knows no columns"):
+        EffectsDisplay.from_estimator(model("precomputed"))
     with pytest.raises(InvalidInputError, match="no marginal_effects"):
         EffectsDisplay.from_estimator(3)
