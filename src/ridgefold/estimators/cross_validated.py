@@ -50,6 +50,7 @@ from ridgefold.runtime.training_data import TrainingData, require_comparable, se
 from ridgefold.selection.describe import TrainingGram, describe
 from ridgefold.selection.fit_steps import (
     Choose,
+    ChooseByLikelihood,
     ChooseMembers,
     LearnMetric,
     Solve,
@@ -68,8 +69,9 @@ from ridgefold.selection.learned_grid import (
     length_scales_of,
     to_learn,
 )
+from ridgefold.selection.likelihood_search import LikelihoodSearch
 from ridgefold.selection.path_tasks import Common, gram_of
-from ridgefold.selection.scoring import Rule, Truth, scoring_of
+from ridgefold.selection.scoring import Rule, Truth, by_likelihood, scoring_of
 from ridgefold.selection.search import Choice, GridSearch, Settings, results_table
 from ridgefold.selection.search_place import opened_paths, search_executor
 from ridgefold.selection.stack.candidates import stack_plan
@@ -131,6 +133,8 @@ class CrossValidatedModel(KernelModel):
         if learned is not None:
             steps.append(LearnMetric.of(self, learned))
         kind, score = (ChooseMembers, None) if self.stack else (Choose, self.scoring)
+        if by_likelihood(score):
+            kind = ChooseByLikelihood
         classifier = not self.stack and isinstance(self, ClassifierMixin)
         rule = scoring_of(score, classifier=classifier)
         method = search_of(self).method
@@ -161,7 +165,8 @@ class CrossValidatedModel(KernelModel):
             alphas = check_alphas(self.alpha)
         with self._searching(data, work.targets, work.folds, work.truth) as (paths, progress):
             paths.reserved_seconds = self._seconds_to_fit(data, work.targets, grid, alphas)
-            search = GridSearch(paths, self._rule(work.truth), work.settings)
+            search_by = LikelihoodSearch if by_likelihood(self.scoring) else GridSearch
+            search = search_by(paths, self._rule(work.truth), work.settings)
             choice = search.run(grid, alphas, not given, progress)
         if data.deadline is not None:
             data.deadline.begun = True
@@ -280,6 +285,12 @@ class CrossValidatedModel(KernelModel):
 
     def _require_usable(self, data: TrainingData, folds: Folds) -> None:
         """What is asked for can be had from these folds: to be known before a long search."""
+        if by_likelihood(self.scoring) and (self.stack or search_of(self).one_standard_error):
+            what = "stack=True" if self.stack else "search.one_standard_error=True"
+            raise InvalidInputError(
+                f'{what} goes by held-out errors, and scoring="marginal_likelihood" by the '
+                "likelihood: leave one of them out"
+            )
         if search_of(self).average_folds and not folds.each_row_once:
             raise InvalidInputError(
                 "search.average_folds=True needs a cv that holds every row out once, got "
