@@ -316,9 +316,9 @@ def test_every_column_of_categories_is_one_factor_of_a_product(frame, tmp_path):
     again = ridgefold.load(tmp_path / "m")
     assert again.categories == "product"
     np.testing.assert_array_equal(again.predict(frame(table)), model.predict(frame(table)))
-    display = ridgefold.RelevanceDisplay.from_estimator(again)
+    display = ridgefold.LengthScalesDisplay.from_estimator(again)
     assert display.names == ("size", "colour", "shop")
-    assert display.relevance[1] > 10 * display.relevance[2]
+    assert display.shares[1] > 10 * display.shares[2]
 
 
 def test_a_product_needs_scales_to_learn():

@@ -18,7 +18,8 @@ from ridgefold.report import (
     CVSurfaceDisplay,
     EffectsDisplay,
     HeldOutDisplay,
-    RelevanceDisplay,
+    ImportanceDisplay,
+    LengthScalesDisplay,
     ReliabilityDisplay,
     SpectrumDisplay,
 )
@@ -33,14 +34,18 @@ CASES = [
     (HeldOutDisplay, "regressor"),
     (HeldOutDisplay, "cells"),
     (HeldOutDisplay, "table"),
+    (ImportanceDisplay, "regressor"),
+    (ImportanceDisplay, "cells of classes"),
+    (ImportanceDisplay, "hostile columns"),
+    (ImportanceDisplay, "table"),
+    (LengthScalesDisplay, "learned"),
+    (LengthScalesDisplay, "cells of classes"),
+    (LengthScalesDisplay, "hostile columns"),
     (EffectsDisplay, "regressor"),
     (EffectsDisplay, "classifier"),
     (EffectsDisplay, "table"),
     (EffectsDisplay, "cells"),
     (EffectsDisplay, "hostile columns"),
-    (RelevanceDisplay, "learned"),
-    (RelevanceDisplay, "cells of classes"),
-    (RelevanceDisplay, "hostile columns"),
     (CellsDisplay, "cells"),
     (CellsDisplay, "cells of classes"),
     (ConfusionDisplay, "classifier"),
@@ -154,12 +159,12 @@ def test_the_effective_dimension_of_all_rows_is_exact(ax):
 
 
 def test_shares_of_learned_scales_add_up_to_one(ax):
-    drawn = RelevanceDisplay.from_estimator(model("cells of classes"), ax=ax)
-    assert drawn.relevance.sum() == pytest.approx(1.0)
+    drawn = LengthScalesDisplay.from_estimator(model("cells of classes"), ax=ax)
+    assert drawn.shares.sum() == pytest.approx(1.0)
 
 
 def test_names_with_dollars_are_no_mathematics(ax):
-    RelevanceDisplay.from_estimator(model("hostile columns"), ax=ax)
+    LengthScalesDisplay.from_estimator(model("hostile columns"), ax=ax)
     labels = ax.get_yticklabels()
     assert any("$x^2$" in label.get_text() for label in labels)
     assert not any(label.get_parse_math() for label in labels)
@@ -171,7 +176,8 @@ def test_names_with_dollars_are_no_mathematics(ax):
         (CVSurfaceDisplay, "plain", "has searched nothing: use KernelRidgeCV"),
         (HeldOutDisplay, "plain", "keeps no held-out predictions of numbers: give a test set"),
         (HeldOutDisplay, "classifier", "or ConfusionDisplay for classes"),
-        (RelevanceDisplay, "regressor", "has learned no scales: fit with metric=.learned"),
+        (ImportanceDisplay, "refined", "no row can be left out of this Partitioned"),
+        (LengthScalesDisplay, "regressor", "has learned no scales: fit with metric=.learned"),
         (CellsDisplay, "regressor", "has no cells that lie side by side"),
         (CellsDisplay, "average", "has no cells that lie side by side"),
         (ConfusionDisplay, "regressor", "keeps no held-out classes"),

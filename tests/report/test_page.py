@@ -30,29 +30,125 @@ from ridgefold.report.unseen_rows import unseen_rows
 from ridgefold.tables import load_bundled
 
 ALWAYS = {"asked"}
-WITHOUT_EFFECTS = {"precomputed"}
-"""Its columns are those of the kernel matrix; every other model has a section of effects."""
 SECTIONS = {
-    "regressor": {"held-out", "coverage", "search", "spectrum", "computed", "notes"},
-    "table": {"held-out", "coverage", "search", "spectrum", "computed", "notes"},
-    "raced": {"held-out", "coverage", "search", "spectrum", "computed", "notes"},
-    "one kernel": {"held-out", "search", "spectrum", "computed", "notes"},
-    "families": {"held-out", "coverage", "search", "spectrum", "computed", "notes"},
-    "learned": {"held-out", "coverage", "search", "relevance", "spectrum", "computed", "notes"},
-    "precomputed": {"held-out", "coverage", "search", "spectrum", "computed", "notes"},
-    "several targets": {"held-out", "coverage", "search", "spectrum", "computed", "notes"},
-    "classifier": {"classes", "search", "spectrum", "computed", "notes"},
-    "three classes": {"classes", "search", "spectrum", "computed", "notes"},
-    "plain classifier": {"classes", "spectrum", "computed"},
-    "cells": {"held-out", "coverage", "cells", "spectrum", "notes", "computed"},
-    "cells of classes": {"classes", "relevance", "cells", "spectrum", "notes", "computed"},
-    "average": {"cells", "spectrum", "computed"},
-    "refined": {"cells", "spectrum", "computed"},
-    "plain": {"spectrum", "computed"},
-    "with intervals": {"held-out", "coverage", "spectrum", "computed"},
-    "compressed": {"held-out", "search", "computed", "notes"},
-    "hostile columns": {"held-out", "coverage", "search", "relevance", "spectrum", "computed"},
-    "hostile classes": {"classes", "search", "spectrum", "computed", "notes"},
+    "regressor": {
+        "computed",
+        "coverage",
+        "effects",
+        "held-out",
+        "importance",
+        "notes",
+        "search",
+        "spectrum",
+    },
+    "table": {
+        "computed",
+        "coverage",
+        "effects",
+        "held-out",
+        "importance",
+        "notes",
+        "search",
+        "spectrum",
+    },
+    "raced": {
+        "computed",
+        "coverage",
+        "effects",
+        "held-out",
+        "importance",
+        "notes",
+        "search",
+        "spectrum",
+    },
+    "one kernel": {"computed", "effects", "held-out", "importance", "notes", "search", "spectrum"},
+    "families": {
+        "computed",
+        "coverage",
+        "effects",
+        "held-out",
+        "importance",
+        "notes",
+        "search",
+        "spectrum",
+    },
+    "learned": {
+        "computed",
+        "coverage",
+        "effects",
+        "held-out",
+        "importance",
+        "length-scales",
+        "notes",
+        "search",
+        "spectrum",
+    },
+    "precomputed": {"computed", "coverage", "held-out", "notes", "search", "spectrum"},
+    "several targets": {
+        "computed",
+        "coverage",
+        "effects",
+        "held-out",
+        "importance",
+        "notes",
+        "search",
+        "spectrum",
+    },
+    "classifier": {"classes", "computed", "effects", "importance", "notes", "search", "spectrum"},
+    "three classes": {
+        "classes",
+        "computed",
+        "effects",
+        "importance",
+        "notes",
+        "search",
+        "spectrum",
+    },
+    "plain classifier": {"classes", "computed", "effects", "importance", "spectrum"},
+    "cells": {
+        "cells",
+        "computed",
+        "coverage",
+        "effects",
+        "held-out",
+        "importance",
+        "notes",
+        "spectrum",
+    },
+    "cells of classes": {
+        "cells",
+        "classes",
+        "computed",
+        "effects",
+        "importance",
+        "length-scales",
+        "notes",
+        "spectrum",
+    },
+    "average": {"cells", "computed", "effects", "spectrum"},
+    "refined": {"cells", "computed", "effects", "spectrum"},
+    "plain": {"computed", "effects", "importance", "spectrum"},
+    "with intervals": {"computed", "coverage", "effects", "held-out", "importance", "spectrum"},
+    "compressed": {"computed", "effects", "held-out", "notes", "search"},
+    "hostile columns": {
+        "computed",
+        "coverage",
+        "effects",
+        "held-out",
+        "importance",
+        "length-scales",
+        "search",
+        "spectrum",
+    },
+    "hostile classes": {
+        "classes",
+        "computed",
+        "effects",
+        "importance",
+        "notes",
+        "search",
+        "spectrum",
+    },
 }
 
 
@@ -82,8 +178,7 @@ def pages(tmp_path_factory):
 @pytest.mark.parametrize("name", MAKERS)
 def test_a_page_has_the_sections_that_its_model_can_fill(name, pages):
     page = pages(name)
-    expected = SECTIONS[name] | ALWAYS | (set() if name in WITHOUT_EFFECTS else {"effects"})
-    assert set(page.sections) - {"notes"} == expected - {"notes"}
+    assert set(page.sections) - {"notes"} == (SECTIONS[name] | ALWAYS) - {"notes"}
     if "notes" in SECTIONS[name]:
         assert "notes" in page.sections
     assert "nan" not in re.findall(r"[a-z]+", page.text)

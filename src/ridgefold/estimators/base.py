@@ -17,6 +17,7 @@ from ridgefold.estimators.facts import ModelFacts, numbered_columns, to_numpy
 from ridgefold.estimators.given_work import GivenModelWork
 from ridgefold.estimators.kept_targets import require_targets
 from ridgefold.estimators.posterior import forget_posterior, without_posterior
+from ridgefold.estimators.rows_left_out import LeavesRowsOut
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.slopes import WithSlopes
 from ridgefold.estimators.stored_values import Floats, require_kernel
@@ -64,7 +65,7 @@ _STATE = {
 _CERTIFICATE = Annotated[np.ndarray, Floats((1,), least=0.0, infinite=True, unknown=True)]
 
 
-class KernelModel(WithSlopes, TakesOptions, Storable):
+class KernelModel(WithSlopes, LeavesRowsOut, TakesOptions, Storable):
     """Base of the exact kernel models; subclasses add their arguments, `fit` and `predict`."""
 
     alpha: Any
@@ -84,6 +85,12 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
     }
     _nature: str
     """What the model is, in words."""
+
+    @property
+    def _weights(self) -> np.ndarray | None:
+        """Weights of the rows of the fit, wherever the fit was made."""
+        weights = getattr(self, "weights_fit_", None)
+        return None if weights is None else to_numpy(weights)
 
     # -- fitting -------------------------------------------------------------------------
 
@@ -208,6 +215,7 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
             effects=self._effects_of_some_rows,
             run=getattr(self, "run_record_", None),
             explain=self.explain,
+            importances=self._importances_for_facts(),
         )
 
     def _ridge(self) -> Any:
@@ -306,6 +314,7 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
         model = copy.copy(self)
         if hasattr(model, "intervals_"):
             model.intervals_ = None
+        model.__dict__.pop("weights_fit_", None)  # of rows that it does not keep
         rows = small.centres
         model.X_fit_ = (
             self.X_fit_[rows]

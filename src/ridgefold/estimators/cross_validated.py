@@ -75,6 +75,7 @@ from ridgefold.selection.scoring import Rule, Truth, by_likelihood, scoring_of
 from ridgefold.selection.search import Choice, GridSearch, Settings, results_table
 from ridgefold.selection.search_place import opened_paths, search_executor
 from ridgefold.selection.stack.candidates import stack_plan
+from ridgefold.selection.stack.nested import require_stackable
 from ridgefold.selection.stack.search import StackChoice, as_numbers, stack_search
 from ridgefold.storage.annotations import check_fields
 
@@ -100,7 +101,7 @@ class CrossValidatedModel(KernelModel):
     _without_use: ClassVar[Mapping[str, str]] = {
         "compute.device": KernelModel._without_use["compute.device"]
     }
-    stack: bool = False
+    stack: bool
 
     def _choose_and_fit(
         self,
@@ -113,6 +114,9 @@ class CrossValidatedModel(KernelModel):
         self._require_usable(data, folds)
         require_comparable(data.namespace.to_numpy(targets))
         self.__dict__.pop("stack_", None)
+        if self.stack:
+            weights = None if data.weights is None else data.namespace.to_numpy(data.weights)
+            require_stackable(folds, weights, self.cv)
         kind = StackWork if self.stack else OneKernelWork
         work = kind(self, data, targets, folds, truth)
         _, records = perform_all(self._steps(), work.problem(), work)
@@ -198,7 +202,8 @@ class CrossValidatedModel(KernelModel):
         data, targets, folds = work.data, work.targets, work.folds
         truth = as_numbers(work.truth, targets)
         if work.plan is None:
-            work.plan = stack_plan(self, data, targets, folds)
+            classify = work.truth.classes is not None
+            work.plan = stack_plan(self, data, targets, folds, classify=classify)
         with self._searching(data, targets, folds, truth) as (paths, progress):
             paths.reserved_seconds = sum(
                 self._seconds_to_fit(data, targets, each.grid, each.alphas)
@@ -296,6 +301,9 @@ class CrossValidatedModel(KernelModel):
                 "search.average_folds=True needs a cv that holds every row out once, got "
                 f"cv={self.cv!r}: use another cv, or average_folds=False"
             )
+        if self.stack:
+            weights = None if data.weights is None else data.namespace.to_numpy(data.weights)
+            require_stackable(folds, weights, self.cv)
 
     def _fit_choice(
         self,
@@ -329,12 +337,12 @@ class CrossValidatedModel(KernelModel):
 
     def _set_learned(self, metric: LearnedMetric | None) -> None:
         """What was learned, or nothing left of an earlier fit."""
-        for name in ("metric_", "length_scales_", "feature_relevance_"):
+        for name in ("metric_", "length_scales_", "column_shares_"):
             self.__dict__.pop(name, None)
         if metric is not None:
             self.metric_ = metric
             self.length_scales_ = length_scales_of(self.kernel_, self.n_features_in_)
-            self.feature_relevance_ = metric.relevance
+            self.column_shares_ = metric.relevance
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

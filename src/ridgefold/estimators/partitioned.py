@@ -321,17 +321,8 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
             raise InvalidInputError(self._why_no_intervals())
         budget = available_resources(self.memory_budget).memory_bytes
         self._require_room_for_intervals(budget)
-        kept = CellIntervals(
-            self._training_rows(),
-            self._fitted_targets(),
-            self._weights,
-            self._cells,
-            self._models,
-            residuals.astype(np.float64) * (1.0 if self._widening is None else self._widening),
-            bool(self.fit_intercept),
-            self._backdrop,
-            max(budget - WORK_BYTES, WORK_BYTES),
-        )
+        widening = 1.0 if self._widening is None else self._widening
+        kept = self._smoothers(residuals.astype(np.float64) * widening)
         found = [self._intervals_of(rows, kept, coverage) for rows in self._blocks(X)]
         lower, upper = (
             self._given_back(np.concatenate(ends).astype(self._models.dual_coef.dtype), X)
@@ -577,6 +568,9 @@ held_out_residuals_, length_scales_, coarse_model_share_, certificate_, n_steps_
         calibration = getattr(self, "calibration_", None)
         predict_proba = getattr(self, "predict_proba", None)
         return with_classes(super().report_facts(), self.classes_, calibration, predict_proba)
+
+    def _fitted_targets(self) -> np.ndarray:
+        return class_columns(np.asarray(self.y_fit_), int(self._models.intercept.shape[1]))
 
     def _target_columns(self, rows: np.ndarray) -> np.ndarray:
         return class_columns(self.y_fit_[rows], int(self._models.intercept.shape[1]))

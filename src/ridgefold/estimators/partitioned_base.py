@@ -13,7 +13,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.cells.backdrop import mix_predictions, mix_residuals
+from ridgefold.cells.cell_fit_steps import Refine, RefiningWork
 from ridgefold.cells.cell_gradients import combined_gradients, with_coarse_slopes
+from ridgefold.cells.cell_intervals import CellIntervals
 from ridgefold.cells.cell_prediction import CellsOfRows, IndexedRows, predict_cells
 from ridgefold.cells.cell_rows import ROWS_A_BATCH, Training, number_of
 from ridgefold.cells.cell_run import opened_run
@@ -31,6 +33,7 @@ from ridgefold.cells.options import (
     partitioner_of,
 )
 from ridgefold.cells.refine import refine
+from ridgefold.cells.rows_left_out import RowsLeftOut, rows_to_leave_out
 from ridgefold.cells.run_cells import NewArray, combined_residuals, in_memory
 from ridgefold.cells.scaled_rows import ScaledRows, in_metric
 from ridgefold.cells.streaming import (
@@ -54,8 +57,10 @@ from ridgefold.estimators.facts import (
     numbered_columns,
     to_numpy,
 )
+from ridgefold.estimators.importances import WithImportances
 from ridgefold.estimators.kept_targets import require_targets
 from ridgefold.estimators.partitioned_state import OPTIONAL, STATE, require_consistent
+from ridgefold.estimators.rows_left_out import spread_of
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.scale_names import column_shares, named_scales
 from ridgefold.estimators.slopes import require_slopes
@@ -71,13 +76,15 @@ from ridgefold.linalg.blocks import row_blocks
 from ridgefold.linalg.namespace import is_foreign_array, is_tensor, on_device
 from ridgefold.options import TakesOptions, cells_of, compute_of
 from ridgefold.options.cell_options import EXACT
-from ridgefold.planning import CellPlans, Explanation, available_resources, explain_run
-from ridgefold.records import Cells, Grid, LocalModels, RunRecord, StepRecord
-from ridgefold.runtime import metered
+from ridgefold.planning import Explanation, available_resources, explain_run
+from ridgefold.planning.cell_memory import WORK_BYTES
+from ridgefold.records import Cells, Grid, LocalModels, Resources, RunRecord
+from ridgefold.runtime import perform_all
 from ridgefold.runtime.executor_argument import executor_of
 from ridgefold.runtime.progress import progress_bar
 from ridgefold.runtime.run_request import folder_of
 from ridgefold.runtime.training_data import TrainingData
+from ridgefold.selection.importances import HeldOutSample
 from ridgefold.storage.annotations import check_fields
 from ridgefold.storage.run_directory import Run, RunDirectory
 from ridgefold.tables.sources import ArraySource, RowSource
@@ -85,8 +92,11 @@ from ridgefold.tables.sources import ArraySource, RowSource
 _NEW_ROWS_SHARE = 0.25
 """Of a budget, for new rows that are predicted together, beside blocks of kernel values."""
 
+_DONORS = 2000
+"""Rows that stand for the values of all, where others are drawn from few cells."""
 
-class PartitionedModel(WithEffects, TakesOptions, Storable):
+
+class PartitionedModel(WithEffects, WithImportances, TakesOptions, Storable):
     """Base of the partitioned models; subclasses add their arguments, `fit` and `predict`."""
 
     partition: Any
@@ -173,15 +183,10 @@ class PartitionedModel(WithEffects, TakesOptions, Storable):
             self._keep(fitted, data)
             if distinct is not None:
                 self._predict_weightless(data.X, targets, np.flatnonzero(distinct.group_of < 0))
-        if options.refine is not None:
-            sizes = np.array([len(group) for group in _disjoint(fitted.cells)])
-            _, reading = metered(
-                lambda: self._refine(fitted.training, options, fitted.grid, fitted.plans)
-            )
-            plan = fitted.plans.refining(sizes, max(1, self.n_steps_))
-            step = StepRecord("refining", plan, plan.method, reading.seconds, reading.peak_bytes)
-            self.run_record_ = RunRecord((*self.run_record_.steps, step))
-            self._copy_choices()
+        refining = _Refining(self, fitted)
+        _, records = perform_all([Refine(fitted.request)], fitted.known, refining)
+        self.run_record_ = RunRecord((*self.run_record_.steps, *records))
+        self._copy_choices()
 
     def _fit_distinct(
         self,
@@ -309,8 +314,8 @@ class PartitionedModel(WithEffects, TakesOptions, Storable):
         self.run_record_ = RunRecord(fitted.steps)
         self._copy_choices()
 
-    def _refine(self, training: Training, options: Options, grid: Grid, plans: CellPlans) -> None:
-        """Replace the cells' models by one model of all rows."""
+    def _refine(self, training: Training, options: Options, grid: Grid, room: float) -> None:
+        """Replace the cells' models by one model of all rows, in so many bytes."""
         n, cells, models = training.X.shape[0], self._cells, self._models
         # Of averaged cells every one is fitted as if it were all rows.
         alike = 1.0 / number_of(cells) if options.combiner.scales_alpha else 1.0
@@ -329,9 +334,7 @@ class PartitionedModel(WithEffects, TakesOptions, Storable):
                 start,
                 bias=options.bias,
                 steps=None if options.refine == EXACT else int(options.refine or 0),
-                memory_bytes=plans.memory.room(plans.resources.memory_bytes)
-                if options.device is None
-                else options.memory_bytes,
+                memory_bytes=room if options.device is None else options.memory_bytes,
                 device=options.device,
                 progress=progress,
             )
@@ -397,6 +400,7 @@ class PartitionedModel(WithEffects, TakesOptions, Storable):
             run=run,
             explain=None if run is None else self.explain,
             methods_compared=False,
+            importances=self._importances_for_facts(),
         )
 
     def _cell_facts(self) -> CellFacts:
@@ -421,9 +425,92 @@ class PartitionedModel(WithEffects, TakesOptions, Storable):
             return None
         return MetricFacts(self.length_scales_, shares, named_scales(self, names, shares), None)
 
+    def _fitted_targets(self) -> np.ndarray:
+        """Targets of all training rows, as they were fitted; shape (n, n_columns)."""
+        raise NotImplementedError
+
     def _target_columns(self, rows: np.ndarray) -> np.ndarray:
         """Targets of numbered training rows, as they were fitted; shape (n, n_columns)."""
         raise NotImplementedError
+
+    # -- rows left out -------------------------------------------------------------------
+
+    def _held_out_sample(self, max_rows: int, random: np.random.Generator) -> HeldOutSample:
+        check_is_fitted(self, "X_fit_")
+        self._require_rows_to_leave_out()
+        cells, weights = self._cells, self._weights
+        n = int(self.X_fit_.shape[0])
+        rows, clusters = rows_to_leave_out(
+            cells, weights, n_rows=n, max_rows=max_rows, random=random
+        )
+        if len(rows) < 2:
+            raise InvalidInputError("rows are left out of models of 2 or more, got one row")
+        left_out = RowsLeftOut(self._smoothers(None), rows)
+        donors = np.sort(random.choice(n, size=min(n, _DONORS), replace=False))
+
+        def predict(X: np.ndarray) -> np.ndarray:
+            new = np.asarray(X, dtype=self.X_fit_.dtype)
+            if self.length_scales_ is not None:
+                new = in_metric(new, self.length_scales_)
+            assignment = self._assignment(new)
+            whole = self._combined(new, assignment).astype(np.float64)
+            return np.asarray(whole - left_out.change(new, assignment))
+
+        return HeldOutSample(
+            X=np.asarray(self.X_fit_[rows]),
+            targets=self._target_columns(rows).astype(np.float64),
+            weights=np.ones(len(rows)) if weights is None else np.asarray(weights[rows], float),
+            predict=predict,
+            how="leave-one-out in every cell",
+            clusters=clusters,
+            donors=None if clusters is None else np.asarray(self.X_fit_[donors]),
+            donor_weights=None
+            if clusters is None or weights is None
+            else np.asarray(weights[donors], dtype=np.float64),
+        )
+
+    def _can_leave_rows_out(self) -> bool:
+        in_space = COMBINERS[self._combine].needs_space
+        return in_space and hasattr(self, "y_fit_") and int(self.X_fit_.shape[0]) > 1
+
+    def _require_rows_to_leave_out(self) -> None:
+        if not COMBINERS[self._combine].needs_space:
+            how = "refined" if cells_of(self).refine is not None else f'combine="{self._combine}"'
+            raise InvalidInputError(
+                f'no row can be left out of a {how} model: fit with combine="blend" or '
+                '"route" and cells.refine=None, or use KernelRidgeCV'
+            )
+        if not hasattr(self, "y_fit_"):
+            raise InvalidInputError(
+                "the model comes from a file of an older version, which lacks the targets of its "
+                "rows: fit and save it again"
+            )
+
+    def _smoothers(self, residuals: np.ndarray | None) -> CellIntervals:
+        """What cells say without some of their rows; `residuals` are for intervals."""
+        budget = available_resources(self.memory_budget).memory_bytes
+        targets = self._fitted_targets()
+        return CellIntervals(
+            self._training_rows(),
+            targets,
+            self._weights,
+            self._cells,
+            self._models,
+            np.zeros(targets.shape) if residuals is None else residuals,
+            bool(self.fit_intercept),
+            self._backdrop,
+            max(budget - WORK_BYTES, WORK_BYTES),
+        )
+
+    def _target_summary(self) -> np.ndarray:
+        n = int(self.X_fit_.shape[0])
+        weights = np.ones(n) if self._weights is None else np.asarray(self._weights)
+        classes = getattr(self, "classes_", None)
+        if classes is not None:
+            codes = np.asarray(self.y_fit_)
+            counts = np.bincount(codes, weights, minlength=len(classes))
+            return np.asarray(counts / weights.sum())
+        return spread_of(self._fitted_targets(), weights)
 
     # -- prediction ----------------------------------------------------------------------
 
@@ -692,6 +779,20 @@ class PartitionedModel(WithEffects, TakesOptions, Storable):
         tags.input_tags.sparse = False
         tags.input_tags.positive_only = not takes_sparse_and_negative(self.kernel)[1]
         return tags
+
+
+class _Refining(RefiningWork):
+    """A model of cells that is made one of all rows."""
+
+    def __init__(self, model: PartitionedModel, fitted: FittedCells) -> None:
+        self._model, self._fitted = model, fitted
+
+    def resources(self) -> Resources:
+        return self._fitted.request.resources
+
+    def refine(self, room: float) -> None:
+        fitted = self._fitted
+        self._model._refine(fitted.training, fitted.request.options, fitted.grid, room)
 
 
 def _disjoint(cells: Cells) -> list[np.ndarray]:

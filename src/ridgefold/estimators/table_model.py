@@ -23,6 +23,7 @@ from ridgefold.estimators.effects import (
 )
 from ridgefold.estimators.effects_table import MarginalEffects
 from ridgefold.estimators.facts import ModelFacts, to_numpy
+from ridgefold.estimators.importances import groups_of_table
 from ridgefold.estimators.saving import Storable, unpack_estimator
 from ridgefold.estimators.scale_names import groups_of, named_scales
 from ridgefold.estimators.table_effects import table_effects
@@ -30,7 +31,7 @@ from ridgefold.estimators.validation import unchanged_on_error
 from ridgefold.linalg import namespace_of
 from ridgefold.linalg.namespace import on_device
 from ridgefold.options import metric_of
-from ridgefold.records import TableColumns
+from ridgefold.records import Importances, TableColumns
 from ridgefold.records.kinds import Count
 from ridgefold.storage.annotations import check_fields
 from ridgefold.tables.encode import encode
@@ -263,6 +264,21 @@ class TableModel(Storable):
             return float(r2_score(y, predictions))
         return float(accuracy_score(y, predictions))
 
+    def held_out_importances(
+        self, *, n_repeats: int = 5, max_rows: int = 500, random_state: int = 0
+    ) -> Importances:
+        """How far held-out errors rise when a column's values are exchanged between rows.
+
+        Columns of the table, whatever they were encoded as. See
+        :meth:`KernelRidgeCV.held_out_importances`.
+        """
+        check_is_fitted(self, "model_")
+        names, groups = groups_of_table(self.columns_)
+        found: Importances = self.model_.held_out_importances(
+            n_repeats=n_repeats, max_rows=max_rows, groups=groups, random_state=random_state
+        )
+        return replace(found, names=names)
+
     def report_facts(self) -> ModelFacts:
         """What a report may know of the fitted model: that of numbers, with names of a table."""
         check_is_fitted(self, "model_")
@@ -276,6 +292,11 @@ class TableModel(Storable):
             column_names=names,
             n_table_columns=len(self.columns_.names),
             metric=metric,
+            importances=None
+            if facts.importances is None
+            else lambda n_repeats, max_rows: self.held_out_importances(
+                n_repeats=n_repeats, max_rows=max_rows
+            ),
             effects=lambda: effects_in_short(self.model_, self._effects()),
             predict=self.predict,
             predict_proba=None if facts.predict_proba is None else self.predict_proba,

@@ -6,7 +6,8 @@ from ridgefold.report.displays.coverage import CoverageDisplay
 from ridgefold.report.displays.cv_surface import CVSurfaceDisplay
 from ridgefold.report.displays.effects import EffectsDisplay
 from ridgefold.report.displays.held_out import HeldOutDisplay
-from ridgefold.report.displays.relevance import RelevanceDisplay
+from ridgefold.report.displays.importance import ImportanceDisplay
+from ridgefold.report.displays.length_scales import LengthScalesDisplay
 from ridgefold.report.displays.reliability import ReliabilityDisplay
 from ridgefold.report.displays.spectrum import SpectrumDisplay
 
@@ -17,7 +18,8 @@ __all__ = [
     "CoverageDisplay",
     "EffectsDisplay",
     "HeldOutDisplay",
-    "RelevanceDisplay",
+    "ImportanceDisplay",
+    "LengthScalesDisplay",
     "ReliabilityDisplay",
     "SpectrumDisplay",
 ]
