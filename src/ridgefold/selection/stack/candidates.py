@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -50,6 +50,8 @@ _RIDGES = 10.0 ** np.asarray([0.0, -0.5, 0.5])
 """Ridges to try around a learned one: it was found on other rows, or fewer."""
 
 
+Weigh: TypeAlias = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+"""(held-out predictions, targets, weights of the rows) -> weights, (candidates, t)."""
 GRID = "grid"
 """The origin of kernels whose widths are tried one by one."""
 
@@ -169,9 +171,13 @@ def _learned(
     if data.weights is not None:
         counts = data.namespace.to_numpy(data.weights).astype(np.float64)
     used = np.flatnonzero(counts > 0)
-    shares = _weights(held_out[:, used], numbers[used], counts[used], bias=bias, classify=classify)
-    most = most_candidates(len(numbers))
-    kept = most_useful(held_out[:, used], numbers[used], counts[used], shares, most)
+    kept = most_useful(
+        held_out[:, used],
+        numbers[used],
+        counts[used],
+        partial(_weights, bias=bias, classify=classify),
+        most_candidates(len(numbers)),
+    )
     made = tuple(of_metric(found[m], np.asarray([found[m].alpha])) for m in kept)
     return StackPlan(made, held_out[kept], groups)
 
@@ -233,8 +239,9 @@ def promising(
     )
     numbers = namespace.to_numpy(y).astype(np.float64)
     counts = np.ones(len(rows)) if w is None else namespace.to_numpy(w).astype(np.float64)
-    shares = _weights(held_out, numbers, counts, bias=bias, classify=classify)
-    return [found[m] for m in most_useful(held_out, numbers, counts, shares, most_candidates(n))]
+    weigh = partial(_weights, bias=bias, classify=classify)
+    kept = most_useful(held_out, numbers, counts, weigh, most_candidates(n))
+    return [found[m] for m in kept]
 
 
 def _weights(
@@ -248,12 +255,21 @@ def _weights(
 
 
 def most_useful(
-    held_out: np.ndarray, y: np.ndarray, counts: np.ndarray, weights: np.ndarray, most: int
+    held_out: np.ndarray, y: np.ndarray, counts: np.ndarray, weigh: Weigh, most: int
 ) -> list[int]:
-    """Numbers of the candidates of the largest weights, and that of the least squared error."""
-    totals = weights.sum(axis=0)
-    share = np.divide(weights, totals, out=np.zeros_like(weights), where=totals > 0).max(axis=1)
+    """Numbers of the candidates of the largest weights, and that of the least squared error.
+
+    Where there are too many, that of the least weight goes, and the others share what it had.
+    """
     errors = np.mean(np.square(held_out - y), axis=2) @ counts
-    order = [int(np.argmin(errors)), *np.argsort(-share, kind="stable").tolist()]
-    kept = [m for k, m in enumerate(order) if k == 0 or share[m] > 0]
-    return list(dict.fromkeys(kept))[:most]
+    best = int(np.argmin(errors))
+    kept = np.arange(len(held_out))
+    while True:
+        weights = weigh(held_out[kept], y, counts)
+        totals = weights.sum(axis=0)
+        share = np.divide(weights, totals, out=np.zeros_like(weights), where=totals > 0)
+        share = np.where(kept == best, np.inf, share.max(axis=1))
+        kept, share = kept[share > 0], share[share > 0]
+        if len(kept) <= most:
+            return [int(m) for m in kept[np.argsort(-share, kind="stable")]]
+        kept = np.delete(kept, int(np.argmin(share)))
