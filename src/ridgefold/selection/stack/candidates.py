@@ -38,7 +38,7 @@ from ridgefold.selection.stack.relearned import MOST_RELEARNED, LearnAgain, rele
 from ridgefold.selection.stack.weights import weights_for_classes, weights_for_numbers
 
 _FEW_ROWS, _MANY_ROWS = 1500, 6000
-_MOST_CANDIDATES = (6, 3, 2)
+_MOST_CANDIDATES = (4, 3, 2)
 """Of few, more, and many rows: each costs a cross-validation and a fit of all rows, and the third
 member of a stack lowers its error by less than the second."""
 _SAMPLE_ROWS, _SAMPLE_FOLDS = 800, 5
@@ -48,6 +48,11 @@ _ROWS_LEARNED_AGAIN = 1000
 """Of metrics that are learned only to see how much the learning has flattered itself."""
 _RIDGES = 10.0 ** np.asarray([0.0, -0.5, 0.5])
 """Ridges to try around a learned one: it was found on other rows, or fewer."""
+_RIDGES_OF_CLASSES = 10.0 ** np.asarray([0.0, 0.5, 1.0])
+"""Learned ridges are for the squared error of labels; probabilities ask for larger ones."""
+_ROWS_FOR_CLASSES = 700
+"""Of classes: metrics that were learned from more rows gave stacks that were no better, in half as
+much time again."""
 
 
 Weigh: TypeAlias = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
@@ -145,7 +150,9 @@ def _learned(
     *,
     classify: bool,
 ) -> StackPlan:
-    arguments = learning_arguments(model, asked, data)
+    arguments = dict(learning_arguments(model, asked, data))
+    if classify:
+        arguments = {**arguments, "max_rows": min(arguments["max_rows"], _ROWS_FOR_CLASSES)}
     learn: LearnAgain = partial(candidates, **arguments)
     again: LearnAgain = partial(
         candidates, **{**arguments, "max_rows": min(arguments["max_rows"], _ROWS_LEARNED_AGAIN)}
@@ -159,7 +166,7 @@ def _learned(
     if not few_rows_a_scale(data.X, data.weights, asked.groups):
         chosen = promising(found, data.X, targets, data.weights, bias=bias, classify=classify)
         ridges = None if model.alpha is None else check_alphas(model.alpha)
-        made = tuple(of_metric(each, ridges) for each in chosen)
+        made = tuple(of_metric(each, ridges, classify=classify) for each in chosen)
         return StackPlan(made, None, fold_groups(folds))
     groups = fold_groups(folds, MOST_RELEARNED)
     training = (data.X, targets, data.weights)
@@ -182,14 +189,17 @@ def _learned(
     return StackPlan(made, held_out[kept], groups)
 
 
-def of_metric(found: MetricCandidate, alphas: np.ndarray | None) -> StackCandidate:
+def of_metric(
+    found: MetricCandidate, alphas: np.ndarray | None, *, classify: bool = False
+) -> StackCandidate:
     """A learned metric with these ridges; without any with its own and some around it."""
+    around = _RIDGES_OF_CLASSES if classify else _RIDGES
     params = {"kernel": found.family, "origin": found.origin}
     return StackCandidate(
         found.family,
         found.origin,
         KernelGrid((Candidate(found.kernel, params),), widths_from_data=False),
-        found.alpha * _RIDGES if alphas is None else alphas,
+        found.alpha * around if alphas is None else alphas,
         extended=False,
     )
 
