@@ -12,8 +12,10 @@ from ridgefold.records.columns import (
     TableColumns,
 )
 from ridgefold.records.cost import Cost
+from ridgefold.records.importances import Importances
 from ridgefold.records.intervals import Intervals
 from ridgefold.records.kernel_path import KernelPath
+from ridgefold.records.leaderboard import Attempt
 from ridgefold.records.metric import LearnedMetric, LearningStep, MetricCandidate
 from ridgefold.records.model import FittedModel
 from ridgefold.records.partition import (
@@ -35,6 +37,7 @@ from ridgefold.records.warps import Quantile, SignedLog, Standardise, Warp
 
 __all__ = [
     "CELL_SEARCH",
+    "Attempt",
     "Backdrop",
     "CategoryColumn",
     "CellSearch",
@@ -48,6 +51,7 @@ __all__ = [
     "FittedModel",
     "FoldShape",
     "Grid",
+    "Importances",
     "Intervals",
     "KernelPath",
     "LearnedMetric",
