@@ -76,7 +76,7 @@ from ridgefold.selection.search import Choice, GridSearch, Settings, results_tab
 from ridgefold.selection.search_place import opened_paths, search_executor
 from ridgefold.selection.stack.candidates import stack_plan
 from ridgefold.selection.stack.nested import require_stackable
-from ridgefold.selection.stack.search import StackChoice, as_numbers, stack_search
+from ridgefold.selection.stack.search import StackChoice, stack_search
 from ridgefold.storage.annotations import check_fields
 
 _SEARCH = {
@@ -200,11 +200,10 @@ class CrossValidatedModel(KernelModel):
     def _search_stack(self, work: StackWork) -> StackChoice:
         """Choose width and ridge of every candidate, and weights."""
         data, targets, folds = work.data, work.targets, work.folds
-        truth = as_numbers(work.truth, targets)
         if work.plan is None:
             classify = work.truth.classes is not None
             work.plan = stack_plan(self, data, targets, folds, classify=classify)
-        with self._searching(data, targets, folds, truth) as (paths, progress):
+        with self._searching(data, targets, folds, work.truth) as (paths, progress):
             paths.reserved_seconds = sum(
                 self._seconds_to_fit(data, targets, each.grid, each.alphas)
                 for each in work.plan.candidates

@@ -105,6 +105,7 @@ class LearnMetric(Step[Problem, SearchWork]):
             families=self.families,
             starts=len(TRANSFORMS) if self.asked.transforms == AUTO else 1,
             times=times,
+            most_seconds=None if self.asked.seconds is None else float(self.asked.seconds),
         )
 
     def _rows(self, known: Problem, resources: Resources) -> int:
