@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -447,29 +447,38 @@ class PartitionedModel(WithImportances, TakesOptions, Storable):
         )
         if len(rows) < 2:
             raise InvalidInputError("rows are left out of models of 2 or more, got one row")
-        left_out = RowsLeftOut(self._smoothers(None), rows)
+        predict, how = self._left_out(rows)
         donors = np.sort(random.choice(n, size=min(n, _DONORS), replace=False))
-
-        def predict(X: np.ndarray) -> np.ndarray:
-            new = np.asarray(X, dtype=self.X_fit_.dtype)
-            if self.length_scales_ is not None:
-                new = in_metric(new, self.length_scales_)
-            assignment = self._assignment(new)
-            whole = self._combined(new, assignment).astype(np.float64)
-            return np.asarray(whole - left_out.change(new, assignment))
-
         return HeldOutSample(
             X=np.asarray(self.X_fit_[rows]),
             targets=self._target_columns(rows).astype(np.float64),
             weights=np.ones(len(rows)) if weights is None else np.asarray(weights[rows], float),
             predict=predict,
-            how="leave-one-out in every cell",
+            how=how,
             clusters=clusters,
             donors=None if clusters is None else np.asarray(self.X_fit_[donors]),
             donor_weights=None
             if clusters is None or weights is None
             else np.asarray(weights[donors], dtype=np.float64),
         )
+
+    def _left_out(self, rows: np.ndarray) -> tuple[Callable[[np.ndarray], np.ndarray], str]:
+        """Predictions of changed versions of training rows without them; and how, in words."""
+        self._require_rows_to_leave_out()
+        order = np.argsort(rows, kind="stable")
+        left_out = RowsLeftOut(self._smoothers(None), rows[order])
+
+        def predict(X: np.ndarray) -> np.ndarray:
+            new = np.asarray(X, dtype=self.X_fit_.dtype)[order]
+            if self.length_scales_ is not None:
+                new = in_metric(new, self.length_scales_)
+            assignment = self._assignment(new)
+            whole = self._combined(new, assignment).astype(np.float64)
+            out = np.empty_like(whole)
+            out[order] = whole - left_out.change(new, assignment)
+            return out
+
+        return predict, "leave-one-out in every cell"
 
     def _can_leave_rows_out(self) -> bool:
         in_space = COMBINERS[self._combine].needs_space

@@ -51,15 +51,16 @@ class LeavesRowsOut(WithImportances):
             rows = np.sort(random.choice(rows, size=max_rows, replace=False))
         X = self.X_fit_[rows] if scipy.sparse.issparse(self.X_fit_) else _taken(self.X_fit_, rows)
         X = _dense(X, self.memory_budget)
+        predict, how = self._left_out(rows)
+        return HeldOutSample(X, targets[rows], weights[rows], predict, how)
+
+    def _left_out(  # type: ignore[misc]
+        self: KernelModel, rows: np.ndarray
+    ) -> tuple[Callable[[np.ndarray], np.ndarray], str]:
+        """Predictions of changed versions of training rows without them; and how, in words."""
         model, groups, how = _models_without(self)
         predict = _one_model_a_row if groups is None else _one_model_a_fold
-        return HeldOutSample(
-            X=X,
-            targets=targets[rows],
-            weights=weights[rows],
-            predict=predict(self, model, rows, groups),
-            how=how,
-        )
+        return predict(self, model, rows, groups), how
 
     def _can_leave_rows_out(self: KernelModel) -> bool:  # type: ignore[misc]
         return (
