@@ -16,6 +16,7 @@ from ridgefold.errors import InvalidInputError, ModelFileError, UnsupportedInput
 from ridgefold.estimators.facts import ModelFacts, numbered_columns, to_numpy
 from ridgefold.estimators.given_work import GivenModelWork
 from ridgefold.estimators.kept_targets import require_targets
+from ridgefold.estimators.outside import KnowsItsSurroundings
 from ridgefold.estimators.rows_left_out import LeavesRowsOut
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.slopes import WithSlopes
@@ -64,7 +65,7 @@ _STATE = {
 _CERTIFICATE = Annotated[np.ndarray, Floats((1,), least=0.0, infinite=True, unknown=True)]
 
 
-class KernelModel(WithSlopes, LeavesRowsOut, TakesOptions, Storable):
+class KernelModel(WithSlopes, LeavesRowsOut, KnowsItsSurroundings, TakesOptions, Storable):
     """Base of the exact kernel models; subclasses add their arguments, `fit` and `predict`."""
 
     alpha: Any

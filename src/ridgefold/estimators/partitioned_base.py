@@ -30,6 +30,7 @@ from ridgefold.cells.options import (
     options_of,
     partitioner_of,
 )
+from ridgefold.cells.outside import SurroundingsOfCells
 from ridgefold.cells.refine import refine
 from ridgefold.cells.rows_left_out import RowsLeftOut, rows_to_leave_out
 from ridgefold.cells.run_cells import NewArray, combined_residuals, in_memory
@@ -81,6 +82,7 @@ from ridgefold.runtime.progress import progress_bar
 from ridgefold.runtime.run_request import folder_of
 from ridgefold.runtime.training_data import TrainingData
 from ridgefold.selection.importances import HeldOutSample
+from ridgefold.selection.outside import ColumnRanges, ranges_of
 from ridgefold.storage.annotations import check_fields
 from ridgefold.storage.run_directory import Run, RunDirectory
 from ridgefold.tables.sources import ArraySource, RowSource
@@ -523,6 +525,48 @@ class PartitionedModel(WithImportances, TakesOptions, Storable):
             return np.asarray(counts / weights.sum())
         return spread_of(self._fitted_targets(), weights)
 
+    # -- rows outside --------------------------------------------------------------------
+
+    @out_of_memory_is_a_budget_error("is_outside")
+    @np.errstate(over="ignore", invalid="ignore", divide="ignore")
+    def is_outside(self, X: Any) -> np.ndarray:
+        """Whether each row of X lies outside what the model was fitted to.
+
+        As :meth:`KernelRidge.is_outside`, with the rows of the cell that weighs most for it in the
+        place of all rows. Models without cells of their own for every row (averages, refined ones)
+        look at the ranges of the columns alone.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        outside : bool array of shape (n_rows,)
+        """
+        check_is_fitted(self, "X_fit_")
+        X = check_new_rows(self, X, self.X_fit_, accept_sparse=False)
+        ranges, surroundings = self._surroundings()
+        outside = ranges.beyond(X)
+        inside = np.flatnonzero(~outside)
+        if surroundings is not None and len(inside):
+            rows = self._new_rows(X[inside])
+            outside[inside] = surroundings.beyond(rows, self._assignment(rows))
+        return np.asarray(outside)
+
+    def _surroundings(self) -> tuple[ColumnRanges, SurroundingsOfCells | None]:
+        """Computed when they are first asked for, and again after another fit."""
+        kept = self.__dict__.get("_known_surroundings")
+        if kept is None or kept[0] is not self._models:
+            counted = None if self._weights is None else np.asarray(self._weights) > 0
+            ranges, of_cells = ranges_of(self.X_fit_, counted), None
+            if COMBINERS[self._combine].needs_space:
+                rows = self._training_rows()
+                of_cells = SurroundingsOfCells(rows, self._weights, self._cells, self._models)
+            kept = (self._models, ranges, of_cells)
+            self._known_surroundings = kept
+        return kept[1], kept[2]
+
     # -- prediction ----------------------------------------------------------------------
 
     def _weighs_scores(self) -> bool:
@@ -577,7 +621,7 @@ class PartitionedModel(WithImportances, TakesOptions, Storable):
     def __getstate__(self) -> dict[str, Any]:
         """Without files that are there only as long as this object is."""
         state = dict(super().__getstate__())
-        for name in ("_workspace", "_stored"):
+        for name in ("_workspace", "_stored", "_known_surroundings"):
             state.pop(name, None)
         return state
 

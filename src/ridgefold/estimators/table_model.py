@@ -200,6 +200,17 @@ class TableModel(Storable):
             return float(r2_score(y, predictions))
         return float(accuracy_score(y, predictions))
 
+    def is_outside(self, X: Any) -> np.ndarray:
+        """Whether each row of a table lies outside what the model was fitted to.
+
+        See :meth:`KernelRidge.is_outside`. False for rows that have no prediction.
+        """
+        matrix, rows, n = self._numbers(X)
+        outside = np.zeros(n, dtype=bool)
+        if len(rows):
+            outside[rows] = self.model_.is_outside(self._on_device(matrix))
+        return outside
+
     def held_out_importances(
         self, *, n_repeats: int = 5, max_rows: int = 500, random_state: int = 0
     ) -> Importances:
