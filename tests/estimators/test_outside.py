@@ -100,7 +100,7 @@ def test_a_model_from_a_file_or_another_process_says_the_same(tmp_path):
     assert 0.01 < expected.mean() < 0.99
     model.save(tmp_path / "m")
     np.testing.assert_array_equal(ridgefold.load(tmp_path / "m").is_outside(2 * ALIKE), expected)
-    again = pickle.loads(pickle.dumps(model))
+    again = pickle.loads(pickle.dumps(model))  # noqa: S301 - written on this line
     np.testing.assert_array_equal(again.is_outside(2 * ALIKE), expected)
     model.fit(2 * X, Y)  # another fit, other surroundings
     assert model.is_outside(2 * ALIKE).mean() < 0.005

@@ -425,6 +425,12 @@ class KernelModel(WithSlopes, LeavesRowsOut, KnowsItsSurroundings, TakesOptions,
         if isinstance(kernel, Kernel):
             require_kernel(kernel, rows, "model.state.kernel")
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what can be computed again."""
+        state = dict(super().__getstate__())
+        state.pop("_known_surroundings", None)
+        return state
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         sparse, negative = takes_sparse_and_negative(self.kernel)

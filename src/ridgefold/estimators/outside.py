@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.estimators.rows_left_out import require_rows
 from ridgefold.estimators.validation import check_new_rows, out_of_memory_is_a_budget_error
-from ridgefold.kernels import KernelGram
+from ridgefold.kernels import Kernel, KernelGram
 from ridgefold.selection.outside import ColumnRanges, Surroundings, ranges_of
 
 if TYPE_CHECKING:
@@ -49,12 +49,6 @@ class KnowsItsSurroundings:
             outside[inside] = surroundings.beyond(X[inside])
         return np.asarray(outside)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Without what can be computed again."""
-        state = dict(super().__getstate__())  # type: ignore[misc]
-        state.pop("_known_surroundings", None)
-        return state
-
 
 def _surroundings(model: KernelModel) -> tuple[ColumnRanges, Surroundings]:
     """Computed when they are first asked for, and again after another fit."""
@@ -63,6 +57,7 @@ def _surroundings(model: KernelModel) -> tuple[ColumnRanges, Surroundings]:
         n = int(model.X_fit_.shape[0])
         counted = np.ones(n, dtype=bool) if model._weights is None else model._weights > 0
         ranges = ranges_of(model.X_fit_, counted)
+        assert isinstance(model.kernel_, Kernel)
         gram = KernelGram(model.kernel_, model.X_fit_)
         kept = (model._model, ranges, Surroundings(gram, np.flatnonzero(counted)))
         model.__dict__["_known_surroundings"] = kept
