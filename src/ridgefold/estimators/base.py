@@ -212,6 +212,9 @@ class KernelModel(WithSlopes, LeavesRowsOut, KnowsItsSurroundings, TakesOptions,
             run=getattr(self, "run_record_", None),
             explain=self.explain,
             importances=self._importances_for_facts(),
+            effect_curves=self._curves_for_facts
+            if isinstance(self.kernel_, Kernel) and not hasattr(self, "compression_bound_")
+            else None,
         )
 
     def _ridge(self) -> Any:

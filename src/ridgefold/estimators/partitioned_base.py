@@ -47,6 +47,7 @@ from ridgefold.cells.streaming import (
     predicted_bytes,
 )
 from ridgefold.errors import InvalidInputError, NumericalError, UnsupportedInputError
+from ridgefold.estimators.effect_curves import Decisions, WithEffectCurves
 from ridgefold.estimators.facts import (
     CellFacts,
     HeldOutFacts,
@@ -94,7 +95,7 @@ _DONORS = 2000
 """Rows that stand for the values of all, where others are drawn from few cells."""
 
 
-class PartitionedModel(WithImportances, TakesOptions, Storable):
+class PartitionedModel(WithImportances, WithEffectCurves, TakesOptions, Storable):
     """Base of the partitioned models; subclasses add their arguments, `fit` and `predict`."""
 
     partition: Any
@@ -405,6 +406,7 @@ class PartitionedModel(WithImportances, TakesOptions, Storable):
             explain=None if run is None else self.explain,
             methods_compared=False,
             importances=self._importances_for_facts(),
+            effect_curves=self._curves_for_facts,
         )
 
     def _cell_facts(self) -> CellFacts:
@@ -524,6 +526,31 @@ class PartitionedModel(WithImportances, TakesOptions, Storable):
             counts = np.bincount(codes, weights, minlength=len(classes))
             return np.asarray(counts / weights.sum())
         return spread_of(self._fitted_targets(), weights)
+
+    def _n_outputs(self) -> int:
+        return int(self._models.intercept.shape[1])
+
+    def _rows_for_curves(
+        self, max_rows: int, random: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        check_is_fitted(self, "X_fit_")
+        n = int(self.X_fit_.shape[0])
+        rows = np.arange(n) if self._weights is None else np.flatnonzero(self._weights > 0)
+        if len(rows) > max_rows:
+            rows = np.sort(random.choice(rows, size=max_rows, replace=False))
+        weights = np.ones(len(rows)) if self._weights is None else self._weights[rows]
+        return np.asarray(self.X_fit_[rows]), np.asarray(weights, dtype=np.float64)
+
+    def _with_folds(self) -> Decisions:
+        """Of cells there are no models without a fold."""
+
+        def decide(X: np.ndarray) -> tuple[np.ndarray, None]:
+            new = np.asarray(X, dtype=self.X_fit_.dtype)
+            if self.length_scales_ is not None:
+                new = in_metric(new, self.length_scales_)
+            return self._combined(new, self._assignment(new)).astype(np.float64), None
+
+        return decide
 
     # -- rows outside --------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from ridgefold.estimators.validation import unchanged_on_error
 from ridgefold.linalg import namespace_of
 from ridgefold.linalg.namespace import on_device
 from ridgefold.options import metric_of
-from ridgefold.records import Importances, TableColumns
+from ridgefold.records import EffectCurve, Importances, TableColumns
 from ridgefold.records.kinds import Count
 from ridgefold.storage.annotations import check_fields
 from ridgefold.tables.encode import encode
@@ -226,6 +226,24 @@ class TableModel(Storable):
         )
         return replace(found, names=names)
 
+    def effect_curves(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        target: int | None = None,
+        max_rows: int = 200,
+        random_state: int = 0,
+    ) -> list[EffectCurve]:
+        """How the prediction moves with each column of the table, as curves with an error.
+
+        See :meth:`KernelRidgeCV.effect_curves`.
+        """
+        check_is_fitted(self, "model_")
+        found: list[EffectCurve] = self.model_._curves_of(
+            self.columns_, columns, target, max_rows, random_state
+        )
+        return found
+
     def report_facts(self) -> ModelFacts:
         """What a report may know of the fitted model: that of numbers, with names of a table."""
         check_is_fitted(self, "model_")
@@ -244,6 +262,9 @@ class TableModel(Storable):
             else lambda n_repeats, max_rows: self.held_out_importances(
                 n_repeats=n_repeats, max_rows=max_rows
             ),
+            effect_curves=None
+            if facts.effect_curves is None
+            else lambda columns, target: self.effect_curves(columns, target=target),
             predict=self.predict,
             predict_proba=None if facts.predict_proba is None else self.predict_proba,
             predict_interval=None if facts.predict_interval is None else self.predict_interval,
