@@ -24,7 +24,7 @@ Y = X[:, 0] + np.sin(2 * X[:, 1]) + 0.2 * RNG.normal(size=N)
 WEIGHTS = RNG.integers(0, 3, N).astype(float)
 
 
-def mean_predictions(model, rows, column, values, weights=None, method="predict"):
+def mean_predictions(model, rows, column, values, weights=None, *, method="predict"):
     found = []
     for value in values:
         changed = rows.copy()

@@ -17,7 +17,7 @@ from ridgefold.estimators.facts import ModelFacts, numbered_columns, to_numpy
 from ridgefold.estimators.given_work import GivenModelWork
 from ridgefold.estimators.kept_targets import require_targets
 from ridgefold.estimators.outside import KnowsItsSurroundings
-from ridgefold.estimators.rows_left_out import LeavesRowsOut
+from ridgefold.estimators.rows_left_out import LeavesRowsOut, keeps_rows
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.slopes import WithSlopes
 from ridgefold.estimators.stored_values import Floats, require_kernel
@@ -212,9 +212,8 @@ class KernelModel(WithSlopes, LeavesRowsOut, KnowsItsSurroundings, TakesOptions,
             run=getattr(self, "run_record_", None),
             explain=self.explain,
             importances=self._importances_for_facts(),
-            effect_curves=self._curves_for_facts
-            if isinstance(self.kernel_, Kernel) and not hasattr(self, "compression_bound_")
-            else None,
+            effect_curves=self._curves_for_facts if keeps_rows(self) else None,
+            is_outside=self.is_outside if keeps_rows(self) else None,
         )
 
     def _ridge(self) -> Any:

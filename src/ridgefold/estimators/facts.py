@@ -145,6 +145,8 @@ class ModelFacts:
     effect_curves: Callable[[Sequence[Any], int | None], list[EffectCurve]] | None = None
     """Curves of some columns and a target, or the one that is shown by default; None where there
     are no rows to draw them over."""
+    is_outside: Callable[[Any], np.ndarray] | None = None
+    """Which new rows are unlike all of the fit; None where that cannot be told."""
     methods_compared: bool = True
     """True if the methods of the steps were chosen among several."""
 

@@ -407,6 +407,7 @@ class PartitionedModel(WithImportances, WithEffectCurves, TakesOptions, Storable
             methods_compared=False,
             importances=self._importances_for_facts(),
             effect_curves=self._curves_for_facts,
+            is_outside=self.is_outside,
         )
 
     def _cell_facts(self) -> CellFacts:

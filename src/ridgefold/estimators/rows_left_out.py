@@ -103,8 +103,7 @@ class LeavesRowsOut(WithImportances, WithEffectCurves):
 
     def _can_leave_rows_out(self: KernelModel) -> bool:  # type: ignore[misc]
         return (
-            isinstance(self.kernel_, Kernel)
-            and not hasattr(self, "compression_bound_")
+            keeps_rows(self)
             and hasattr(self, "y_fit_")
             and int(self.X_fit_.shape[0]) > 1
             and (self._weights is not None or not self.plan_.problem.weighted)
@@ -273,6 +272,11 @@ def _fitted_targets(model: KernelModel) -> np.ndarray:
     if hasattr(model, "classes_"):
         return class_columns(y, t)
     return y.reshape(len(y), -1)
+
+
+def keeps_rows(model: KernelModel) -> bool:
+    """Whether the model has the rows that it was fitted to, as rows of columns."""
+    return isinstance(model.kernel_, Kernel) and not hasattr(model, "compression_bound_")
 
 
 def require_rows(model: KernelModel) -> None:

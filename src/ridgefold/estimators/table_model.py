@@ -265,6 +265,7 @@ class TableModel(Storable):
             effect_curves=None
             if facts.effect_curves is None
             else lambda columns, target: self.effect_curves(columns, target=target),
+            is_outside=None if facts.is_outside is None else self.is_outside,
             predict=self.predict,
             predict_proba=None if facts.predict_proba is None else self.predict_proba,
             predict_interval=None if facts.predict_interval is None else self.predict_interval,
