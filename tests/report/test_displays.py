@@ -17,6 +17,7 @@ from ridgefold.report import (
     CoverageDisplay,
     CVSurfaceDisplay,
     EffectCurveDisplay,
+    EffectsDisplay,
     HeldOutDisplay,
     ImportanceDisplay,
     LengthScalesDisplay,
@@ -41,6 +42,11 @@ CASES = [
     (LengthScalesDisplay, "learned"),
     (LengthScalesDisplay, "cells of classes"),
     (LengthScalesDisplay, "hostile columns"),
+    (EffectsDisplay, "regressor"),
+    (EffectsDisplay, "classifier"),
+    (EffectsDisplay, "table"),
+    (EffectsDisplay, "cells"),
+    (EffectsDisplay, "hostile columns"),
     (CellsDisplay, "cells"),
     (CellsDisplay, "cells of classes"),
     (ConfusionDisplay, "classifier"),
@@ -190,6 +196,7 @@ def test_names_with_dollars_are_no_mathematics(ax):
         (HeldOutDisplay, "classifier", "or ConfusionDisplay for classes"),
         (ImportanceDisplay, "refined", "no row can be left out of this Partitioned"),
         (LengthScalesDisplay, "regressor", "has learned no scales: fit with metric=.learned"),
+        (EffectsDisplay, "precomputed", "knows no columns"),
         (CellsDisplay, "regressor", "has no cells that lie side by side"),
         (CellsDisplay, "average", "has no cells that lie side by side"),
         (ConfusionDisplay, "regressor", "keeps no held-out classes"),
@@ -229,3 +236,19 @@ def test_errors_of_rows_that_several_folds_test_are_still_errors(ax):
     drawn = CVSurfaceDisplay.from_estimator(fitted, ax=ax)
     assert drawn.score_name == "root mean square error"
     assert drawn.scores[drawn.best] == pytest.approx(np.sqrt(-fitted.best_score_))
+
+
+def test_effects_are_drawn_per_standard_deviation_the_largest_first(ax):
+    fitted = model("regressor")
+    effects = fitted.marginal_effects()
+    drawn = EffectsDisplay(effects=effects, most=3).plot(ax)
+    sizes = effects.average * fitted.X_fit_.std(axis=0)
+    order = np.argsort(-np.abs(sizes))[:3]
+    assert drawn.names == tuple(effects.names[i] for i in order)
+    np.testing.assert_allclose(drawn.averages, sizes[order])
+    assert drawn.left_out == 1
+    assert "1 smaller" in drawn.caption()
+    with pytest.raises(InvalidInputError, match="output must be"):
+        EffectsDisplay(effects=effects, output=1)
+    with pytest.raises(InvalidInputError, match="no marginal_effects"):
+        EffectsDisplay.from_estimator(3)

@@ -1,4 +1,4 @@
-"""From a file and options to a model: what `ridgefold fit` decides."""
+"""From a file and options to a model: what `ridgefold fit-kernel` decides."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from ridgefold.estimators.facts import ModelFacts, numbered_columns, to_numpy
 from ridgefold.estimators.given_work import GivenModelWork
 from ridgefold.estimators.kept_targets import require_targets
 from ridgefold.estimators.outside import KnowsItsSurroundings
+from ridgefold.estimators.posterior import forget_posterior, without_posterior
 from ridgefold.estimators.rows_left_out import LeavesRowsOut, keeps_rows
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.slopes import WithSlopes
@@ -85,8 +86,12 @@ class KernelModel(WithSlopes, LeavesRowsOut, KnowsItsSurroundings, TakesOptions,
     }
     _nature: str
     """What the model is, in words."""
-    _weights: np.ndarray | None = None
-    """Weights of the rows of the fit."""
+
+    @property
+    def _weights(self) -> np.ndarray | None:
+        """Weights of the rows of the fit, wherever the fit was made."""
+        weights = getattr(self, "weights_fit_", None)
+        return None if weights is None else to_numpy(weights)
 
     # -- fitting -------------------------------------------------------------------------
 
@@ -146,9 +151,8 @@ class KernelModel(WithSlopes, LeavesRowsOut, KnowsItsSurroundings, TakesOptions,
         self.run_record_ = RunRecord((record,))
         self.kernel_ = gram.kernel if isinstance(gram, KernelGram) else PRECOMPUTED
         self.X_fit_ = data.X
-        self.__dict__.pop("_weights", None)
-        if data.weights is not None:
-            self._weights = data.namespace.to_numpy(data.weights)
+        self.weights_fit_ = data.weights
+        forget_posterior(self)
         self.__dict__.pop("compression_bound_", None)
         if further is None:
             self._model = model
@@ -209,6 +213,7 @@ class KernelModel(WithSlopes, LeavesRowsOut, KnowsItsSurroundings, TakesOptions,
             bias=bool(self.fit_intercept),
             predict=self.predict,
             compressed=getattr(self, "compression_bound_", None) is not None,
+            effects=self._effects_of_some_rows,
             run=getattr(self, "run_record_", None),
             explain=self.explain,
             importances=self._importances_for_facts(),
@@ -227,7 +232,9 @@ class KernelModel(WithSlopes, LeavesRowsOut, KnowsItsSurroundings, TakesOptions,
     def _decision(self, X: Any) -> Array:
         """f(x) for every row and target, shape (n, t)."""
         check_is_fitted(self, "X_fit_")
-        X = check_new_rows(self, X, self.X_fit_)
+        return self._decision_of_checked(check_new_rows(self, X, self.X_fit_))
+
+    def _decision_of_checked(self, X: Array) -> Array:
         return self._predictor()(X, self._model)
 
     def _predictor(self) -> Callable[[Array, FittedModel], Array]:
@@ -310,7 +317,7 @@ class KernelModel(WithSlopes, LeavesRowsOut, KnowsItsSurroundings, TakesOptions,
         model = copy.copy(self)
         if hasattr(model, "intervals_"):
             model.intervals_ = None
-        model.__dict__.pop("_weights", None)
+        model.__dict__.pop("weights_fit_", None)  # of rows that it does not keep
         rows = small.centres
         model.X_fit_ = (
             self.X_fit_[rows]
@@ -338,8 +345,8 @@ class KernelModel(WithSlopes, LeavesRowsOut, KnowsItsSurroundings, TakesOptions,
             Limit | Annotated[np.ndarray, Floats((1,), least=0.0, infinite=True)],
         ),
         "targets": ("y_fit_", np.ndarray),
+        "weights": ("weights_fit_", Annotated[np.ndarray, Floats((1,), least=0.0)] | None),
         "run_record": ("run_record_", RunRecord),
-        "weights": ("_weights", Annotated[np.ndarray, Floats((1,), least=0.0)] | None),
     }
     """What a file may lack, as older ones do: the attribute that it becomes, and its type."""
 
@@ -354,7 +361,7 @@ class KernelModel(WithSlopes, LeavesRowsOut, KnowsItsSurroundings, TakesOptions,
             "plan": self.plan_,
         }
         for name, (attribute, _) in self._optional_state.items():
-            if getattr(self, attribute, None) is not None:
+            if hasattr(self, attribute):
                 state[name] = getattr(self, attribute)
         return state
 
@@ -376,13 +383,13 @@ class KernelModel(WithSlopes, LeavesRowsOut, KnowsItsSurroundings, TakesOptions,
         if state["one_target"] and self._model.intercept.shape[0] != 1:
             raise ModelFileError("model.state.one_target is true of a model of several targets")
         self._set_coefficients(state["one_target"])
-        if "targets" in state:
-            compressed = "compression_bound" in state
-            n_rows = None if compressed else int(self.X_fit_.shape[0])
-            require_targets(state, n_rows, int(self._model.intercept.shape[0]))
+        compressed = "compression_bound" in state
+        n_rows = None if compressed else int(self.X_fit_.shape[0])
         weights = state.get("weights")
-        if weights is not None and weights.shape != (self.X_fit_.shape[0],):
-            raise ModelFileError("model.state.weights must hold one entry a row")
+        if weights is not None and n_rows is not None and len(weights) != n_rows:
+            raise ModelFileError("model.state.weights must hold one number for each row")
+        if "targets" in state:
+            require_targets(state, n_rows, int(self._model.intercept.shape[0]))
 
     def _require_consistent(self) -> None:
         """Rows and coefficients are finite numbers of one type, and their shapes fit together."""
@@ -429,7 +436,7 @@ class KernelModel(WithSlopes, LeavesRowsOut, KnowsItsSurroundings, TakesOptions,
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what can be computed again."""
-        state = dict(super().__getstate__())
+        state = without_posterior(super().__getstate__())
         state.pop("_known_surroundings", None)
         return state
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ridgefold.estimators.effects_table import MarginalEffects
 from ridgefold.estimators.scale_names import NamedScales
 from ridgefold.linalg import namespace_of
 from ridgefold.planning import Explanation
@@ -132,6 +133,8 @@ class ModelFacts:
     intervals: IntervalFacts | None = None
     search: SearchFacts | None = None
     metric: MetricFacts | None = None
+    effects: Callable[[], MarginalEffects] | None = None
+    """Marginal effects at some training rows, if the model has columns to have effects."""
     cells: CellFacts | None = None
     compressed: bool = False
     """True if the model was compressed to few of its rows after the fit."""

@@ -13,6 +13,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.cells.backdrop import mix_predictions, mix_residuals
+from ridgefold.cells.cell_fit_steps import Refine, RefiningWork
+from ridgefold.cells.cell_gradients import combined_gradients, with_coarse_slopes
 from ridgefold.cells.cell_intervals import CellIntervals
 from ridgefold.cells.cell_prediction import CellsOfRows, IndexedRows, predict_cells
 from ridgefold.cells.cell_rows import ROWS_A_BATCH, Training, number_of
@@ -48,6 +50,7 @@ from ridgefold.cells.streaming import (
 )
 from ridgefold.errors import InvalidInputError, NumericalError, UnsupportedInputError
 from ridgefold.estimators.effect_curves import Decisions, WithEffectCurves
+from ridgefold.estimators.effects import WithEffects
 from ridgefold.estimators.facts import (
     CellFacts,
     HeldOutFacts,
@@ -62,6 +65,7 @@ from ridgefold.estimators.partitioned_state import OPTIONAL, STATE, require_cons
 from ridgefold.estimators.rows_left_out import spread_of
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.scale_names import column_shares, named_scales
+from ridgefold.estimators.slopes import require_slopes
 from ridgefold.estimators.validation import (
     check_new_rows,
     check_training_data,
@@ -74,10 +78,10 @@ from ridgefold.linalg.blocks import row_blocks
 from ridgefold.linalg.namespace import is_foreign_array, is_tensor, on_device
 from ridgefold.options import TakesOptions, cells_of, compute_of
 from ridgefold.options.cell_options import EXACT
-from ridgefold.planning import CellPlans, Explanation, available_resources, explain_run
+from ridgefold.planning import Explanation, available_resources, explain_run
 from ridgefold.planning.cell_memory import WORK_BYTES
-from ridgefold.records import Cells, Grid, LocalModels, RunRecord, StepRecord
-from ridgefold.runtime import metered
+from ridgefold.records import Cells, Grid, LocalModels, Resources, RunRecord
+from ridgefold.runtime import perform_all
 from ridgefold.runtime.executor_argument import executor_of
 from ridgefold.runtime.progress import progress_bar
 from ridgefold.runtime.run_request import folder_of
@@ -95,7 +99,7 @@ _DONORS = 2000
 """Rows that stand for the values of all, where others are drawn from few cells."""
 
 
-class PartitionedModel(WithImportances, WithEffectCurves, TakesOptions, Storable):
+class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOptions, Storable):
     """Base of the partitioned models; subclasses add their arguments, `fit` and `predict`."""
 
     partition: Any
@@ -182,15 +186,10 @@ class PartitionedModel(WithImportances, WithEffectCurves, TakesOptions, Storable
             self._keep(fitted, data)
             if distinct is not None:
                 self._predict_weightless(data.X, targets, np.flatnonzero(distinct.group_of < 0))
-        if options.refine is not None:
-            sizes = np.array([len(group) for group in _disjoint(fitted.cells)])
-            _, reading = metered(
-                lambda: self._refine(fitted.training, options, fitted.grid, fitted.plans)
-            )
-            plan = fitted.plans.refining(sizes, max(1, self.n_steps_))
-            step = StepRecord("refining", plan, plan.method, reading.seconds, reading.peak_bytes)
-            self.run_record_ = RunRecord((*self.run_record_.steps, step))
-            self._copy_choices()
+        refining = _Refining(self, fitted)
+        _, records = perform_all([Refine(fitted.request)], fitted.known, refining)
+        self.run_record_ = RunRecord((*self.run_record_.steps, *records))
+        self._copy_choices()
 
     def _fit_distinct(
         self,
@@ -318,8 +317,8 @@ class PartitionedModel(WithImportances, WithEffectCurves, TakesOptions, Storable
         self.run_record_ = RunRecord(fitted.steps)
         self._copy_choices()
 
-    def _refine(self, training: Training, options: Options, grid: Grid, plans: CellPlans) -> None:
-        """Replace the cells' models by one model of all rows."""
+    def _refine(self, training: Training, options: Options, grid: Grid, room: float) -> None:
+        """Replace the cells' models by one model of all rows, in so many bytes."""
         n, cells, models = training.X.shape[0], self._cells, self._models
         # Of averaged cells every one is fitted as if it were all rows.
         alike = 1.0 / number_of(cells) if options.combiner.scales_alpha else 1.0
@@ -338,9 +337,7 @@ class PartitionedModel(WithImportances, WithEffectCurves, TakesOptions, Storable
                 start,
                 bias=options.bias,
                 steps=None if options.refine == EXACT else int(options.refine or 0),
-                memory_bytes=plans.memory.room(plans.resources.memory_bytes)
-                if options.device is None
-                else options.memory_bytes,
+                memory_bytes=room if options.device is None else options.memory_bytes,
                 device=options.device,
                 progress=progress,
             )
@@ -401,6 +398,7 @@ class PartitionedModel(WithImportances, WithEffectCurves, TakesOptions, Storable
             predict=self.predict,
             held_out=held_out,
             metric=self._metric_facts(names),
+            effects=self._effects_of_some_rows,
             cells=self._cell_facts(),
             run=run,
             explain=None if run is None else self.explain,
@@ -675,7 +673,7 @@ class PartitionedModel(WithImportances, WithEffectCurves, TakesOptions, Storable
         cells, models = self._cells, self._models
         asked = compute_of(self)
         executor = executor_of(asked.executor, asked.n_jobs, asked.verbose)
-        rows = getattr(self, "_stored", None) or IndexedRows(self._training_rows(), cells)
+        rows = self._rows_by_cell()
         if executor.remote:
             if executor.standing and kernel_values(cells, assignment) >= WORTH_SENDING:
                 return self._combined_elsewhere(rows, X, assignment, executor)
@@ -714,6 +712,71 @@ class PartitionedModel(WithImportances, WithEffectCurves, TakesOptions, Storable
                 executor=executor,
                 run=run,
             )
+
+    # -- slopes --------------------------------------------------------------------------
+
+    @out_of_memory_is_a_budget_error("predict_gradient")
+    @np.errstate(over="ignore", invalid="ignore", divide="ignore")
+    def predict_gradient(self, X: Any) -> Any:
+        """The slope of the prediction along every column, at every row of X.
+
+        By the product rule: where cells are blended, the change of their weights counts. Between
+        cells that are not, predictions jump, and the slope is that of the row's own cell; where a
+        cell's prediction is held at the range of its targets, it is zero. Computed in this
+        process, whatever `compute` says.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        gradient : array of shape (n_rows, n_columns) or (n_rows, n_columns, n_targets)
+            In the units of the columns given; of classifiers, slopes of decision values. See
+            :meth:`KernelRidge.predict_gradient`.
+        """
+        check_is_fitted(self, "X_fit_")
+        rows = namespace_of(X).to_numpy(X) if is_tensor(X) else X
+        slopes = self._gradients(check_new_rows(self, rows, self.X_fit_, accept_sparse=False))
+        require_slopes(self, slopes)
+        slopes = slopes.astype(self._models.dual_coef.dtype)
+        one = slopes.shape[2] == 1 and getattr(self, "_one_target", True)
+        return self._given_back(slopes[:, :, 0] if one else slopes, X)
+
+    def _gradients(self, X: np.ndarray) -> np.ndarray:
+        scales = self.length_scales_
+        new = np.asarray(X if scales is None else in_metric(X, scales), dtype=np.float64)
+        slopes = combined_gradients(
+            self._rows_by_cell(), self._cells, self._models, self._assignment, new
+        )
+        if self._backdrop is not None:
+            with_coarse_slopes(self._backdrop, new, slopes)
+        if scales is None:
+            return slopes
+        whole = np.zeros((len(X), len(scales), slopes.shape[2]))
+        kept = np.isfinite(scales)
+        whole[:, kept, :] = slopes / scales[kept][None, :, None]
+        return whole
+
+    def _decision_of_checked(self, X: np.ndarray) -> np.ndarray:
+        rows = X if self.length_scales_ is None else in_metric(X, self.length_scales_)
+        return self._combined(rows, self._assignment(rows))
+
+    def _n_outputs(self) -> int:
+        return int(self._models.intercept.shape[1])
+
+    def _row_weights(self) -> np.ndarray | None:
+        return self._weights
+
+    def _why_no_effect_errors(self) -> str | None:
+        """Why averages of effects have no standard errors."""
+        return (
+            "Models in cells have no standard errors of averages: fit KernelRidge, or "
+            "LSSVMClassifier, to as many of the rows as fit the memory."
+        )
+
+    def _rows_by_cell(self) -> CellsOfRows:
+        return getattr(self, "_stored", None) or IndexedRows(self._training_rows(), self._cells)
 
     def _training_rows(self) -> Any:
         """The rows of the fit, in the metric in which the cells were cut."""
@@ -797,6 +860,20 @@ class PartitionedModel(WithImportances, WithEffectCurves, TakesOptions, Storable
         tags.input_tags.sparse = False
         tags.input_tags.positive_only = not takes_sparse_and_negative(self.kernel)[1]
         return tags
+
+
+class _Refining(RefiningWork):
+    """A model of cells that is made one of all rows."""
+
+    def __init__(self, model: PartitionedModel, fitted: FittedCells) -> None:
+        self._model, self._fitted = model, fitted
+
+    def resources(self) -> Resources:
+        return self._fitted.request.resources
+
+    def refine(self, room: float) -> None:
+        fitted = self._fitted
+        self._model._refine(fitted.training, fitted.request.options, fitted.grid, room)
 
 
 def _disjoint(cells: Cells) -> list[np.ndarray]:

@@ -12,8 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from ridgefold.crossval import Folds
 from ridgefold.errors import BudgetError, InvalidInputError, ModelFileError
 from ridgefold.estimators.base import KernelModel
+from ridgefold.estimators.diagnostics import WithDiagnostics
 from ridgefold.estimators.facts import HeldOutFacts, IntervalFacts, ModelFacts, to_numpy
 from ridgefold.estimators.given_work import GivenModelWork
+from ridgefold.estimators.uncertainty import WithPosterior
 from ridgefold.estimators.validation import (
     check_new_rows,
     out_of_memory_is_a_budget_error,
@@ -35,7 +37,7 @@ _FOLDS = 10
 _BLOCK_BYTES = 64e6
 
 
-class KernelRegressor(KernelModel):
+class KernelRegressor(WithPosterior, WithDiagnostics, KernelModel):
     """Targets are numbers, one column or several."""
 
     intervals: Any

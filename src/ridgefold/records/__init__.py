@@ -16,6 +16,7 @@ from ridgefold.records.effects import EffectCurve
 from ridgefold.records.importances import Importances
 from ridgefold.records.intervals import Intervals
 from ridgefold.records.kernel_path import KernelPath
+from ridgefold.records.leaderboard import Attempt
 from ridgefold.records.metric import LearnedMetric, LearningStep, MetricCandidate
 from ridgefold.records.model import FittedModel
 from ridgefold.records.partition import (
@@ -37,6 +38,7 @@ from ridgefold.records.warps import Quantile, SignedLog, Standardise, Warp
 
 __all__ = [
     "CELL_SEARCH",
+    "Attempt",
     "Backdrop",
     "CategoryColumn",
     "CellSearch",

@@ -10,6 +10,7 @@ from ridgefold.report.sections.cells import cells
 from ridgefold.report.sections.classes import classes
 from ridgefold.report.sections.computed import computed
 from ridgefold.report.sections.coverage import coverage
+from ridgefold.report.sections.effects import effects
 from ridgefold.report.sections.held_out import held_out
 from ridgefold.report.sections.importance import importance
 from ridgefold.report.sections.length_scales import length_scales
@@ -22,6 +23,7 @@ SECTIONS: tuple[Callable[[ReportedModel, Canvas], Section | None], ...] = (
     coverage,
     importance,
     search,
+    effects,
     length_scales,
     cells,
     spectrum,
