@@ -526,9 +526,6 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
             return np.asarray(counts / weights.sum())
         return spread_of(self._fitted_targets(), weights)
 
-    def _n_outputs(self) -> int:
-        return int(self._models.intercept.shape[1])
-
     def _rows_for_curves(
         self, max_rows: int, random: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:

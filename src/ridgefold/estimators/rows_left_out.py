@@ -55,9 +55,6 @@ class LeavesRowsOut(WithImportances, WithEffectCurves):
         predict, how = self._left_out(rows)
         return HeldOutSample(X, targets[rows], weights[rows], predict, how)
 
-    def _n_outputs(self: KernelModel) -> int:  # type: ignore[misc]
-        return int(self._model.intercept.shape[0])
-
     def _rows_for_curves(  # type: ignore[misc]
         self: KernelModel, max_rows: int, random: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
