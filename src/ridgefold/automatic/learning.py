@@ -65,9 +65,7 @@ def learned_kernels(work: AutomaticWork, rows: int, *, again: bool) -> list[Foun
     used = np.flatnonzero(counts > 0)
     some, targets = held_out[:, used], work.targets[used]
     shares = weights_for_numbers(some, targets, counts[used], bias=True).weights
-    kept = most_useful(
-        some, targets, counts[used], shares, most_candidates(len(counts))
-    )
+    kept = most_useful(some, targets, counts[used], shares, most_candidates(len(counts)))
     return [_as_found(found[m], held_out[m]) for m in kept]
 
 
