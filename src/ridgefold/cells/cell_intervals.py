@@ -7,7 +7,7 @@ cell c and g_ic of `exact.leave_one_out`,
     f₋ᵢ(x) = f(x) − Σ_c w_c(x) r_ic g_ic(x),    r_ic = (Dy)_i/D_ii,
 
 over the cells that hold i and reach x; where a cell's predictions are kept to limits
-(`cells.run_cells.limits_of`), before and after. A new row's interval is made from the rows of
+(`selection.limits.limits_of`), before and after. A new row's interval is made from the rows of
 the cell that weighs most for it: where the model is far off, intervals are wide.
 """
 
@@ -22,6 +22,7 @@ import numpy as np
 from ridgefold.cells.backdrop import directions, residuals_without
 from ridgefold.cells.cell_rows import rows_of
 from ridgefold.cells.combine import Assignment
+from ridgefold.cells.outside import heaviest_cells
 from ridgefold.exact.interval_ranks import interval_from_models
 from ridgefold.exact.leave_one_out import Smoother, smoother
 from ridgefold.kernels import KernelGram
@@ -70,10 +71,7 @@ class CellIntervals:
         membership = assignment.membership
         assert membership is not None
         lower, upper = np.full(centre.shape, -np.inf), np.full(centre.shape, np.inf)
-        order = np.lexsort((membership.weights, membership.rows))
-        last = np.append(np.flatnonzero(np.diff(membership.rows[order])), len(order) - 1)
-        own = np.empty(len(new), dtype=np.intp)
-        own[membership.rows[order][last]] = membership.cells[order][last]
+        own = heaviest_cells(assignment)
         by_row = np.argsort(membership.rows, kind="stable")
         starts = np.searchsorted(membership.rows[by_row], np.arange(len(new) + 1))
         for cell in np.unique(own):

@@ -19,9 +19,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ridgefold.cells.members import Members
-from ridgefold.cells.run_cells import limits_of
 from ridgefold.linalg.blocks import CACHE_BYTES, row_blocks
 from ridgefold.records import Cells, LocalModels
+from ridgefold.selection.limits import limits_of
 
 _ORDERING_COLUMNS = 8
 """Columns by which rows are put in order before they are compared: seldom are more needed to tell

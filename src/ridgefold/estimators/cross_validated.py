@@ -50,6 +50,7 @@ from ridgefold.runtime.training_data import TrainingData, require_comparable, se
 from ridgefold.selection.describe import TrainingGram, describe
 from ridgefold.selection.fit_steps import (
     Choose,
+    ChooseByLikelihood,
     ChooseMembers,
     LearnMetric,
     Solve,
@@ -66,7 +67,7 @@ from ridgefold.selection.learned_grid import (
     to_learn,
 )
 from ridgefold.selection.path_tasks import Common, gram_of
-from ridgefold.selection.scoring import Rule, Truth, scoring_of
+from ridgefold.selection.scoring import Rule, Truth, by_likelihood, scoring_of
 from ridgefold.selection.search import Choice, Settings, results_table
 from ridgefold.selection.search_place import opened_paths, search_executor
 from ridgefold.selection.stack.nested import require_stackable
@@ -129,6 +130,8 @@ class CrossValidatedModel(KernelModel):
         if asked is not None:
             steps.append(LearnMetric.of(self, asked))
         kind, score = (ChooseMembers, None) if self.stack else (Choose, self.scoring)
+        if by_likelihood(score):
+            kind = ChooseByLikelihood
         classifier = not self.stack and isinstance(self, ClassifierMixin)
         rule = scoring_of(score, classifier=classifier)
         method = search_of(self).method
@@ -248,6 +251,12 @@ class CrossValidatedModel(KernelModel):
 
     def _require_usable(self, data: TrainingData, folds: Folds) -> None:
         """What is asked for can be had from these folds: to be known before a long search."""
+        if by_likelihood(self.scoring) and (self.stack or search_of(self).one_standard_error):
+            what = "stack=True" if self.stack else "search.one_standard_error=True"
+            raise InvalidInputError(
+                f'{what} goes by held-out errors, and scoring="marginal_likelihood" by the '
+                "likelihood: leave one of them out"
+            )
         if search_of(self).average_folds and not folds.each_row_once:
             raise InvalidInputError(
                 "search.average_folds=True needs a cv that holds every row out once, got "

@@ -17,11 +17,12 @@ from ridgefold.selection.fit_steps import SearchWork
 from ridgefold.selection.grids import alphas_from_data, check_alphas, kernel_grid
 from ridgefold.selection.held_out_predictions import by_row
 from ridgefold.selection.learned_grid import LearnedGrid, learned_grid, to_learn
+from ridgefold.selection.likelihood_search import LikelihoodSearch
 from ridgefold.selection.path_tasks import gram_of
-from ridgefold.selection.scoring import Truth
+from ridgefold.selection.scoring import Truth, by_likelihood
 from ridgefold.selection.search import Choice, GridSearch
 from ridgefold.selection.stack.candidates import StackPlan, stack_plan
-from ridgefold.selection.stack.search import StackChoice, as_numbers, stack_search
+from ridgefold.selection.stack.search import StackChoice, stack_search
 
 if TYPE_CHECKING:
     from ridgefold.estimators.cross_validated import CrossValidatedModel
@@ -95,7 +96,8 @@ class OneKernelWork(ModelSearch):
             alphas = check_alphas(model.alpha)
         with model._searching(data, self.targets, self.folds, self.truth) as (paths, progress):
             paths.reserved_seconds = model._seconds_to_fit(data, self.targets, grid, alphas)
-            search = GridSearch(paths, model._rule(self.truth), self.settings)
+            search_by = LikelihoodSearch if by_likelihood(model.scoring) else GridSearch
+            search = search_by(paths, model._rule(self.truth), self.settings)
             self.choice = search.run(grid, alphas, not given, progress)
         if data.deadline is not None:
             data.deadline.begun = True
@@ -126,16 +128,14 @@ class StackWork(ModelSearch):
 
     def learn(self, max_rows: int) -> None:
         classify = self.truth.classes is not None
-        self.plan = stack_plan(
-            self.model, self.data, self.targets, self.folds, classify=classify
-        )
+        self.plan = stack_plan(self.model, self.data, self.targets, self.folds, classify=classify)
 
     def choose(self) -> tuple[StepRecord, ...]:
         model, data, targets = self.model, self.data, self.targets
         if self.plan is None:
-            self.plan = stack_plan(model, data, targets, self.folds)
-        truth = as_numbers(self.truth, targets)
-        with model._searching(data, targets, self.folds, truth) as (paths, progress):
+            classify = self.truth.classes is not None
+            self.plan = stack_plan(model, data, targets, self.folds, classify=classify)
+        with model._searching(data, targets, self.folds, self.truth) as (paths, progress):
             paths.reserved_seconds = sum(
                 model._seconds_to_fit(data, targets, each.grid, each.alphas)
                 for each in self.plan.candidates

@@ -19,7 +19,7 @@ from ridgefold.metric import FAMILIES
 from ridgefold.metric.metric import families_of
 from ridgefold.metric.transforms import TRANSFORMS
 from ridgefold.options import MetricLearning
-from ridgefold.planning import plan_cross_validation
+from ridgefold.planning import plan_cross_validation, plan_fit
 from ridgefold.planning.cell_memory import learning_rows_within
 from ridgefold.planning.learning import learning_plan
 from ridgefold.records import FoldShape, Plan, Problem, Resources, StepRecord
@@ -33,6 +33,8 @@ from ridgefold.selection.scoring import Rule
 from ridgefold.selection.search import Settings, may_race
 from ridgefold.selection.stack.nested import worth_leaving_two_out
 
+_DECOMPOSITION = "eigendecomposition"
+"""The solver whose work is that of a likelihood."""
 LIKELY_MEMBERS = 5
 """Kernels that a stack seldom has more of."""
 
@@ -103,6 +105,7 @@ class LearnMetric(Step[Problem, SearchWork]):
             families=self.families,
             starts=len(TRANSFORMS) if self.asked.transforms == AUTO else 1,
             times=times,
+            most_seconds=None if self.asked.seconds is None else float(self.asked.seconds),
         )
 
     def _rows(self, known: Problem, resources: Resources) -> int:
@@ -177,6 +180,25 @@ class Choose(AnyStep[Problem, SearchWork]):
 
     def carry_out(self, known: Problem, work: SearchWork) -> tuple[Problem, tuple[StepRecord, ...]]:
         return self.foresee(known), work.choose()
+
+
+@dataclass(frozen=True)
+class ChooseByLikelihood(Choose):
+    """Kernel and ridge by the marginal likelihood: one eigendecomposition a kernel, then held-out
+    predictions of what is chosen."""
+
+    def cost(self, known: Problem, resources: Resources) -> Plan:
+        one = replace(known, n_kernels=1, n_alphas=1)
+        held_out = super().cost(one, resources)
+        decomposition = plan_fit(replace(one, folds=()), resources, _DECOMPOSITION)
+        peak = max(held_out.cost.peak_bytes, decomposition.cost.peak_bytes)
+        count = known.n_kernels
+        return replace(
+            held_out,
+            cost=replace(held_out.cost, peak_bytes=peak),
+            seconds=held_out.seconds + count * decomposition.seconds,
+            seconds_at_most=held_out.seconds_at_most + count * decomposition.seconds_at_most,
+        )
 
 
 @dataclass(frozen=True)
