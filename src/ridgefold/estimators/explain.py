@@ -30,8 +30,8 @@ from ridgefold.selection.grids import (
     DECADES_BELOW,
     alphas_over,
     check_alphas,
-    kernel_grid,
     made_up_rows,
+    number_of_kernels,
     widths_from_data,
 )
 from ridgefold.selection.learned_grid import families_to_learn, is_automatic
@@ -188,11 +188,11 @@ def _kernels_to_try(model: CrossValidatedModel, n_columns: int) -> int:
     """How many kernels a grid holds; of a learned metric its step foresees them."""
     if _learns(model):
         return 1
-    rows = made_up_rows(n_columns)
-    if is_automatic(model.kernel):
-        return sum(len(widths_from_data(each, rows).candidates) for each in FAMILIES.values())
     settings = {"gamma": model.gamma, "kernel_params": model.kernel_params}
-    return len(kernel_grid(model.kernel, settings, rows).candidates)
+    if not is_automatic(model.kernel):
+        return number_of_kernels(model.kernel, settings, n_columns)
+    rows = made_up_rows(n_columns)
+    return sum(len(widths_from_data(each, rows).candidates) for each in FAMILIES.values())
 
 
 def _number_of_folds(cv: Any, n: int) -> int:
