@@ -276,9 +276,9 @@ def test_the_steps_of_a_fit_on_cells_are_shown_with_their_cost(pages):
     steps = fitted.run_record_.steps
     assert [step.name for step in steps] == [
         "finding slopes",
-        "cutting cells",
+        "cutting 4 cells",
         "choosing a pair for all cells",
-        "fitting cells",
+        "fitting 4 cells",
         "fitting a coarse model of all rows",
     ]
     for step in steps:
