@@ -16,6 +16,7 @@ from ridgefold.report import (
     ConfusionDisplay,
     CoverageDisplay,
     CVSurfaceDisplay,
+    EffectCurveDisplay,
     EffectsDisplay,
     HeldOutDisplay,
     ImportanceDisplay,
@@ -71,6 +72,23 @@ def test_displays_draw_on_the_axes_that_they_are_given(display, name, ax):
     assert drawn.ax_ is ax
     assert drawn.figure_ is ax.figure
     assert ax.has_data() or ax.patches
+    ax.figure.canvas.draw()
+
+
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        ("regressor", 0),
+        ("table", "colour"),
+        ("cells", 1),
+        ("classifier", 2),
+        ("hostile columns", 2),
+    ],
+)
+def test_curves_draw_on_the_axes_that_they_are_given(name, column, ax):
+    drawn = EffectCurveDisplay.from_estimator(model(name), column, ax=ax)
+    assert drawn.ax_ is ax
+    assert ax.lines
     ax.figure.canvas.draw()
 
 

@@ -142,6 +142,15 @@ def by_likelihood(scoring: Any) -> bool:
     return isinstance(scoring, str) and scoring == MARGINAL_LIKELIHOOD
 
 
+_LEAST_SHARE = 1e-15
+"""Probabilities of zero count as this."""
+
+
+def log_likelihood() -> Rule:
+    """The mean log-likelihood of classes, by Platt's curves of the decision values."""
+    return Rule(_pooled_log_likelihood, 0.0, pooled=True)
+
+
 def scoring_of(scoring: Any, *, classifier: bool) -> Rule:
     """The rule that `scoring` stands for."""
     likely = by_likelihood(scoring)
@@ -208,6 +217,21 @@ def _pooled_squared_error(truth: Truth, predictions: np.ndarray) -> Scores:
     errors = np.mean((predictions - truth.y) ** 2, axis=2)
     pooled, by_fold = _fold_means(truth, errors)
     return Scores(-pooled, -by_fold)
+
+
+def _pooled_log_likelihood(truth: Truth, decisions: np.ndarray) -> Scores:
+    assert truth.classes is not None
+    codes = np.searchsorted(truth.classes, truth.y)
+    rows = np.arange(len(codes))
+    each = np.empty(decisions.shape[:2])
+    for k, values in enumerate(decisions):
+        known = np.all(np.isfinite(values), axis=1)
+        if not known.all():
+            each[k] = -np.inf
+            continue
+        shares = probabilities(values, fit_curves(values, codes, truth.weights))
+        each[k] = np.log(np.maximum(shares[rows, codes], _LEAST_SHARE))
+    return Scores(*_fold_means(truth, each))
 
 
 def _pooled_accuracy(truth: Truth, predictions: np.ndarray) -> Scores:
