@@ -67,10 +67,10 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
     scoring : str, scorer, callable or None
         None: mean squared error over all held-out rows together. "marginal_likelihood": the
         (restricted) likelihood of a Gaussian process of the best variance, in which folds have no
-        part; `best_score_` is its logarithm. Learned scales then move to where it is largest. A scikit-learn name, or scorer
-        of ``make_scorer``: averaged over folds, as ``GridSearchCV`` does. Another callable:
-        ``scoring(y_true, y_predicted)`` on all held-out rows, higher is better. Ties go to the
-        first in grid order.
+        part; `best_score_` is its logarithm. Learned scales then move to where it is largest. A
+        scikit-learn name, or scorer of ``make_scorer``: averaged over folds, as ``GridSearchCV``
+        does. Another callable: ``scoring(y_true, y_predicted)`` on all held-out rows, higher is
+        better. Ties go to the first in grid order.
     metric : None, "learned" or MetricLearning, default=None
         Learn one length scale a column, or transforms of the columns, before alpha is chosen:
         "learned" is ``MetricLearning()``.
