@@ -14,10 +14,14 @@ from ridgefold.planning.learning import learning_plan
 from ridgefold.records import MetricCandidate, Plan, Resources
 from ridgefold.selection.learned_grid import folds_to_learn_from
 from ridgefold.selection.learning_optimism import few_rows_a_scale
-from ridgefold.selection.stack.candidates import most_candidates, most_useful, promising
+from ridgefold.selection.stack.candidates import (
+    candidate_weights,
+    most_candidates,
+    most_useful,
+    promising,
+)
 from ridgefold.selection.stack.nested import fold_groups, rows_of_groups
 from ridgefold.selection.stack.relearned import MOST_RELEARNED, relearned_predictions
-from ridgefold.selection.stack.weights import weights_for_numbers
 
 
 def seconds_to_learn(known: Known, resources: Resources, rows: int) -> Plan:
@@ -64,10 +68,8 @@ def learned_kernels(work: AutomaticWork, rows: int, *, again: bool) -> list[Foun
     counts = work.counts
     used = np.flatnonzero(counts > 0)
     some, targets = held_out[:, used], work.targets[used]
-    shares = weights_for_numbers(some, targets, counts[used], bias=True).weights
-    kept = most_useful(
-        some, targets, counts[used], shares, most_candidates(len(counts))
-    )
+    weigh = partial(candidate_weights, bias=True, classify=False)
+    kept = most_useful(some, targets, counts[used], weigh, most_candidates(len(counts)))
     return [_as_found(found[m], held_out[m]) for m in kept]
 
 

@@ -229,9 +229,9 @@ def _starts(sample: Sample, preprocess: str | None, *, learn: bool) -> list[Star
             other = start_on(sample, fitted[name], learn=False, near=plain)
             if other.isotropic.pooled_error < best.isotropic.pooled_error * (1 - _MARGIN):
                 best = other
-    assert best.transforms is not None
     if best is not plain:
         best = start_on(sample, best.transforms, learn=learn, near=best)
+    assert best.transforms is not None
     if sample.limit.spent:
         return [plain] if best is plain else [best, plain]
     few = sample.first(START_ROWS, START_OUTSIDE)
