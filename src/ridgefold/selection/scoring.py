@@ -133,6 +133,15 @@ _Scorer = type(make_scorer(r2_score))
 """scikit-learn names this type nowhere in public."""
 
 
+MARGINAL_LIKELIHOOD = "marginal_likelihood"
+"""What chooses by the likelihood of the targets instead of by held-out predictions."""
+
+
+def by_likelihood(scoring: Any) -> bool:
+    """Whether a choice is by the marginal likelihood."""
+    return isinstance(scoring, str) and scoring == MARGINAL_LIKELIHOOD
+
+
 _LEAST_SHARE = 1e-15
 """Probabilities of zero count as this."""
 
@@ -144,10 +153,18 @@ def log_likelihood() -> Rule:
 
 def scoring_of(scoring: Any, *, classifier: bool) -> Rule:
     """The rule that `scoring` stands for."""
+    likely = by_likelihood(scoring)
+    if likely and classifier:
+        raise InvalidInputError(
+            'scoring="marginal_likelihood" is for regressors, as labels are no normal numbers: '
+            'use None, "neg_log_loss" or another score of classes'
+        )
     if scoring is None and classifier:
         return Rule(_pooled_accuracy, 1.0, pooled=True, spread=_spread_of_accuracy)
-    if scoring is None:
-        return Rule(_pooled_squared_error, 0.0, pooled=True, spread=_spread_of_square)
+    if scoring is None or likely:
+        # Predictions held out from a choice by likelihood have their squared error; none races.
+        spread = None if likely else _spread_of_square
+        return Rule(_pooled_squared_error, 0.0, pooled=True, spread=spread)
     if isinstance(scoring, str):
         simple = {} if classifier else _SQUARED_AND_ABSOLUTE
         if scoring in simple:

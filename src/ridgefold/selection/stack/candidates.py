@@ -182,7 +182,7 @@ def _learned(
         held_out[:, used],
         numbers[used],
         counts[used],
-        partial(candidate_weights, bias=bias, classify=classify),
+        partial(weigh_candidates, bias=bias, classify=classify),
         most_candidates(len(numbers)),
     )
     made = tuple(of_metric(found[m], np.asarray([found[m].alpha])) for m in kept)
@@ -249,12 +249,12 @@ def promising(
     )
     numbers = namespace.to_numpy(y).astype(np.float64)
     counts = np.ones(len(rows)) if w is None else namespace.to_numpy(w).astype(np.float64)
-    weigh = partial(candidate_weights, bias=bias, classify=classify)
+    weigh = partial(weigh_candidates, bias=bias, classify=classify)
     kept = most_useful(held_out, numbers, counts, weigh, most_candidates(n))
     return [found[m] for m in kept]
 
 
-def candidate_weights(
+def weigh_candidates(
     held_out: np.ndarray, y: np.ndarray, counts: np.ndarray, *, bias: bool, classify: bool
 ) -> np.ndarray:
     """Weights of a stack of all of them: by the likelihood of classes, or by squared errors."""
