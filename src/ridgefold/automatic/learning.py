@@ -14,10 +14,14 @@ from ridgefold.planning.learning import learning_plan
 from ridgefold.records import MetricCandidate, Plan, Resources
 from ridgefold.selection.learned_grid import folds_to_learn_from
 from ridgefold.selection.learning_optimism import few_rows_a_scale
-from ridgefold.selection.stack.candidates import most_candidates, most_useful, promising
+from ridgefold.selection.stack.candidates import (
+    most_candidates,
+    most_useful,
+    promising,
+    weigh_candidates,
+)
 from ridgefold.selection.stack.nested import fold_groups, rows_of_groups
 from ridgefold.selection.stack.relearned import MOST_RELEARNED, relearned_predictions
-from ridgefold.selection.stack.weights import weights_for_numbers
 
 
 def seconds_to_learn(known: Known, resources: Resources, rows: int) -> Plan:
@@ -56,7 +60,9 @@ def learned_kernels(work: AutomaticWork, rows: int, *, again: bool) -> list[Foun
     folds = folds_to_learn_from(work.folds)
     found = learn(work.X, work.targets, weights=work.weights, folds=folds)
     if not again:
-        chosen = promising(found, work.X, work.targets, work.weights, bias=True)
+        chosen = promising(
+            found, work.X, work.targets, work.weights, bias=True, classify=work.codes is not None
+        )
         return [_as_found(each, None) for each in chosen]
     groups = rows_of_groups(work.folds, fold_groups(work.folds, MOST_RELEARNED))
     training = (work.X, work.targets, work.weights)
@@ -64,10 +70,8 @@ def learned_kernels(work: AutomaticWork, rows: int, *, again: bool) -> list[Foun
     counts = work.counts
     used = np.flatnonzero(counts > 0)
     some, targets = held_out[:, used], work.targets[used]
-    shares = weights_for_numbers(some, targets, counts[used], bias=True).weights
-    kept = most_useful(
-        some, targets, counts[used], shares, most_candidates(len(counts))
-    )
+    weigh = partial(weigh_candidates, bias=True, classify=work.codes is not None)
+    kept = most_useful(some, targets, counts[used], weigh, most_candidates(len(counts)))
     return [_as_found(found[m], held_out[m]) for m in kept]
 
 

@@ -130,7 +130,9 @@ class LearnMetrics(AutomaticStep):
         raise refusal
 
     def foresee(self, known: Known) -> Known:
-        return replace(known, learned=True, waiting=("euclidean",) * most_candidates(known.problem.n_rows))
+        return replace(
+            known, learned=True, waiting=("euclidean",) * most_candidates(known.problem.n_rows)
+        )
 
     def run(self, known: Known, plan: Plan, work: AutomaticWork, progress: Progress) -> Known:
         rows = min(plan.problem.n_rows, 2000)

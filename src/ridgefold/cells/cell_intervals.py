@@ -29,7 +29,9 @@ from ridgefold.kernels import KernelGram
 from ridgefold.records import Backdrop, Cells, LocalModels, Membership
 
 _NEW_ROWS_AT_ONCE = 256
+"""New rows of a cell for which intervals are made together, however much memory there is."""
 _MOST_CELLS_KEPT = 16
+"""Cells whose factors are kept for the next new rows, which most often lie near by."""
 _NUMBERS_A_PAIR = 8
 """Numbers that are worked on at once for a new row, a row of its cell and a target."""
 _MATRICES = 3

@@ -176,6 +176,7 @@ def run_cells(
 
 
 _RESIDUALS_AT_ONCE = 8192
+"""Residuals that are added up together where they lie in files."""
 
 
 def combined_residuals(
