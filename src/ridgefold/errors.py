@@ -129,5 +129,9 @@ class RepeatedRowsWarning(RidgefoldWarning):
     """Rows that are read from disk repeat, so that leaving one out does not leave its x out."""
 
 
+class OutsideDataWarning(RidgefoldWarning):
+    """Rows to predict lie far beyond the values that the model was fitted to."""
+
+
 class UnweightedScoresWarning(RidgefoldWarning):
     """Rows have weights, but a score was asked for that cannot take them into account."""

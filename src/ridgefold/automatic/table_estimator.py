@@ -15,6 +15,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
+from ridgefold.automatic.kept_rows import KeepsRows
 from ridgefold.automatic.known import AutomaticWork, Known
 from ridgefold.automatic.leaderboard import Leaderboard
 from ridgefold.automatic.learning import is_short_of_rows
@@ -54,7 +55,7 @@ from ridgefold.tables.wide_columns import packed_columns, unpacked_columns
 _FEW_FOLDS = 5
 
 
-class TableEstimator(Storable):
+class TableEstimator(KeepsRows, Storable):
     """Base of the estimators that choose everything; subclasses know their targets."""
 
     time_budget: Any
@@ -90,7 +91,7 @@ class TableEstimator(Storable):
             with collected(), time_shown(self.verbose, promise) as work.say:
                 outcomes = run_steps(known, work)
                 work.say("putting the models together")
-                self._put_together(work, outcomes)
+                self._put_together(work, known, outcomes)
             self._set_held_out(work, read)
         return self
 
@@ -110,7 +111,7 @@ class TableEstimator(Storable):
             )
 
     def _forget(self) -> None:
-        for name in ("feature_names_in_", "classes_", "target_"):
+        for name in ("feature_names_in_", "classes_", "target_", "_known_importances"):
             self.__dict__.pop(name, None)
 
     def _note_columns(self, X: Any) -> None:
@@ -217,7 +218,8 @@ class TableEstimator(Storable):
 
     # -- putting together ----------------------------------------------------------------
 
-    def _put_together(self, work: AutomaticWork, outcomes: tuple[Outcome, ...]) -> None:
+    def _put_together(
+        self, work: AutomaticWork, known: Known, outcomes: tuple[Outcome, ...]) -> None:
         whole = work.whole
         assert whole is not None
         totals = whole.weights.sum(axis=1)
@@ -235,6 +237,7 @@ class TableEstimator(Storable):
         )
         self._offset, self._log_odds = offset, whole.log_odds
         self._held_out = held_out
+        self._keep_rows(work, known, held_out)
         self._targets_fit = work.targets if work.codes is None else work.codes
         self._counts = work.counts
         self._fold_of = _fold_numbers(work.folds)
@@ -315,35 +318,14 @@ class TableEstimator(Storable):
     @out_of_memory_is_a_budget_error("predicting")
     def _decision(self, X: Any) -> np.ndarray:
         """The weighted sum for the rows of a table, shape (n, t)."""
-        return self._decision_of_numbers(self._numbers(X))
+        numbers = self._numbers(X)
+        self._warn_of_far_values(numbers)
+        return self._bounded(self._decision_of_numbers(numbers))
 
     def _decision_of_numbers(self, X: np.ndarray) -> np.ndarray:
         total = np.tile(self._offset, (len(X), 1))
         for member in self.stack_:
             total += member.predict(X, self.device)
-        return decisions_of(total) if self._log_odds else total
-
-    def _held_out_predictions_of(self, X: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """What models that have not seen some training rows predict for numbers in their place.
-
-        Parameters
-        ----------
-        X : array of shape (n, n_features)
-            As `_numbers` gives them, with columns changed.
-        rows : array of shape (n,)
-            The numbers of the training rows they stand for; all of them held out by some fold.
-
-        Returns
-        -------
-        array of shape (n, t)
-            Predictions, or decision values of classes.
-        """
-        total = np.tile(self._offset, (len(X), 1))
-        for k in np.unique(self._fold_of[rows]):
-            here = np.flatnonzero(self._fold_of[rows] == k)
-            fold = np.flatnonzero(self._fold_of == k)
-            for member in self.stack_:
-                total[here] += member.predict_without(fold, X[here], int(k))
         return decisions_of(total) if self._log_odds else total
 
     # -- explanation and reports ---------------------------------------------------------
@@ -403,6 +385,9 @@ class TableEstimator(Storable):
             run=self.run_record_,
             explain=self.explain,
             methods_compared=False,
+            importances=self._importances_for_facts() if self.stack_ else None,
+            effect_curves=self._curves_for_facts if self.stack_ else None,
+            is_outside=self.is_outside,
         )
 
     def _rows_fit(self) -> Any:
@@ -439,6 +424,7 @@ class TableEstimator(Storable):
             "counts": self._counts,
             "targets": self._targets_fit,
             "fold_of": self._fold_of,
+            "kept_rows": self._kept_rows_state(),
             "n_splits": self.n_splits_,
             "error": self.held_out_error_,
             "attempts": list(self.leaderboard_),
@@ -474,6 +460,7 @@ class TableEstimator(Storable):
         self._held_out, self._counts = state["held_out"], state["counts"]
         self._targets_fit, self._fold_of = state["targets"], state["fold_of"]
         n = len(self._fold_of)
+        self._restore_kept_rows(state["kept_rows"], width, n)
         entries = [self._counts, self._targets_fit]
         entries += [] if self._held_out is None else [self._held_out]
         if any(len(each) != n for each in entries):
@@ -506,6 +493,7 @@ _STATE: Mapping[str, Any] = {
     "counts": np.ndarray,
     "targets": np.ndarray,
     "fold_of": np.ndarray,
+    "kept_rows": Mapping[str, Any],
     "n_splits": Count,
     "error": Limit,
     "attempts": list[Attempt],

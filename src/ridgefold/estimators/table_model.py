@@ -285,10 +285,10 @@ class TableModel(Storable):
         """
         check_is_fitted(self, "model_")
         names, groups = groups_of_table(self.columns_)
-        found: Importances = self.model_.held_out_importances(
-            n_repeats=n_repeats, max_rows=max_rows, groups=groups, random_state=random_state
+        found: Importances = self.model_._importances_of(
+            names, groups, n_repeats, max_rows, random_state
         )
-        return replace(found, names=names)
+        return found
 
     def effect_curves(
         self,
