@@ -14,6 +14,7 @@ from namespaces import LIBRARIES, to_numpy
 from ridgefold.errors import ConditionWarning, NumericalError, SingularSystemWarning
 from ridgefold.linalg import namespace_of, numpy_namespace
 from ridgefold.linalg.centring import centre_in_place, multiply_symmetric
+from ridgefold.linalg.unpenalised import bias_only
 from ridgefold.linalg.pivoted_cholesky import pivoted_cholesky
 from ridgefold.linalg.symmetric import (
     CholeskyFactor,
@@ -137,11 +138,11 @@ def test_centring_is_the_bordered_system(convert, n, weighted):
     root = np.sqrt(weights)
     lower = convert(np.tril(K * np.outer(root, root)))
     namespace = namespace_of(lower)
-    centring = centre_in_place(namespace, lower, convert(root), 0.7)
+    centring = centre_in_place(namespace, lower, bias_only(namespace, convert(root)), 0.7)
     filled = np.tril(to_numpy(lower)) + np.tril(to_numpy(lower), -1).T
     right = convert(y * root[:, None])
     solution = np.linalg.solve(filled + alpha * np.eye(n), to_numpy(centring.project(right)))
-    bias = to_numpy(centring.bias(right, convert(solution)))
+    bias = to_numpy(centring.coefficients(right, convert(solution)))[0]
     expected = np.linalg.solve(bordered(K, alpha, weights), np.vstack([np.zeros((1, 2)), y]))
     np.testing.assert_allclose(solution * root[:, None], expected[1:], atol=1e-12)
     np.testing.assert_allclose(bias, expected[0], atol=1e-12)

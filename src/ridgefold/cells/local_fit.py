@@ -14,6 +14,7 @@ from ridgefold.linalg import Array, namespace_of
 from ridgefold.linalg.leave_one_out import LeaveOneOut, leave_one_out
 from ridgefold.linalg.quick import QuickSolver
 from ridgefold.linalg.ridge import solve_ridge
+from ridgefold.linalg.unpenalised import unpenalised_space
 from ridgefold.records import CELL_SEARCH, CellSearch, Grid
 
 
@@ -108,11 +109,14 @@ class CellFit:
     dual_coef: Array
     """Shape (n, t)."""
     intercept: Array
+    """Shape (t,)."""
     kernel: int
     """Which kernel of the list."""
     alpha: float
     residuals: Array | None
     """Leave-one-out residuals, shape (n, t); None if they were not asked for."""
+    fixed_coef: Array | None = None
+    """Coefficients of the unpenalised columns beside the bias, shape (p, t), if there are any."""
 
 
 @dataclass(frozen=True)
@@ -164,9 +168,9 @@ class CellSystem:
         self.n_counted = self.n_rows if data.members is None else len(data.members.weights)
         """Rows that scores are of."""
         self._right = y if roots is None else y * roots[:, None]
-        self._direction = None
-        if bias:
-            self._direction = self.namespace.ones(self.n_rows, y) if roots is None else roots
+        self._space = unpenalised_space(
+            self.namespace, None, roots, bias=bias, n_rows=self.n_rows, like=y
+        )
         self._table = WidthTable(kernels, X) if self.n_rows else None
         self._solved: dict[tuple[int, float], LeaveOneOut] = {}
         self._quick: QuickSolver | None = None
@@ -208,7 +212,7 @@ class CellSystem:
     def _quick_solver(self) -> QuickSolver | None:
         """For comparisons; None if there is none for such rows."""
         if self._quick is None:
-            self._quick = QuickSolver.of(self.namespace, self._right, self._direction, self._roots)
+            self._quick = QuickSolver.of(self.namespace, self._right, self._space, self._roots)
         return self._quick
 
     def _trace(self, kernel: int) -> float:
@@ -229,7 +233,7 @@ class CellSystem:
                 lambda out: self._write(kernel, out),
                 self._right,
                 alpha,
-                direction=self._direction,
+                space=self._space,
                 roots=self._roots,
             )
         return self._solved[kernel, alpha]
@@ -244,15 +248,16 @@ class CellSystem:
         if held_out:
             quick = self._quick_leave_one_out(kernel, alpha) if quickly else None
             solved = self._leave_one_out(kernel, alpha) if quick is None else quick
-            coefficients, intercept, residuals = (
+            coefficients, unpenalised, residuals = (
                 solved.coefficients,
-                solved.intercept,
+                solved.unpenalised,
                 solved.residuals,
             )
         else:
             solution = self._quick_solution(kernel, alpha) if quickly else None
-            coefficients, intercept = self._solve(kernel, alpha) if solution is None else solution
+            coefficients, unpenalised = self._solve(kernel, alpha) if solution is None else solution
             residuals = None
+        intercept, fixed = self._taken_apart(unpenalised)
         if self._roots is not None:
             coefficients = coefficients * self._roots[:, None]
         if not (self.namespace.all_finite(coefficients) and self.namespace.all_finite(intercept)):
@@ -260,7 +265,13 @@ class CellSystem:
                 "a cell's solution holds NaN or infinite coefficients: values overflowed on the "
                 "way; scale the columns of X and the targets, or use a larger alpha"
             )
-        return self._of_all_rows(CellFit(coefficients, intercept, kernel, alpha, residuals))
+        return self._of_all_rows(CellFit(coefficients, intercept, kernel, alpha, residuals, fixed))
+
+    def _taken_apart(self, unpenalised: Array) -> tuple[Array, Array | None]:
+        """The bias, and the coefficients of the other unpenalised columns."""
+        if self._space is None:
+            return self.namespace.zeros(unpenalised.shape[1], unpenalised), None
+        return self._space.intercept(unpenalised), self._space.others(unpenalised)
 
     def _solve(self, kernel: int, alpha: float) -> tuple[Array, Array]:
         return solve_ridge(
@@ -268,7 +279,7 @@ class CellSystem:
             lambda out: self._write(kernel, out),
             self._right,
             alpha,
-            self._direction,
+            self._space,
         )
 
     def _of_all_rows(self, fit: CellFit) -> CellFit:

@@ -67,8 +67,8 @@ from ridgefold.linalg.symmetric import (
     factorise_spectrally,
     rounding_level,
 )
-from ridgefold.records import Cost, FoldShape, Problem
-from ridgefold.solvers.base import RidgeSystem, write_system_matrix
+from ridgefold.records import Cost, FittedModel, FoldShape, Problem
+from ridgefold.solvers.base import RidgeSystem, with_unpenalised, write_system_matrix
 
 # Rows of Z computed together: enough for fast products, few enough for the cache.
 _CHUNK = 512
@@ -207,10 +207,11 @@ def _fold_by_fold(
             weights=weights,
             bias=state.bias,
         )
-        coefficients, bias, known = _solve_for_every_alpha(system)
+        model, known = _solve_for_every_alpha(system)
         conditions[alive] = np.fmax(conditions[alive], known)
-        values = gram.product(folds.test[k], train, system.unweighted(coefficients))
-        values = xp.reshape(values + bias[None, :], (len(folds.test[k]), -1, t))
+        values = gram.product(folds.test[k], train, system.unweighted(model.dual_coef))
+        values = with_unpenalised(gram, folds.test[k], values, model)
+        values = xp.reshape(values, (len(folds.test[k]), -1, t))
         for j, row in zip(np.flatnonzero(alive), range(values.shape[1]), strict=True):
             predictions[int(j), run, :] = values[:, row, :]
         progress((k + 1) / len(folds))
@@ -219,14 +220,14 @@ def _fold_by_fold(
     return HeldOut(predictions, conditions, kept=None if judge is None else alive)
 
 
-def _solve_for_every_alpha(system: RidgeSystem) -> tuple[Array, Array, np.ndarray]:
-    """ã of shape (n, alphas·targets), the biases, and the condition numbers that matter."""
+def _solve_for_every_alpha(system: RidgeSystem) -> tuple[FittedModel, np.ndarray]:
+    """ã for alphas × targets with what is not penalised, and the condition numbers that matter."""
     namespace, xp = system.namespace, system.namespace.xp
     n, t = system.targets.shape
-    matrix = namespace.empty((n, n), system.gram.like)
+    matrix, space = namespace.empty((n, n), system.gram.like), system.unpenalised()
 
     def write() -> Centring | None:
-        return write_system_matrix(system.weighted_gram(), system.bias_direction(), matrix)
+        return write_system_matrix(system.weighted_gram(), space, matrix)
 
     centring = write()
     y = system.weighted_targets()
@@ -248,11 +249,11 @@ def _solve_for_every_alpha(system: RidgeSystem) -> tuple[Array, Array, np.ndarra
         coefficients[:, j * t : (j + 1) * t] = factor.solve(right)
         conditions[j] = factor.known_condition()
     if centring is None:
-        return coefficients, namespace.zeros(coefficients.shape[1], y), conditions
+        return system.model(coefficients, None, coefficients), conditions
     coefficients = centring.project(coefficients)
-    along = xp.concat([centring.direction @ y for _ in system.alphas])
-    bias = (along - centring.product @ coefficients) / centring.scale
-    return coefficients, bias, conditions
+    everything = xp.concat([y for _ in system.alphas], axis=1)
+    unpenalised = centring.coefficients(everything, coefficients)
+    return system.model(coefficients, space, unpenalised), conditions
 
 
 def _dense_factors(
@@ -347,8 +348,6 @@ class _BandInverse:
         self._layout, self._spread, self._centring, self._y = layout, spread, centring, y
         self.alpha, self.coefficients = alpha, coefficients
         self.condition = spread.factor.known_condition()
-        # What the bias direction contributes to C and must not: 1/(τ + α).
-        self._along = 0.0 if centring is None else 1.0 / (centring.shift + alpha)
         self._chunk: Array | None = None
         self._chunk_start = 0
         self._diagonal: Array | None = None
@@ -370,7 +369,7 @@ class _BandInverse:
                 part = slice(start, min(start + _CHUNK, n))
                 out[part] = self._spread.diagonal(part)
             if self._centring is not None:
-                out -= self._along * self._centring.direction**2
+                out = self._centring.take_off_diagonal(out, self.alpha)
             self._diagonal = out
         return self._diagonal
 
@@ -380,8 +379,7 @@ class _BandInverse:
             return namespace.take_rows(self._all_of_diagonal(), position)[:, None]
         block = self._spread.gram(self._rows(position))
         if self._centring is not None:
-            u = namespace.take_rows(self._centring.direction, position)
-            block -= self._along * u[:, None] * u[None, :]
+            self._centring.take_off_block(block, position, self.alpha)
         return block
 
     def columns_times(self, position: Position, d: Array) -> Array:
@@ -395,9 +393,7 @@ class _BandInverse:
             )
         product = spread.basis @ inner
         if self._centring is not None:
-            u = self._centring.direction
-            along = namespace.take_rows(u, position) @ d
-            product -= self._along * u[:, None] * along[None, :]
+            self._centring.take_off_product(product, position, d, self.alpha)
         return product
 
     def _rows(self, position: Position) -> Array:
@@ -420,7 +416,7 @@ def _inverses(layout: Layout, y: Array, alphas: np.ndarray) -> Iterator[_BandInv
     matrix = namespace.empty((n, n), layout.gram.like)
 
     def write() -> Centring | None:
-        return write_system_matrix(layout.system_gram(), layout.direction(), matrix)
+        return write_system_matrix(layout.system_gram(), layout.unpenalised(), matrix)
 
     centring = write()
     band = reduce_to_band(namespace, matrix, bandwidth_for(n, NARROW_BANDWIDTH))
