@@ -14,7 +14,6 @@ from namespaces import LIBRARIES, to_numpy
 from ridgefold.errors import ConditionWarning, NumericalError, SingularSystemWarning
 from ridgefold.linalg import namespace_of, numpy_namespace
 from ridgefold.linalg.centring import centre_in_place, multiply_symmetric
-from ridgefold.linalg.unpenalised import bias_only
 from ridgefold.linalg.pivoted_cholesky import pivoted_cholesky
 from ridgefold.linalg.symmetric import (
     CholeskyFactor,
@@ -23,6 +22,7 @@ from ridgefold.linalg.symmetric import (
     factorise,
     factorise_spectrally,
 )
+from ridgefold.linalg.unpenalised import bias_only
 
 CONVERTERS = {"numpy": np.array, **LIBRARIES}
 

@@ -85,6 +85,7 @@ def leave_one_out(
         coefficients, coordinates, diagonal = without_penalty(
             namespace.xp, solved, space.basis, factor.inverse_diagonal_in_place()
         )
+        assert diagonal is not None
         unpenalised, held_out = space.coefficients(coordinates), coefficients
     else:
         coefficients, unpenalised = solve_centred(factor, centring, targets)

@@ -106,8 +106,8 @@ class QuickSolver:
 
 
 _LEAST_SHARE = 1e-2
-"""Digits of a row are lost by the share of an unpenalised column (of all weight, beside a bias) that
-the others have: in single precision two of seven, which leaves more than four."""
+"""Digits of a row are lost by the share of an unpenalised column (of all weight, beside a bias)
+that the others have: in single precision two of seven, which leaves more than four."""
 
 _MASK_STEP = 512
 """Masks are made for sizes rounded up to a multiple of this, so that cells of like sizes share one
@@ -168,7 +168,11 @@ class _System:
         solved, diagonal = self._of_inverse(storage)
         coefficients, coordinates = solved, None
         if self._basis is not None:
-            coefficients, coordinates, diagonal = without_penalty(np, solved, self._basis, diagonal)
+            coefficients, coordinates, remaining = without_penalty(
+                np, solved, self._basis, diagonal
+            )
+            assert remaining is not None
+            diagonal = remaining
         residuals = self._scale * (coefficients / diagonal[:, None]).astype(np.float64)
         if self._roots is not None:
             residuals /= self._roots[:, None]
@@ -211,7 +215,7 @@ class _System:
     ) -> tuple[np.ndarray, np.ndarray]:
         """ã and β in the units and the type of the targets."""
         given = (self._scale * coefficients.astype(np.float64)).astype(self._dtype)
-        if self._space is None or coordinates is None:
+        if self._space is None or self._offset is None or coordinates is None:
             return given, np.zeros((0, given.shape[1]), dtype=self._dtype)
         whole = self._offset + self._scale * coordinates.astype(np.float64)
         return given, self._space.coefficients(whole).astype(self._dtype)

@@ -1,8 +1,8 @@
 """Columns without a penalty, of which a bias is one: what they do to an inverse.
 
 A model f(x) = Σ aᵢ k(xᵢ, x) + φ(x)ᵀβ has columns F (n × q) whose coefficients β are not penalised;
-a bias is the column of ones. With weights, K̃ = W^½KW^½, ỹ = W^½y and S = W^½F. Only the space that
-the columns of S span matters for a; with an orthonormal basis Q of it (n × r) and H = (K̃ + αI)⁻¹,
+a bias is the column of ones. With weights, K̃ = W^½KW^½, ỹ = W^½y and S = W^½F. For a, only the
+space that the columns of S span matters; with an orthonormal basis Q of it (n × r), H = (K̃ + αI)⁻¹,
 
     M = QᵀHQ,    γ = M⁻¹QᵀHỹ,    C = H − HQM⁻¹QᵀH,    ã = H(ỹ − Qγ) = Cỹ,    β = Tγ,
 

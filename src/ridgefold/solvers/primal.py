@@ -1,8 +1,8 @@
 """Solve for the weights of the features when there are fewer features than rows.
 
 w = (ΦᵀΦ + αI)⁻¹Φᵀy is the same function as a = (ΦΦᵀ + αI)⁻¹y (Welling); the first inverts
-D×D, the second n×n. The dual coefficients follow as a = (y − Φw − Fβ)/α. Unpenalised columns F, such
-as a bias, are taken out of features and targets first (QᵀΦ and Qᵀy of `linalg.unpenalised`).
+D×D, the second n×n. The dual coefficients follow as a = (y − Φw − Fβ)/α. Unpenalised columns F,
+such as a bias, are taken out of features and targets first (QᵀΦ, Qᵀy of `linalg.unpenalised`).
 """
 
 from __future__ import annotations

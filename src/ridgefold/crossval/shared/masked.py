@@ -123,7 +123,7 @@ class MaskedFolds:
         return tuple(found)
 
     def at_test(self, k: int) -> Array:
-        """Φ T at the rows that fold k tests: what coordinates in its basis mean there, (rows, r)."""
+        """Φ T at the rows that fold k tests, (rows, r): what coordinates in its basis mean there."""
         space, test = self.spaces[k], self.folds.test[k]
         values = self.namespace.zeros((len(test), space.rank), self.gram.like)
         if self.bias:
@@ -150,6 +150,14 @@ class MaskedFolds:
             for k, test in enumerate(self.folds.test)
         ]
         return namespace.xp.concat(parts, axis=0)
+
+    def gather_unpenalised(self, coordinates: Array, t: int) -> Array:
+        """What coordinates (r, folds·t) predict at the rows each fold tests, as `gather` has it."""
+        parts = [
+            self.at_test(k) @ coordinates[: space.rank, k * t : (k + 1) * t]
+            for k, space in enumerate(self.spaces)
+        ]
+        return self.namespace.xp.concat(parts, axis=0)
 
     @cached_property
     def reach(self) -> float:

@@ -118,13 +118,8 @@ def solve_one_alpha(
             f'times too large for alpha={alpha:g}: use method="auto", or a larger alpha'
         )
     if directions:
-        left = y - weighted
-        along = xp.stack([xp.sum(direction * left, axis=0) for direction in directions], axis=0)
-        parts = []
-        for k, space in enumerate(state.spaces):
-            coordinates = along[: space.rank, k * t : (k + 1) * t]
-            parts.append(state.at_test(k) @ coordinates)
-        predictions = predictions + xp.concat(parts, axis=0)
+        along = xp.stack([xp.sum(direction * (y - weighted), axis=0) for direction in directions])
+        predictions = predictions + state.gather_unpenalised(along, t)
     bounds = state.bounds(targets, alphas)
     return certified(
         namespace,
