@@ -18,7 +18,7 @@ from ridgefold.crossval.shared.base import (
 )
 from ridgefold.crossval.shared.deadline import Deadline
 from ridgefold.crossval.shared.folds import Folds, leave_one_out, make_folds
-from ridgefold.crossval.shared.weight_spread import WeightSpread
+from ridgefold.crossval.shared.weight_spread import WeightSpread, share_of_training
 
 METHODS: dict[str, CrossValidation] = {
     method.name: method
@@ -44,6 +44,7 @@ __all__ = [
     "Judge",
     "Progress",
     "WeightSpread",
+    "share_of_training",
     "leave_one_out",
     "make_folds",
     "no_progress",

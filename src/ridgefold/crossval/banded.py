@@ -46,6 +46,7 @@ from ridgefold.crossval.shared.shortcut import (
 )
 from ridgefold.crossval.shared.weight_spread import (
     WeightSpread,
+    share_of_training,
     kernel_values_for_light_rows,
     one_by_one,
 )
@@ -103,7 +104,12 @@ class Banded:
         folds = problem.folds
         folded = (
             not problem.complement_folds
-            or _needs_the_folds(WeightSpread.in_problem(problem), problem.bias, one_by_one(problem))
+            or _needs_the_folds(
+                WeightSpread.in_problem(problem),
+                problem.bias,
+                one_by_one(problem),
+                fixed=problem.fixed > 0,
+            )
             or _fold_by_fold_is_faster(n, folds, a)
         )
         if folded:
@@ -166,11 +172,13 @@ class Banded:
     ) -> HeldOut:
         folds, n = state.folds, state.folds.n_rows
         weights = None if state.weights is None else state.gram.namespace.to_numpy(state.weights)
+        spread = WeightSpread.of(weights, n, folds)
+        fixed = state.gram.fixed_columns() is not None
+        if fixed:
+            spread = replace(spread, least_training_share=share_of_training(state.gram, folds, weights, bias=state.bias))
         if (
             not folds.complement
-            or _needs_the_folds(
-                WeightSpread.of(weights, n, folds), state.bias, max(folds.sizes) == 1
-            )
+            or _needs_the_folds(spread, state.bias, max(folds.sizes) == 1, fixed=fixed)
             or _fold_by_fold_is_faster(n, folds.shapes, len(alphas))
         ):
             return _fold_by_fold(state, targets, alphas, progress, judge)
@@ -477,9 +485,11 @@ def _all_at_once_flops(n: int, folds: tuple[FoldShape, ...], a: int, t: int) -> 
     }
 
 
-def _needs_the_folds(spread: WeightSpread, bias: bool, one_by_one: bool) -> bool:
+def _needs_the_folds(
+    spread: WeightSpread, bias: bool, one_by_one: bool, *, fixed: bool
+) -> bool:
     """Whether C of the whole system would lose digits that the folds' own systems keep."""
-    return not (spread.alike or one_by_one) or not spread.enough_in_training(bias)
+    return not (spread.alike or one_by_one) or not spread.enough_in_training(bias, fixed)
 
 
 def _fold_by_fold_is_faster(n: int, folds: tuple[FoldShape, ...], a: int) -> bool:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.errors import InvalidInputError, ModelFileError, UnsupportedInputError
 from ridgefold.estimators.facts import ModelFacts, numbered_columns, to_numpy
+from ridgefold.estimators.fixed_columns import WithFixedColumns, require_fixed_effects
 from ridgefold.estimators.kept_targets import require_targets
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.slopes import WithSlopes
@@ -43,7 +44,7 @@ from ridgefold.planning import (
     explain_plans,
     explain_run,
 )
-from ridgefold.records import FittedModel, Plan, RunRecord
+from ridgefold.records import FittedModel, FixedEffects, Plan, RunRecord
 from ridgefold.records.kinds import Limit
 from ridgefold.runtime.training_data import TrainingData, seconds_left
 from ridgefold.selection.describe import TrainingGram, describe
@@ -61,7 +62,7 @@ _STATE = {
 _CERTIFICATE = Annotated[np.ndarray, Floats((1,), least=0.0, infinite=True, unknown=True)]
 
 
-class KernelModel(WithSlopes, TakesOptions, Storable):
+class KernelModel(WithFixedColumns, WithSlopes, TakesOptions, Storable):
     """Base of the exact kernel models; subclasses add their arguments, `fit` and `predict`."""
 
     alpha: Any
@@ -69,6 +70,7 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
     gamma: float | None
     kernel_params: dict[str, Any] | None
     fit_intercept: bool
+    fixed: Any
     memory_budget: Any
     time_budget: float | None
     compute: Any
@@ -98,17 +100,26 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
         gram: TrainingGram,
         alphas: np.ndarray,
         further: Array | None = None,
+        observed: Array | None = None,
     ) -> FittedModel | None:
         """Plan, run, and set the fitted attributes.
 
         `further` targets, a multiple of as many columns with the same alphas, are solved by the
-        same factorisation; their model is returned.
+        same factorisation; their model is returned. `observed` are the targets as they were given,
+        where others are fitted: standard errors are of these.
         """
-        t = int(targets.shape[1])
-        everything = targets
+        self._require_room_for_fixed(data)
+        errors, t = self._fixed_errors(data, gram, alphas), int(targets.shape[1])
+        parts, ridges = [targets], alphas
         if further is not None:
-            everything = data.namespace.xp.concat([targets, further], axis=1)
-        ridges = np.tile(alphas, int(everything.shape[1]) // t)
+            parts.append(further)
+            ridges = np.tile(alphas, 1 + int(further.shape[1]) // t)
+        asked = len(ridges)
+        if errors is not None:
+            parts.append(targets if observed is None else observed)
+            parts.append(errors.targets())
+            ridges = np.concatenate([ridges, alphas, errors.ridges()])
+        everything = targets if len(parts) == 1 else data.namespace.xp.concat(parts, axis=1)
         problem = describe(data, everything, gram, ridges, bias=self.fit_intercept)
         system = RidgeSystem(
             gram=gram,
@@ -130,11 +141,16 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
         self.kernel_ = gram.kernel if isinstance(gram, KernelGram) else PRECOMPUTED
         self.X_fit_ = data.X
         self.__dict__.pop("compression_bound_", None)
-        if further is None:
+        std = None
+        if errors is not None:
+            own = model.dual_coef[:, asked : asked + t]
+            std = errors.standard_errors(model.dual_coef[:, asked + t :], parts[-2], own)
+        self._set_fixed(std)
+        if len(parts) == 1:
             self._model = model
             return None
         self._model = _columns(model, slice(0, t))
-        return _columns(model, slice(t, int(everything.shape[1])))
+        return None if further is None else _columns(model, slice(t, asked))
 
     def _tolerance(self, data: TrainingData) -> float:
         tol = compute_of(self).tol
@@ -150,8 +166,10 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
     def _gram(self, X: Array) -> TrainingGram:
         """The Gram matrix of training rows, as a source."""
         if isinstance(self.kernel, str) and self.kernel == PRECOMPUTED:
+            self._fixed_columns()
             return PrecomputedGram(X)
-        return KernelGram(resolve_kernel(self.kernel, self._settings(), int(X.shape[1])), X)
+        kernel = resolve_kernel(self.kernel, self._settings(), int(X.shape[1]))
+        return KernelGram(kernel, X, fixed=self._fixed_columns())
 
     def _settings(self) -> KernelSettings:
         """Arguments of a named kernel."""
@@ -204,8 +222,10 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
     def _decision(self, X: Any) -> Array:
         """f(x) for every row and target, shape (n, t)."""
         check_is_fitted(self, "X_fit_")
-        X = check_new_rows(self, X, self.X_fit_)
-        return self._predictor()(X, self._model)
+        return self._predictor()(self._checked_rows(X), self._model)
+
+    def _checked_rows(self, X: Any) -> Array:
+        return check_new_rows(self, X, self.X_fit_)
 
     def _predictor(self) -> Callable[[Array, FittedModel], Array]:
         """f(x) of checked rows for any model on the same training rows, which are prepared once."""
@@ -215,16 +235,19 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
 
         def of_one(place: int, X: Array, model: FittedModel) -> Array:
             kernel = kernels[place]
+            fixed = self._fixed_part(X, model.fixed_coef)
             if model.primal_coef is not None:
                 assert isinstance(kernel, Kernel)
-                return predict_primal(kernel, X, model.primal_coef, model.intercept, budget)
+                return (
+                    predict_primal(kernel, X, model.primal_coef, model.intercept, budget) + fixed
+                )
             if place not in prepared:
                 prepared[place] = (
                     KernelGram(kernel, self.X_fit_)
                     if isinstance(kernel, Kernel)
                     else PrecomputedGram(self.X_fit_)
                 )
-            return predict_dual(prepared[place], X, model.dual_coef, model.intercept, budget)
+            return predict_dual(prepared[place], X, model.dual_coef, model.intercept, budget) + fixed
 
         def predict(X: Array, model: FittedModel) -> Array:
             values = of_one(0, X, model)
@@ -293,7 +316,9 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
             if scipy.sparse.issparse(self.X_fit_)
             else namespace_of(self.X_fit_).take_rows(self.X_fit_, rows)
         )
-        model._model = type(self._model)(small.dual_coef, self._model.intercept)
+        model._model = type(self._model)(
+            small.dual_coef, self._model.intercept, fixed_coef=self._model.fixed_coef
+        )
         model._set_coefficients(self.dual_coef_.ndim == 1)
         model.compression_bound_ = float(bound[0]) if self.dual_coef_.ndim == 1 else bound
         return model
@@ -303,6 +328,7 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
         model = self._model
         self.dual_coef_ = model.dual_coef[:, 0] if one_target else model.dual_coef
         self.intercept_ = model.intercept[0] if one_target else model.intercept
+        self._set_fixed_coefficients(one_target)
 
     # -- model files ---------------------------------------------------------------------
 
@@ -315,6 +341,7 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
         ),
         "targets": ("y_fit_", np.ndarray),
         "run_record": ("run_record_", RunRecord),
+        "fixed": ("fixed_effects_", FixedEffects),
     }
     """What a file may lack, as older ones do: the attribute that it becomes, and its type."""
 
@@ -348,6 +375,7 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
         for name, (attribute, _) in self._optional_state.items():
             if name in state:
                 setattr(self, attribute, state[name])
+        require_fixed_effects(state.get("fixed"), self._model, self.n_features_in_)
         if state["one_target"] and self._model.intercept.shape[0] != 1:
             raise ModelFileError("model.state.one_target is true of a model of several targets")
         self._set_coefficients(state["one_target"])
@@ -425,4 +453,5 @@ def _columns(model: FittedModel, columns: slice) -> FittedModel:
         namespace.copy(model.intercept[columns]),
         None if primal is None else namespace.copy(primal[:, columns]),
         None if certificate is None else certificate[columns],
+        fixed_coef=None if model.fixed_coef is None else namespace.copy(model.fixed_coef[:, columns]),
     )

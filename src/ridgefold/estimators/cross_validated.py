@@ -94,6 +94,7 @@ class CrossValidatedModel(KernelModel):
     ) -> None:
         """Set all fitted attributes but those that depend on the shape of y."""
         self._require_usable(data, folds)
+        self._require_room_for_fixed(data)
         require_comparable(data.namespace.to_numpy(targets))
         asked = search_of(self)
         settings = Settings(
@@ -141,7 +142,7 @@ class CrossValidatedModel(KernelModel):
             choice = search.run(grid, alphas, not given, progress)
         if data.deadline is not None:
             data.deadline.begun = True
-        gram = gram_of(choice.candidate.kernel, data.X)
+        gram = gram_of(choice.candidate.kernel, data.X, self._fixed_columns())
         self._fit_choice(data, targets, gram, choice, folds)
         self._set_choice(choice, folds, settings.alpha_per_target)
         self._set_learned(None if learned is None else learned.metric)
@@ -156,7 +157,14 @@ class CrossValidatedModel(KernelModel):
         """Where paths of kernels are computed, for the time of a search."""
         scoring = None if self.stack else self.scoring
         common = Common(
-            data.X, targets, data.weights, folds, bool(self.fit_intercept), truth, scoring
+            data.X,
+            targets,
+            data.weights,
+            folds,
+            bool(self.fit_intercept),
+            truth,
+            scoring,
+            self._fixed_columns(),
         )
         with (
             np.errstate(over="ignore", invalid="ignore", divide="ignore"),
@@ -248,9 +256,8 @@ class CrossValidatedModel(KernelModel):
         plans: list[Plan] = []
         refusal: BudgetError | None = None
         for kernel in {repr(c.kernel): c.kernel for c in grid.candidates}.values():
-            problem = describe(
-                data, targets, gram_of(kernel, data.X), alphas[:1], bias=bool(self.fit_intercept)
-            )
+            gram = gram_of(kernel, data.X, self._fixed_columns())
+            problem = describe(data, targets, gram, alphas[:1], bias=bool(self.fit_intercept))
             try:
                 plans.append(plan_fit(problem, resources, compute_of(self).solver))
             except BudgetError as error:
@@ -261,6 +268,12 @@ class CrossValidatedModel(KernelModel):
 
     def _require_usable(self, data: TrainingData, folds: Folds) -> None:
         """What is asked for can be had from these folds: to be known before a long search."""
+        if self._fixed_columns() and (self.stack or to_learn(self) is not None):
+            raise InvalidInputError(
+                f"fixed={self.fixed!r} needs one kernel in the columns as they are: a learned metric "
+                '(metric=..., kernel="auto") and stacks are not there with unpenalised columns; '
+                "name the kernel, and leave metric and the stack out"
+            )
         if search_of(self).average_folds and not folds.each_row_once:
             raise InvalidInputError(
                 "search.average_folds=True needs a cv that holds every row out once, got "
@@ -277,7 +290,7 @@ class CrossValidatedModel(KernelModel):
     ) -> None:
         """Fit the chosen kernel and alpha to all rows."""
         final = self._final_targets(data, targets, choice, folds)
-        self._solve_with(data, final, gram, choice.alphas)
+        self._solve_with(data, final, gram, choice.alphas, observed=targets)
 
     def _reckon_with_learning(
         self, data: TrainingData, targets: Array, learned: LearnedGrid

@@ -39,8 +39,8 @@ class LSSVMClassifierCV(ClassifierMixin, CrossValidatedModel):
 
     Parameters
     ----------
-    alpha, kernel, gamma, kernel_params, metric, search, memory_budget, time_budget, compute, \
-random_state
+    alpha, kernel, gamma, kernel_params, fixed, metric, search, memory_budget, time_budget, \
+compute, random_state
         As in :class:`KernelRidgeCV`.
     fit_intercept : bool, default=True
         Add a bias that is not penalised.
@@ -104,6 +104,7 @@ length_scales_, feature_relevance_, metric_
         gamma: Any = None,
         kernel_params: dict[str, Any] | None = None,
         fit_intercept: bool = True,
+        fixed: Any = None,
         class_weight: Any = None,
         cv: Any = 5,
         scoring: Any = None,
@@ -120,6 +121,7 @@ length_scales_, feature_relevance_, metric_
         self.gamma = gamma
         self.kernel_params = kernel_params
         self.fit_intercept = fit_intercept
+        self.fixed = fixed
         self.class_weight = class_weight
         self.cv = cv
         self.scoring = scoring

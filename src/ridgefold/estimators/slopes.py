@@ -39,7 +39,7 @@ class WithSlopes:
 
         Notes
         -----
-        f(x) = Σ aᵢ k(xᵢ, x) + b is differentiated kernel by kernel, in blocks: about the work of
+        f(x) = Σ aᵢ k(xᵢ, x) + b (+ φ(x)ᵀβ with `fixed` columns) is differentiated kernel by kernel, in blocks: about the work of
         two predictions, and memory for the result. Rough kernels (Laplacian, Matern with nu=0.5)
         have a kink at every training row. There the mean of the slopes on both sides is given, to
         which the row itself contributes nothing.
@@ -60,6 +60,11 @@ def gradients(model: KernelModel, X: Array) -> Array:
         total = of_one if total is None else total + of_one
     assert total is not None
     xp = namespace_of(total).xp
+    fixed = model._model.fixed_coef
+    if fixed is not None:  # their effect is linear: the same slope everywhere
+        namespace = namespace_of(total)
+        for place, column in enumerate(model.fixed_effects_.columns):
+            total[:, column, :] += namespace.astype(fixed[place, :], total.dtype)[None, :]
     if bool(xp.all(xp.isnan(total))):
         raise NoSlopeError(
             f"the columns of the kernel {model.kernel_!r} are codes, which have no slopes: ask for "

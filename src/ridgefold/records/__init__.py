@@ -12,6 +12,7 @@ from ridgefold.records.columns import (
     TableColumns,
 )
 from ridgefold.records.cost import Cost
+from ridgefold.records.fixed_effects import FixedEffects
 from ridgefold.records.intervals import Intervals
 from ridgefold.records.kernel_path import KernelPath
 from ridgefold.records.metric import LearnedMetric, LearningStep, MetricCandidate
@@ -46,6 +47,7 @@ __all__ = [
     "DatePart",
     "FittedBatch",
     "FittedModel",
+    "FixedEffects",
     "FoldShape",
     "Grid",
     "Intervals",
