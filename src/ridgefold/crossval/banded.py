@@ -46,9 +46,9 @@ from ridgefold.crossval.shared.shortcut import (
 )
 from ridgefold.crossval.shared.weight_spread import (
     WeightSpread,
-    share_of_training,
     kernel_values_for_light_rows,
     one_by_one,
+    share_of_training,
 )
 from ridgefold.kernels import Gram
 from ridgefold.linalg import Array, Namespace
@@ -175,7 +175,10 @@ class Banded:
         spread = WeightSpread.of(weights, n, folds)
         fixed = state.gram.fixed_columns() is not None
         if fixed:
-            spread = replace(spread, least_training_share=share_of_training(state.gram, folds, weights, bias=state.bias))
+            spread = replace(
+                spread,
+                least_training_share=share_of_training(state.gram, folds, weights, bias=state.bias),
+            )
         if (
             not folds.complement
             or _needs_the_folds(spread, state.bias, max(folds.sizes) == 1, fixed=fixed)
@@ -485,9 +488,7 @@ def _all_at_once_flops(n: int, folds: tuple[FoldShape, ...], a: int, t: int) -> 
     }
 
 
-def _needs_the_folds(
-    spread: WeightSpread, bias: bool, one_by_one: bool, *, fixed: bool
-) -> bool:
+def _needs_the_folds(spread: WeightSpread, bias: bool, one_by_one: bool, *, fixed: bool) -> bool:
     """Whether C of the whole system would lose digits that the folds' own systems keep."""
     return not (spread.alike or one_by_one) or not spread.enough_in_training(bias, fixed)
 

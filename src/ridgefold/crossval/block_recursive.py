@@ -153,7 +153,9 @@ def _predict_inside(
     # C_pp = (S + gM⁻¹gᵀ)⁻¹ and a_p = C_pp(d − gM⁻¹(GᵀH_cy)).
     residual = corner[:, :t]
     if some:
-        residual = residual - corner[:, t:] @ namespace.xp.linalg.solve(border[:, t:], border[:, :t])
+        residual = residual - corner[:, t:] @ namespace.xp.linalg.solve(
+            border[:, t:], border[:, :t]
+        )
 
     def add_columns(block: Array) -> Array:
         if some:

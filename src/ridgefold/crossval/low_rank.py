@@ -92,8 +92,8 @@ class LowRank:
     def can_run(self, problem: Problem) -> str | None:
         if problem.fixed:
             return (
-                "its moments have no place for unpenalised columns beside the bias (eigendecomposition "
-                "and banded have)"
+                "its moments have no place for unpenalised columns beside the bias "
+                "(eigendecomposition and banded have)"
             )
         rank = _likely_rank(problem)
         if rank is not None and rank > _most(max(f.train for f in problem.folds)):

@@ -100,6 +100,7 @@ class KernelModel(WithFixedColumns, WithSlopes, TakesOptions, Storable):
         gram: TrainingGram,
         alphas: np.ndarray,
         further: Array | None = None,
+        *,
         observed: Array | None = None,
     ) -> FittedModel | None:
         """Plan, run, and set the fitted attributes.
@@ -222,7 +223,11 @@ class KernelModel(WithFixedColumns, WithSlopes, TakesOptions, Storable):
     def _decision(self, X: Any) -> Array:
         """f(x) for every row and target, shape (n, t)."""
         check_is_fitted(self, "X_fit_")
-        return self._predictor()(self._checked_rows(X), self._model)
+        return self._decision_of_rows(self._checked_rows(X))
+
+    def _decision_of_rows(self, X: Array) -> Array:
+        """The same for rows that have been checked."""
+        return self._predictor()(X, self._model)
 
     def _checked_rows(self, X: Any) -> Array:
         return check_new_rows(self, X, self.X_fit_)
@@ -238,16 +243,16 @@ class KernelModel(WithFixedColumns, WithSlopes, TakesOptions, Storable):
             fixed = self._fixed_part(X, model.fixed_coef)
             if model.primal_coef is not None:
                 assert isinstance(kernel, Kernel)
-                return (
-                    predict_primal(kernel, X, model.primal_coef, model.intercept, budget) + fixed
-                )
+                return predict_primal(kernel, X, model.primal_coef, model.intercept, budget) + fixed
             if place not in prepared:
                 prepared[place] = (
                     KernelGram(kernel, self.X_fit_)
                     if isinstance(kernel, Kernel)
                     else PrecomputedGram(self.X_fit_)
                 )
-            return predict_dual(prepared[place], X, model.dual_coef, model.intercept, budget) + fixed
+            return (
+                predict_dual(prepared[place], X, model.dual_coef, model.intercept, budget) + fixed
+            )
 
         def predict(X: Array, model: FittedModel) -> Array:
             values = of_one(0, X, model)
@@ -453,5 +458,7 @@ def _columns(model: FittedModel, columns: slice) -> FittedModel:
         namespace.copy(model.intercept[columns]),
         None if primal is None else namespace.copy(primal[:, columns]),
         None if certificate is None else certificate[columns],
-        fixed_coef=None if model.fixed_coef is None else namespace.copy(model.fixed_coef[:, columns]),
+        fixed_coef=None
+        if model.fixed_coef is None
+        else namespace.copy(model.fixed_coef[:, columns]),
     )

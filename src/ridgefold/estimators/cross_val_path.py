@@ -196,6 +196,7 @@ def cross_val_path(
     require_comparable(numbers)
     folds = folds_of(cv, data.X, numbers, classifier=False, groups=groups)
     model._require_room_for_fixed(data)
+    model._warn_of_folds(data, folds)
     gram = model._gram(data.X)
     values = (
         alphas_from_data(gram.kernel if isinstance(gram, KernelGram) else kernel, data)

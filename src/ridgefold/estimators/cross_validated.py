@@ -95,6 +95,7 @@ class CrossValidatedModel(KernelModel):
         """Set all fitted attributes but those that depend on the shape of y."""
         self._require_usable(data, folds)
         self._require_room_for_fixed(data)
+        self._warn_of_folds(data, folds)
         require_comparable(data.namespace.to_numpy(targets))
         asked = search_of(self)
         settings = Settings(
@@ -235,8 +236,8 @@ class CrossValidatedModel(KernelModel):
     ) -> None:
         """Keep what intervals of the stack need, from what its members keep."""
 
-    def _decision(self, X: Any) -> Array:
-        total = super()._decision(X)
+    def _decision_of_rows(self, X: Array) -> Array:
+        total = super()._decision_of_rows(X)
         return decided(total) if hasattr(self, "stack_") and self.stack_.log_odds else total
 
     def _further_kernels(self) -> tuple[Kernel | str, ...]:
@@ -270,9 +271,9 @@ class CrossValidatedModel(KernelModel):
         """What is asked for can be had from these folds: to be known before a long search."""
         if self._fixed_columns() and (self.stack or to_learn(self) is not None):
             raise InvalidInputError(
-                f"fixed={self.fixed!r} needs one kernel in the columns as they are: a learned metric "
-                '(metric=..., kernel="auto") and stacks are not there with unpenalised columns; '
-                "name the kernel, and leave metric and the stack out"
+                f"fixed={self.fixed!r} needs one kernel in the columns as they are, and a learned "
+                'metric (metric=..., kernel="auto") or a stack was asked for: name the kernel, and '
+                "leave metric and the stack out"
             )
         if search_of(self).average_folds and not folds.each_row_once:
             raise InvalidInputError(

@@ -10,8 +10,8 @@ import numpy as np
 
 from ridgefold.cells.explained import explain_cell_fit
 from ridgefold.errors import BudgetError, InvalidInputError
-from ridgefold.estimators.fixed_columns import resolve_fixed
 from ridgefold.estimators.cross_validated import CrossValidatedModel
+from ridgefold.estimators.fixed_columns import resolve_fixed
 from ridgefold.estimators.kernel_ridge_cv import KernelRidgeCV
 from ridgefold.estimators.partitioned_base import PartitionedModel
 from ridgefold.estimators.table_model import TableModel

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse
 
+from ridgefold.crossval import Folds, least_training_share_of
 from ridgefold.errors import InvalidInputError, ModelFileError, UndeterminedColumnsWarning
 from ridgefold.exact.fixed_effects import FixedErrors
 from ridgefold.kernels import PRECOMPUTED
 from ridgefold.kernels.gram import columns_of
 from ridgefold.linalg import Array, namespace_of
+from ridgefold.linalg.unpenalised import unpenalised_space
 from ridgefold.notices import warn
 from ridgefold.records import FixedEffects
 from ridgefold.runtime.training_data import TrainingData
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
 
 LINEAR = "linear"
 """``fixed="linear"``: every column of X."""
+
+
+_LOST = 1e-12
+"""A share of a direction that training rows hold below this is rounding error."""
 
 
 def resolve_fixed(fixed: Any, n_columns: int, names: Sequence[str] | None) -> tuple[int, ...]:
@@ -82,8 +88,8 @@ class WithFixedColumns:
             return ()
         if isinstance(self.kernel, str) and self.kernel == PRECOMPUTED:
             raise InvalidInputError(
-                f'fixed={fixed!r} names columns of X, and with kernel="precomputed" X is the kernel '
-                "matrix: pass the columns that the kernel is made of and its object "
+                f'fixed={fixed!r} names columns of X, and with kernel="precomputed" X is the '
+                "kernel matrix: pass the columns that the kernel is made of and its object "
                 "(kernels.Columns for some of them)"
             )
         names = getattr(self, "feature_names_in_", None)
@@ -105,6 +111,36 @@ class WithFixedColumns:
                 "would go through every target; name fewer columns, or leave them to the kernel"
             )
 
+    def _warn_of_folds(self: KernelModel, data: TrainingData, folds: Folds) -> None:  # type: ignore[misc]
+        """Where a fold takes away what determines a coefficient, its predictions are a choice."""
+        columns = self._fixed_columns()
+        if not columns:
+            return
+        kept, roots = np.arange(int(data.X.shape[0])), None
+        rows = columns_of(data.X, columns)
+        if data.weights is not None:
+            kept = np.flatnonzero(data.namespace.to_numpy(data.weights) > 0)
+            rows = data.namespace.take_rows(rows, kept)
+            roots = data.namespace.xp.sqrt(data.namespace.take_rows(data.weights, kept))
+        space = unpenalised_space(
+            data.namespace,
+            rows,
+            roots,
+            bias=bool(self.fit_intercept),
+            n_rows=len(kept),
+            like=data.like,
+        )
+        assert space is not None
+        if least_training_share_of(space, folds, kept) < _LOST:
+            warn(
+                f"the training rows of a fold do not determine all coefficients of "
+                f"fixed={self.fixed!r} (a level that only the fold's own rows have, say): in that "
+                "fold the smallest coefficients were taken, and the effect of a column that its "
+                "training rows lack is zero; use folds that leave rows of every level, or fewer "
+                "columns",
+                UndeterminedColumnsWarning,
+            )
+
     def _fixed_errors(  # type: ignore[misc]
         self: KernelModel, data: TrainingData, gram: TrainingGram, alphas: np.ndarray
     ) -> FixedErrors | None:
@@ -120,7 +156,8 @@ class WithFixedColumns:
                 f"{' and the bias' if self.fit_intercept else ''} depend on each other on the rows "
                 f"of the fit ({space.n_columns} columns of rank {space.rank}): of all coefficients "
                 "that predict these rows alike, the smallest were taken, and those that are not "
-                "determined have no standard error (NaN); leave out columns that follow from others",
+                "determined have no standard error (NaN); leave out columns that follow from "
+                "others",
                 UndeterminedColumnsWarning,
             )
         return FixedErrors(gram, space, roots, alphas)

@@ -48,6 +48,8 @@ class KernelRegressor(KernelModel):
         earlier: tuple[StepRecord, ...] = ()
         if self._interval_method() == "cv+":
             folds = shuffled_folds(int(targets.shape[0]), _FOLDS)
+            self._require_room_for_fixed(data)
+            self._warn_of_folds(data, folds)
             held_out, record = held_out_predictions(
                 data,
                 targets,
@@ -171,7 +173,7 @@ class KernelRegressor(KernelModel):
         lower, upper = self._interval_columns(X, coverage)
         namespace = namespace_of(self.dual_coef_)
         # Far from all rows, models without some of them may all lie on one side of the prediction.
-        centre = self._decision(X)
+        centre = self._decision_of_rows(X)
         lower = namespace.xp.minimum(namespace.asarray(lower, self.dual_coef_), centre)
         upper = namespace.xp.maximum(namespace.asarray(upper, self.dual_coef_), centre)
         return (lower[:, 0], upper[:, 0]) if self.dual_coef_.ndim == 1 else (lower, upper)
@@ -291,8 +293,8 @@ class KernelRegressor(KernelModel):
             good = good and is_widening(kept.widening, t)
         for own, each in zip(ours, theirs, strict=True):
             good = good and (own.fixed_coef is None) == (each.fixed_coef is None)
-            if good and each.fixed_coef is not None:
-                good = each.fixed_coef.shape == (len(own.fixed_coef), columns)
+            if each.fixed_coef is not None and own.fixed_coef is not None:
+                good = good and each.fixed_coef.shape == (len(own.fixed_coef), columns)
             if each.primal_coef is not None:
                 primal = own.primal_coef
                 good = (

@@ -39,9 +39,9 @@ class WithSlopes:
 
         Notes
         -----
-        f(x) = Σ aᵢ k(xᵢ, x) + b (+ φ(x)ᵀβ with `fixed` columns) is differentiated kernel by kernel, in blocks: about the work of
-        two predictions, and memory for the result. Rough kernels (Laplacian, Matern with nu=0.5)
-        have a kink at every training row. There the mean of the slopes on both sides is given, to
+        f(x) = Σ aᵢ k(xᵢ, x) + b, with the linear effects of `fixed` columns, is differentiated
+        kernel by kernel, in blocks: about the work of two predictions, and memory for the result.
+        Rough kernels (Laplacian, Matern with nu=0.5) have a kink at every training row. There the mean of the slopes on both sides is given, to
         which the row itself contributes nothing.
         """
         slopes = gradients(self, _rows(self, X))

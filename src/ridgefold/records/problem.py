@@ -63,9 +63,9 @@ class Problem:
     weight_range: float = 1.0
     """The largest weight over the smallest that is not zero."""
     least_training_share: float = 1.0
-    """The smallest share of all weight that the training rows of a fold hold; 1 without weights. With
-    unpenalised columns the smallest share of any direction in their space; 0 where the training
-    rows of a fold leave coefficients undetermined that all rows determine."""
+    """The smallest share of all weight that the training rows of a fold hold; 1 without weights.
+    With unpenalised columns the smallest share of any direction in their space; 0 where the
+    training rows of a fold leave coefficients undetermined that all rows determine."""
 
     @property
     def likely_share(self) -> float:

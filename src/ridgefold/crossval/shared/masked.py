@@ -123,7 +123,7 @@ class MaskedFolds:
         return tuple(found)
 
     def at_test(self, k: int) -> Array:
-        """Φ T at the rows that fold k tests, (rows, r): what coordinates in its basis mean there."""
+        """ΦT at the rows that fold k tests, (rows, r): what coordinates in its basis mean there."""
         space, test = self.spaces[k], self.folds.test[k]
         values = self.namespace.zeros((len(test), space.rank), self.gram.like)
         if self.bias:

@@ -78,9 +78,7 @@ class WeightSpread:
         return alone or self.least_training_share >= self.least_share_with_bias
 
 
-def share_of_training(
-    gram: Gram, folds: Folds, weights: np.ndarray | None, *, bias: bool
-) -> float:
+def share_of_training(gram: Gram, folds: Folds, weights: np.ndarray | None, *, bias: bool) -> float:
     """`WeightSpread.least_training_share` where there are unpenalised columns beside the bias."""
     kept, roots, part = np.arange(folds.n_rows), None, gram
     if weights is not None:
@@ -88,10 +86,10 @@ def share_of_training(
         roots = gram.namespace.asarray(np.sqrt(weights[kept]), gram.like)
         part = gram if len(kept) == folds.n_rows else gram.restricted(kept)
     space = unpenalised_columns(part, roots, bias=bias)
-    return 1.0 if space is None else _least_training_share(space, folds, kept)
+    return 1.0 if space is None else least_training_share_of(space, folds, kept)
 
 
-def _least_training_share(space: Unpenalised, folds: Folds, kept: np.ndarray) -> float:
+def least_training_share_of(space: Unpenalised, folds: Folds, kept: np.ndarray) -> float:
     """The smallest share of any direction Q of the unpenalised columns in a fold's training rows.
 
     That is the smallest eigenvalue of I − Q_kᵀQ_k; of a bias, the share of all weight. `kept` are
