@@ -41,8 +41,8 @@ class WithSlopes:
         -----
         f(x) = Σ aᵢ k(xᵢ, x) + b, with the linear effects of `fixed` columns, is differentiated
         kernel by kernel, in blocks: about the work of two predictions, and memory for the result.
-        Rough kernels (Laplacian, Matern with nu=0.5) have a kink at every training row. There the mean of the slopes on both sides is given, to
-        which the row itself contributes nothing.
+        Rough kernels (Laplacian, Matern with nu=0.5) have a kink at every training row. There the
+        mean of the slopes on both sides is given, to which the row itself contributes nothing.
         """
         slopes = gradients(self, _rows(self, X))
         namespace = namespace_of(slopes)
