@@ -21,12 +21,17 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from provenance import recorded_now
+
 _THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 for _variable in _THREAD_VARIABLES:
     os.environ[_variable] = "1"
 
 ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "benchmarks" / "results"
+RESULTS = Path(os.environ.get("RIDGEFOLD_RESULTS") or ROOT / "benchmarks" / "results")
+"""Where results are written: `run.py` names a folder for every one of several runs."""
 NOISE = 0.10
 """Two identical runs that differ by more than this are measured again."""
 
@@ -195,6 +200,8 @@ class Figure:
     at_least: float | None = None
     detail: Mapping[str, float] = field(default_factory=dict)
     """Further numbers behind this one, by name."""
+    spread: tuple[float, float] | None = None
+    """The least and the largest of several runs, of which `measured` is the median."""
 
     @property
     def held(self) -> bool | None:
@@ -210,6 +217,11 @@ class Figure:
         if self.at_most is not None:
             return f"≤ {number(self.at_most)}"
         return "" if self.at_least is None else f"≥ {number(self.at_least)}"
+
+
+def asdict_held(figure: Figure) -> dict[str, Any]:
+    """A figure as a result file keeps it."""
+    return asdict(figure) | {"held": figure.held}
 
 
 def all_held(figures: Sequence[Figure]) -> bool:
@@ -268,6 +280,8 @@ def markdown_table(figures: Sequence[Figure]) -> str:
     words = {True: "yes", False: "**no**", None: ""}
     for f in figures:
         measured = f"{'' if f.measured is None else number(f.measured)} {f.unit}".strip()
+        if f.spread is not None:
+            measured += f" ({number(f.spread[0])} to {number(f.spread[1])})"
         lines.append(f"| {f.what} | {f.target} | {measured} | {words[f.held]} |")
     return "\n".join(lines)
 
@@ -296,7 +310,8 @@ def write_results(
     RESULTS.mkdir(parents=True, exist_ok=True)
     record = {
         "machine": facts,
-        "figures": [asdict(f) | {"held": f.held} for f in figures],
+        "sources": recorded_now(_script()),
+        "figures": [asdict_held(f) for f in figures],
         **(data or {}),
     }
     text = json.dumps(record, indent=1, ensure_ascii=False)
@@ -312,6 +327,12 @@ def write_results(
     if details:
         page += f"\n## The numbers behind them\n\n{details}\n"
     (RESULTS / f"{name}.md").write_text(page, encoding="utf-8")
+
+
+def _script() -> Path | None:
+    """The script that this process runs, if it is a benchmark."""
+    path = Path(sys.argv[0]).resolve()
+    return path if path.suffix == ".py" and ROOT / "benchmarks" in path.parents else None
 
 
 def command_line(main: Callable[[bool], bool], description: str | None) -> None:

@@ -15,12 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 from ridgefold.errors import InvalidInputError, ModelFileError, UnsupportedInputError
 from ridgefold.estimators.facts import ModelFacts, numbered_columns, to_numpy
 from ridgefold.estimators.fixed_columns import WithFixedColumns, require_fixed_effects
+from ridgefold.estimators.given_work import GivenModelWork
 from ridgefold.estimators.kept_targets import require_targets
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.slopes import WithSlopes
 from ridgefold.estimators.stored_values import Floats, require_kernel
 from ridgefold.estimators.validation import (
-    check_alpha,
     check_new_rows,
     out_of_memory_is_a_budget_error,
 )
@@ -44,10 +44,12 @@ from ridgefold.planning import (
     explain_plans,
     explain_run,
 )
-from ridgefold.records import FittedModel, FixedEffects, Plan, RunRecord
+from ridgefold.records import FittedModel, FixedEffects, Plan, Problem, RunRecord
 from ridgefold.records.kinds import Limit
+from ridgefold.runtime import AnyStep, perform_all
 from ridgefold.runtime.training_data import TrainingData, seconds_left
 from ridgefold.selection.describe import TrainingGram, describe
+from ridgefold.selection.fit_steps import Solve
 from ridgefold.solvers import RidgeSystem
 from ridgefold.storage.annotations import check_fields, matches
 
@@ -86,10 +88,21 @@ class KernelModel(WithFixedColumns, WithSlopes, TakesOptions, Storable):
 
     # -- fitting -------------------------------------------------------------------------
 
-    def _solve(self, data: TrainingData, targets: Array) -> None:
+    def _steps(self) -> list[AnyStep[Problem, Any]]:
+        """What a fit does, in order; `explain` goes through the same list."""
+        return [Solve(compute_of(self).solver)]
+
+    def _fit_given(
+        self, data: TrainingData, targets: Array, classes: np.ndarray | None = None
+    ) -> GivenModelWork:
         """Fit to `targets` (n, t) with this model's own kernel and alpha."""
-        alphas = check_alpha(self.alpha, int(targets.shape[1]))
-        self._solve_with(data, targets, self._gram(data.X), alphas)
+        work = GivenModelWork(self, data, targets, classes)
+        _, records = perform_all(self._steps(), work.problem(), work)
+        self.run_record_ = RunRecord(records)
+        return work
+
+    def _solve(self, work: GivenModelWork) -> None:
+        self._solve_with(work.data, work.targets, work.gram, work.alphas)
 
     # Overflow needs no warning of NumPy's: what comes out is checked, and raises a typed error.
     @np.errstate(over="ignore", invalid="ignore", divide="ignore")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
@@ -18,9 +19,11 @@ from ridgefold.estimators.stacked import sum_of, weighted
 from ridgefold.estimators.validation import check_training_data, unchanged_on_error
 from ridgefold.linalg import Array
 from ridgefold.options import Compute, MetricLearning, Search, metric_of
-from ridgefold.records import FittedModel
+from ridgefold.records import FittedModel, Problem
+from ridgefold.runtime import AnyStep
 from ridgefold.runtime.training_data import TrainingData
 from ridgefold.selection.describe import TrainingGram
+from ridgefold.selection.fit_steps import LearnAgain, LearnMetric
 from ridgefold.selection.held_out_predictions import by_row
 from ridgefold.selection.learned_grid import LearnedGrid
 from ridgefold.selection.learning_optimism import widening_by_learning
@@ -207,9 +210,15 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
             final=self._final_targets(data, targets, choice, folds),
         )
 
-    def _reckon_with_learning(
-        self, data: TrainingData, targets: Array, learned: LearnedGrid
-    ) -> None:
+    def _steps(self) -> list[AnyStep[Problem, Any]]:
+        steps = super()._steps()
+        for step in steps:
+            if isinstance(step, LearnMetric) and self.intervals is not None and not self.stack:
+                most = _MOST_FOLDS if self.intervals == "auto" else math.inf
+                return [*steps, LearnAgain(step, most)]
+        return steps
+
+    def _widen_intervals(self, data: TrainingData, targets: Array, learned: LearnedGrid) -> None:
         if self.intervals_ is not None:
             asked = metric_of(self)
             widening = widening_by_learning(

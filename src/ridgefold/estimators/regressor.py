@@ -13,8 +13,8 @@ from ridgefold.crossval import Folds
 from ridgefold.errors import BudgetError, InvalidInputError, ModelFileError
 from ridgefold.estimators.base import KernelModel
 from ridgefold.estimators.facts import HeldOutFacts, IntervalFacts, ModelFacts, to_numpy
+from ridgefold.estimators.given_work import GivenModelWork
 from ridgefold.estimators.validation import (
-    check_alpha,
     check_new_rows,
     out_of_memory_is_a_budget_error,
 )
@@ -23,10 +23,11 @@ from ridgefold.exact.leave_one_out import leave_one_out_models
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.linalg.blocks import row_blocks
 from ridgefold.planning import available_resources, device_of
-from ridgefold.records import Intervals, RunRecord, StepRecord
+from ridgefold.records import Intervals, Problem
+from ridgefold.runtime import AnyStep
 from ridgefold.runtime.training_data import TrainingData
 from ridgefold.selection.describe import TrainingGram
-from ridgefold.selection.held_out_predictions import held_out_predictions, shuffled_folds
+from ridgefold.selection.fit_steps import HoldOut
 
 _FOLDS = 10
 """Folds of CV+ for a model that was not cross-validated."""
@@ -42,28 +43,23 @@ class KernelRegressor(KernelModel):
         """Fit with this model's own kernel and alpha."""
         one_target = data.y.ndim == 1
         targets = data.y[:, None] if one_target else data.y
-        alphas = check_alpha(self.alpha, int(targets.shape[1]))
-        gram = self._gram(data.X)
-        folds, held_out = None, None
-        earlier: tuple[StepRecord, ...] = ()
-        if self._interval_method() == "cv+":
-            folds = shuffled_folds(int(targets.shape[0]), _FOLDS)
-            self._require_room_for_fixed(data)
-            self._warn_of_folds(data, folds)
-            held_out, record = held_out_predictions(
-                data,
-                targets,
-                gram,
-                alphas,
-                folds,
-                bias=bool(self.fit_intercept),
-                memory_budget=self.memory_budget,
-            )
-            earlier = (record,)
-        self._solve_with_intervals(data, targets, gram, alphas, folds=folds, held_out=held_out)
-        self.run_record_ = RunRecord((*earlier, *self.run_record_.steps))
+        self._fit_given(data, targets)
         self._set_coefficients(one_target)
         self.y_fit_ = data.y
+
+    def _steps(self) -> list[AnyStep[Problem, Any]]:
+        steps = super()._steps()
+        return [HoldOut(_FOLDS), *steps] if self._interval_method() == "cv+" else steps
+
+    def _solve(self, work: GivenModelWork) -> None:
+        self._solve_with_intervals(
+            work.data,
+            work.targets,
+            work.gram,
+            work.alphas,
+            folds=work.folds,
+            held_out=work.held_out,
+        )
 
     def _predict_numbers(self, X: Any) -> Array:
         values = self._decision(X)

@@ -2,10 +2,12 @@
 
 from ridgefold.runtime.meter import metered
 from ridgefold.runtime.resumable import finished_pieces, resumable_map
-from ridgefold.runtime.step import Step, Work, foresee_all, perform_all
+from ridgefold.runtime.step import AnyStep, Step, StepOfParts, Work, foresee_all, perform_all
 
 __all__ = [
+    "AnyStep",
     "Step",
+    "StepOfParts",
     "Work",
     "finished_pieces",
     "foresee_all",

@@ -43,8 +43,8 @@ Known = TypeVar("Known")
 AnyWork = TypeVar("AnyWork", bound=Work)
 
 
-class Step(ABC, Generic[Known, AnyWork]):
-    """One part of a fit."""
+class AnyStep(ABC, Generic[Known, AnyWork]):
+    """One entry of the list that is a fit: it can be planned, and it can be carried out."""
 
     name: str
     """What it is for, in words."""
@@ -60,6 +60,25 @@ class Step(ABC, Generic[Known, AnyWork]):
     def foresee(self, known: Known) -> Known:
         """What will likely be known afterwards, from shapes and settings alone."""
         return known
+
+    @abstractmethod
+    def carry_out(self, known: Known, work: AnyWork) -> tuple[Known, tuple[StepRecord, ...]]:
+        """Do it; what is known then, and what it took."""
+
+
+class StepOfParts(AnyStep[Known, AnyWork]):
+    """An entry that stands for several steps, each of which is planned by itself from the data."""
+
+    @abstractmethod
+    def parts(self, work: AnyWork) -> tuple[StepRecord, ...]:
+        """Do them all, and say what each took."""
+
+    def carry_out(self, known: Known, work: AnyWork) -> tuple[Known, tuple[StepRecord, ...]]:
+        return self.foresee(known), self.parts(work)
+
+
+class Step(AnyStep[Known, AnyWork]):
+    """An entry that is planned once, run and measured, and run again with less if need be."""
 
     @abstractmethod
     def run(self, known: Known, plan: Plan, work: AnyWork, progress: Progress) -> Known:
@@ -91,6 +110,10 @@ class Step(ABC, Generic[Known, AnyWork]):
         method = self.method_of(work, plan)
         record = StepRecord(self.name, plan, method, reading.seconds, reading.peak_bytes, messages)
         return known, record
+
+    def carry_out(self, known: Known, work: AnyWork) -> tuple[Known, tuple[StepRecord, ...]]:
+        known, record = self.perform(known, work)
+        return known, (record,)
 
     def _smaller(self, known: Known, failed: Plan) -> Plan:
         """A plan with half of the memory that the failed one needed."""
@@ -124,19 +147,19 @@ class Step(ABC, Generic[Known, AnyWork]):
 
 
 def perform_all(
-    steps: Iterable[Step[Known, AnyWork]], known: Known, work: AnyWork
+    steps: Iterable[AnyStep[Known, AnyWork]], known: Known, work: AnyWork
 ) -> tuple[Known, tuple[StepRecord, ...]]:
     """Go through the list and do it; returns what is known at the end, and what it took."""
-    records = []
+    records: list[StepRecord] = []
     for step in steps:
         if step.needed(known):
-            known, record = step.perform(known, work)
-            records.append(record)
+            known, further = step.carry_out(known, work)
+            records += further
     return known, tuple(records)
 
 
 def foresee_all(
-    steps: Iterable[Step[Known, AnyWork]], known: Known, resources: Resources
+    steps: Iterable[AnyStep[Known, AnyWork]], known: Known, resources: Resources
 ) -> list[tuple[str, Plan | BudgetError]]:
     """Go through the same list without doing it: the plan of every step, or its refusal."""
     plans: list[tuple[str, Plan | BudgetError]] = []

@@ -32,6 +32,9 @@ _FACTORS = tuple(2.0**step for step in (0.0, -0.5, 0.5))
 _ISOTROPIC_FACTORS = tuple(2.0**step for step in (0.0, -0.5, 0.5, -1.0, 1.0))
 _FEW_ALPHAS = 10.0 ** np.asarray([0.0, -0.5, 0.5, -1.0, 1.0])
 _ALPHAS = 10.0 ** (np.asarray([0, -1, 1, -2, 2, -3, 3, -4, -5, -6]) / 3.0)
+_LIKELY_ALPHA = 0.1
+"""The ridge that plans take for the learned one: of kernels whose values are 1 at most it is most
+often between a hundredth and 1."""
 
 
 Relearn: TypeAlias = Callable[..., LearnedMetric]
@@ -86,7 +89,7 @@ def learning_arguments(model: Any, asked: MetricLearning, data: TrainingData) ->
         rows = learning_rows_within(budget - data.copied_bytes, rows, n, d)
     look = None if data.deadline is None else partial(data.deadline.check, "learning scales")
     return {
-        "family": _families(model.kernel, model.kernel_params),
+        "family": families_to_learn(model.kernel, model.kernel_params),
         "preprocess": asked.transforms,
         "bias": bool(model.fit_intercept),
         "max_rows": rows,
@@ -97,33 +100,48 @@ def learning_arguments(model: Any, asked: MetricLearning, data: TrainingData) ->
 
 
 def learned_grid(
-    model: Any, asked: MetricLearning, data: TrainingData, targets: Array, folds: Folds
+    model: Any,
+    asked: MetricLearning,
+    data: TrainingData,
+    targets: Array,
+    folds: Folds,
+    *,
+    max_rows: int,
 ) -> LearnedGrid:
-    """Learn from (a subset of) the rows, then lay a small grid around what was found."""
-    learn: Relearn = partial(
-        learn_metric,
-        learn_scales=bool(asked.scales),
-        **learning_arguments(model, asked, data),
-    )
+    """Learn from at most so many rows, then lay a small grid around what was learned."""
+    arguments = {**learning_arguments(model, asked, data), "max_rows": max_rows}
+    learn: Relearn = partial(learn_metric, learn_scales=bool(asked.scales), **arguments)
     metric = learn(data.X, targets, weights=data.weights, folds=folds_to_learn_from(folds))
     if data.deadline is not None:
         data.deadline.begun = True
-    many = int(data.X.shape[0]) > _MANY_ROWS
-    factors = _ISOTROPIC_FACTORS if metric.isotropic else ((1.0,) if many else _FACTORS)
+    factors, ridges = _around(int(data.X.shape[0]), isotropic=metric.isotropic)
     candidates = tuple(
         Candidate(
             _multiplied(metric.kernel, factor), {"kernel": metric.family, "scale_factor": factor}
         )
         for factor in factors
     )
-    alphas = metric.alpha * (_FEW_ALPHAS if many else _ALPHAS)
+    alphas = metric.alpha * ridges
     return LearnedGrid(metric, KernelGrid(candidates, widths_from_data=False), alphas, learn)
 
 
-def _families(kernel: Any, parameters: Mapping[str, Any] | None) -> Any:
+def _around(n_rows: int, *, isotropic: bool) -> tuple[tuple[float, ...], np.ndarray]:
+    """Factors of the scales and of the ridge that was learned, which the final search tries."""
+    many = n_rows > _MANY_ROWS
+    factors = _ISOTROPIC_FACTORS if isotropic else ((1.0,) if many else _FACTORS)
+    return factors, _FEW_ALPHAS if many else _ALPHAS
+
+
+def likely_grid(n_rows: int, *, isotropic: bool) -> tuple[int, np.ndarray]:
+    """How many kernels the final search will try, and with which ridges, before they are known."""
+    factors, ridges = _around(n_rows, isotropic=isotropic)
+    return len(factors), _LIKELY_ALPHA * ridges
+
+
+def families_to_learn(kernel: Any, parameters: Mapping[str, Any] | None) -> Any:
     """What `kernel` stands for, as something that `learn_metric` takes."""
     if isinstance(kernel, (list, tuple)):
-        return [_families(each, parameters) for each in kernel]
+        return [families_to_learn(each, parameters) for each in kernel]
     named = isinstance(kernel, str) and kernel in NAMED_KERNELS
     if not named or (kernel in FAMILIES and not parameters):
         return kernel
