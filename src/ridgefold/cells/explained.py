@@ -95,7 +95,8 @@ def _cell_plans(
                 steps.append(("choosing a pair for all cells", plans.pair(float(sizes[0]))))
     cells = plans.cells(sizes, choose=choose, held_out=held_out)
     steps.append((f"fitting {m:,} cells", cells))
-    if options.coarse_model and options.bias and choose and options.combiner.overlaps and m > 1:
+    behind = options.coarse_model and options.bias and not fit.fixed
+    if behind and choose and options.combiner.overlaps and m > 1:
         steps.append(("fitting a coarse model of all rows", plans.backdrop()))
     if isinstance(options.refine, int):
         own = np.full(m, n / m)

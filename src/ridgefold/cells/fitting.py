@@ -308,6 +308,7 @@ class CellFitting:
             n_targets=int(self.targets.shape[1]),
             itemsize=int(X.itemsize),
             bias=self.options.bias,
+            fixed=len(self.options.fixed),
             weighted=self.data.weights is not None,
             kernel=("manhattan" if manhattan else "euclidean")
             if kernel is None
@@ -380,6 +381,7 @@ class CellFitting:
             grid=grid,
             choose=choose,
             bias=self.options.bias,
+            fixed=self.options.fixed,
             held_out=held_out,
             clip=bool(cells_of(self.model).clip) and not self.options.combiner.scales_alpha,
             fallback=self._fallback(),
@@ -499,6 +501,7 @@ class CellFitting:
                 grid,
                 self._executor,
                 bias=options.bias,
+                fixed=options.fixed,
                 device=options.device,
                 key_of=self.run.key,
                 limits=self.limits,
@@ -521,6 +524,7 @@ class CellFitting:
             options.coarse_model
             and options.combiner.overlaps
             and options.bias
+            and not options.fixed
             and self._choosing(grid)
             and grid.ordered
             and self.model.alpha is None

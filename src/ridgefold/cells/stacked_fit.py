@@ -86,6 +86,7 @@ def here(fit: CellFit) -> CellFit:
         dual_coef=namespace.to_numpy(fit.dual_coef),
         intercept=namespace.to_numpy(fit.intercept),
         residuals=residuals,
+        fixed_coef=None if fit.fixed_coef is None else namespace.to_numpy(fit.fixed_coef),
     )
 
 
@@ -227,7 +228,9 @@ class CellStack:
         """One cell by itself, on the same device."""
         if cell not in self._alone:
             data = cell_on(self.cells[cell], self.device)
-            self._alone[cell] = CellSystem(data, self.kernels, bias=self.settings.bias)
+            self._alone[cell] = CellSystem(
+                data, self.kernels, bias=self.settings.bias, fixed=self.settings.fixed
+            )
         return self._alone[cell]
 
     # -- choice and fit ------------------------------------------------------------------
@@ -305,7 +308,7 @@ def fit_together(
         for position, cell in enumerate(cells)
         if len(cell.X) and (cell.weights is None or bool(np.all(cell.weights > 0)))
     ]
-    if not usable:
+    if not usable or settings.fixed:  # every cell may lack another of these columns
         return found
     sizes = [len(cells[position].X) for position in usable]
     matrix_bytes = _MATRICES * cells[usable[0]].targets.dtype.itemsize

@@ -78,6 +78,12 @@ def _number_of(column: Any, n_columns: int, names: Sequence[str] | None) -> int:
     return int(column) % n_columns
 
 
+def names_of_fixed(columns: Sequence[int], names: Sequence[str] | None) -> np.ndarray:
+    """The names of some columns; x0, x1, … where they came without."""
+    chosen = [f"x{j}" if names is None else str(names[j]) for j in columns]
+    return np.asarray(chosen, dtype=object)
+
+
 class WithFixedColumns:
     """`fixed`, `fixed_coef_`, `fixed_coef_std_` and `fixed_names_` of exact models."""
 
@@ -181,8 +187,7 @@ class WithFixedColumns:
         self.fixed_coef_ = coefficients[:, 0] if one_target else coefficients
         self.fixed_coef_std_ = effects.std[:, 0] if one_target else effects.std
         names = getattr(self, "feature_names_in_", None)
-        chosen = [f"x{j}" if names is None else str(names[j]) for j in effects.columns]
-        self.fixed_names_ = np.asarray(chosen, dtype=object)
+        self.fixed_names_ = names_of_fixed(effects.columns, names)
 
     def _fixed_part(  # type: ignore[misc]
         self: KernelModel, X: Array, coefficients: Array | None

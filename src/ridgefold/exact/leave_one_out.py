@@ -20,12 +20,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ridgefold.errors import NumericalError
+from ridgefold.errors import InvalidInputError, NumericalError
 from ridgefold.kernels import Gram, WeightedGram
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.linalg.centring import Centring
 from ridgefold.linalg.symmetric import Factor, SpectralFactor, factorise
-from ridgefold.linalg.unpenalised import Unpenalised, from_the_others, heavy_rows
+from ridgefold.linalg.unpenalised import (
+    Unpenalised,
+    from_the_others,
+    heavy_rows,
+    rows_that_keep_the_rank,
+)
 from ridgefold.records import FittedModel, Intervals
 from ridgefold.solvers.base import unpenalised_columns, write_system_matrix
 
@@ -110,6 +115,11 @@ def smoother(gram: Gram, alpha: float, weights: Array | None, bias: bool) -> Smo
             "the inverse behind jackknife+ intervals holds NaN or infinite numbers: use a larger "
             "alpha, or scale the columns of X"
         )
+    for row in [] if space is None else rows_that_keep_the_rank(namespace, space):
+        # C is zero there but for rounding: the rest goes on without the row as with it.
+        for found in (inverse,) if regular is inverse else (inverse, regular):
+            found[row, :] = 0.0
+            found[:, row] = 0.0
     if space is None:
         return Smoother(rows, inverse, namespace.zeros(len(rows), like), regular)
     offset, fixed = space.intercept(pulls), space.others(pulls)
@@ -142,7 +152,15 @@ def leave_one_out_models(
     rows, matrix = found.rows, found.matrix
     y = namespace.take_rows(targets, rows)
     own = found.regular @ found.centred(y)
-    residuals = own / namespace.diagonal(found.regular)[:, None]
+    diagonal = namespace.diagonal(found.regular)
+    if found.fixed is not None and bool(namespace.xp.any(diagonal == 0.0)):
+        row = int(rows[int(namespace.xp.argmin(namespace.xp.abs(diagonal)))])
+        raise InvalidInputError(
+            f'intervals="jackknife+" leaves every row out, but without row {row} (counted from 0) '
+            "the coefficients of the fixed columns are not determined (a level that no other row "
+            'has, say): leave that row out, fix fewer columns, or use intervals="cv+"'
+        )
+    residuals = own / diagonal[:, None]
     if not namespace.all_finite(residuals):
         raise NumericalError(
             "leave-one-out residuals are NaN or infinite, so no jackknife+ intervals can be made: "
