@@ -117,7 +117,8 @@ def test_cells_that_choose_their_ridge_go_on_with_a_trend_where_a_kernel_falls_b
     assert abs(drift.predict(far)[0] - 70.0) < 2.0
     np.testing.assert_allclose(drift.fixed_coef_[:, 0, 0], 5.0, atol=0.5)
     kept = PartitionedKernelRidge(fixed="linear", fit_intercept=True, n_partitions=4).fit(rows, y)
-    assert kept.predict(far)[0] <= y.max()  # no cell goes far beyond its own targets unless told
+    # Unless told, no cell goes far beyond the range of its own targets.
+    assert kept.predict(far)[0] <= y.max() + 0.25 * np.ptp(y)
 
 
 def test_a_level_with_a_single_row_in_a_cell_is_left_out_by_a_fit_without_it():
