@@ -14,6 +14,7 @@ from ridgefold import (
 )
 from ridgefold.errors import InvalidInputError
 from ridgefold.kernels import Columns, Constant, Linear
+from ridgefold.report import write_report
 
 rng = np.random.default_rng(2)
 N = 120
@@ -82,3 +83,11 @@ def test_cells_of_a_table_have_coefficients_and_no_standard_errors():
 def test_a_name_that_the_table_lacks_is_refused_with_those_it_has():
     with pytest.raises(InvalidInputError, match="its columns are age, income, town"):
         model(fixed=["height"]).fit(TABLE, Y)
+
+
+def test_a_report_names_the_columns(tmp_path):
+    found = model(fixed=["age", "town=c"]).fit(TABLE, Y)
+    write_report(found, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Columns without a penalty" in page
+    assert "age, town=c" in page

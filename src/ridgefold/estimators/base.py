@@ -14,7 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.errors import InvalidInputError, ModelFileError, UnsupportedInputError
 from ridgefold.estimators.facts import ModelFacts, numbered_columns, to_numpy
-from ridgefold.estimators.fixed_columns import WithFixedColumns, require_fixed_effects
+from ridgefold.estimators.fixed_columns import (
+    WithFixedColumns,
+    numbers_of_fixed,
+    require_fixed_effects,
+)
 from ridgefold.estimators.given_work import GivenModelWork
 from ridgefold.estimators.kept_targets import require_targets
 from ridgefold.estimators.saving import Storable
@@ -219,6 +223,7 @@ class KernelModel(WithFixedColumns, WithSlopes, TakesOptions, Storable):
             kernels=(self.kernel_,),
             alphas=np.ravel(self._ridge()).astype(np.float64),
             bias=bool(self.fit_intercept),
+            fixed=numbers_of_fixed(self),
             predict=self.predict,
             compressed=getattr(self, "compression_bound_", None) is not None,
             run=getattr(self, "run_record_", None),

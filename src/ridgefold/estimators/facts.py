@@ -131,6 +131,8 @@ class ModelFacts:
     """The steps of the fit as they ran; None in older model files."""
     explain: Callable[[], Explanation] | None = None
     """The explanation of the fit, if enough is kept for one."""
+    fixed: tuple[int, ...] = ()
+    """Numbers of the columns that are not penalised."""
     methods_compared: bool = True
     """True if the methods of the steps were chosen among several."""
 

@@ -84,6 +84,14 @@ def names_of_fixed(columns: Sequence[int], names: Sequence[str] | None) -> np.nd
     return np.asarray(chosen, dtype=object)
 
 
+def numbers_of_fixed(model: Any) -> tuple[int, ...]:
+    """Numbers of the unpenalised columns of a fitted model."""
+    if hasattr(model, "fixed_effects_"):
+        return tuple(model.fixed_effects_.columns)
+    models = getattr(model, "_models", None)
+    return () if models is None else tuple(models.fixed)
+
+
 class WithFixedColumns:
     """`fixed`, `fixed_coef_`, `fixed_coef_std_` and `fixed_names_` of exact models."""
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ridgefold.errors import InvalidInputError
+from ridgefold.estimators.fixed_columns import numbers_of_fixed
 from ridgefold.linalg import namespace_of
 from ridgefold.records import DateColumn, NumberColumn, OrderedColumn, TableColumns
 
@@ -57,14 +58,6 @@ def set_fixed_attributes(table_model: Any) -> None:
         shape = [1] * numbers.ndim
         shape[axis] = len(places)
         setattr(table_model, name, numbers / scales.reshape(shape))
-
-
-def numbers_of_fixed(model: Any) -> tuple[int, ...]:
-    """Numbers of the unpenalised columns of a fitted model."""
-    if hasattr(model, "fixed_effects_"):
-        return tuple(model.fixed_effects_.columns)
-    models = getattr(model, "_models", None)
-    return () if models is None else tuple(models.fixed)
 
 
 def _scales(columns: TableColumns) -> list[float]:

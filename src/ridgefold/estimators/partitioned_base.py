@@ -394,6 +394,7 @@ class PartitionedModel(TakesOptions, Storable):
             kernels=tuple(self.kernels_),
             alphas=np.ravel(self.alpha_).astype(np.float64),
             bias=bool(self.fit_intercept),
+            fixed=tuple(self._models.fixed),
             predict=self.predict,
             held_out=held_out,
             metric=self._metric_facts(names),
