@@ -19,7 +19,6 @@ from ridgefold import (
     KernelRidge,
     KernelRidgeCV,
     LSSVMClassifier,
-    LSSVMClassifierCV,
     LSSVMRegressorCV,
     Search,
     cross_val_path,
@@ -320,7 +319,6 @@ def test_intervals_are_made_of_refits_without_the_rows(bias, kind, weights):
         KernelRidgeCV([0.1, 1.0], kernel=KERNEL, fixed="linear", fit_intercept=True),
         LSSVMRegressorCV([0.1, 1.0], fixed=[0], intervals="jackknife+"),
         LSSVMClassifier(0.3, fixed=[0, 1], probability=True),
-        LSSVMClassifierCV([0.1, 1.0], fixed=["c1"]),
     ],
     ids=lambda model: type(model).__name__,
 )

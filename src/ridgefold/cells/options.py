@@ -63,7 +63,7 @@ def options_of(model: Any) -> Options:
             f'combine="blend" or "route" and cells.refine=None, got combine={model.combine!r} and '
             f"cells.refine={refine!r}"
         )
-    if model.fixed is not None:
+    if asks_for_columns(model):
         _require_local(model, combiner, refine)
     return Options(
         partitioner=partitioner,
@@ -79,6 +79,12 @@ def options_of(model: Any) -> Options:
         device=device,
         memory_bytes=device_bytes(device, model.memory_budget),
     )
+
+
+def asks_for_columns(model: Any) -> bool:
+    """Whether a model is to have unpenalised columns beside the bias."""
+    fixed = getattr(model, "fixed", None)
+    return fixed is not None and (isinstance(fixed, str) or len(fixed) > 0)
 
 
 def _require_local(model: Any, combiner: Combiner, refine: int | str | None) -> None:

@@ -21,6 +21,9 @@ from ridgefold.estimators.fixed_columns import (
 )
 from ridgefold.estimators.given_work import GivenModelWork
 from ridgefold.estimators.kept_targets import require_targets
+from ridgefold.estimators.outside import KnowsItsSurroundings
+from ridgefold.estimators.posterior import forget_posterior, without_posterior
+from ridgefold.estimators.rows_left_out import LeavesRowsOut, keeps_rows
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.slopes import WithSlopes
 from ridgefold.estimators.stored_values import Floats, require_kernel
@@ -68,7 +71,9 @@ _STATE = {
 _CERTIFICATE = Annotated[np.ndarray, Floats((1,), least=0.0, infinite=True, unknown=True)]
 
 
-class KernelModel(WithFixedColumns, WithSlopes, TakesOptions, Storable):
+class KernelModel(
+    WithFixedColumns, WithSlopes, LeavesRowsOut, KnowsItsSurroundings, TakesOptions, Storable
+):
     """Base of the exact kernel models; subclasses add their arguments, `fit` and `predict`."""
 
     alpha: Any
@@ -76,7 +81,7 @@ class KernelModel(WithFixedColumns, WithSlopes, TakesOptions, Storable):
     gamma: float | None
     kernel_params: dict[str, Any] | None
     fit_intercept: bool
-    fixed: Any
+    fixed: Any = None
     memory_budget: Any
     time_budget: float | None
     compute: Any
@@ -89,6 +94,12 @@ class KernelModel(WithFixedColumns, WithSlopes, TakesOptions, Storable):
     }
     _nature: str
     """What the model is, in words."""
+
+    @property
+    def _weights(self) -> np.ndarray | None:
+        """Weights of the rows of the fit, wherever the fit was made."""
+        weights = getattr(self, "weights_fit_", None)
+        return None if weights is None else to_numpy(weights)
 
     # -- fitting -------------------------------------------------------------------------
 
@@ -158,12 +169,14 @@ class KernelModel(WithFixedColumns, WithSlopes, TakesOptions, Storable):
         self.run_record_ = RunRecord((record,))
         self.kernel_ = gram.kernel if isinstance(gram, KernelGram) else PRECOMPUTED
         self.X_fit_ = data.X
+        self.weights_fit_ = data.weights
+        forget_posterior(self)
         self.__dict__.pop("compression_bound_", None)
         std = None
         if errors is not None:
             own = model.dual_coef[:, asked : asked + t]
             std = errors.standard_errors(model.dual_coef[:, asked + t :], parts[-2], own)
-        self._set_fixed(std)
+        self._set_fixed(errors, std)
         if len(parts) == 1:
             self._model = model
             return None
@@ -226,8 +239,12 @@ class KernelModel(WithFixedColumns, WithSlopes, TakesOptions, Storable):
             fixed=numbers_of_fixed(self),
             predict=self.predict,
             compressed=getattr(self, "compression_bound_", None) is not None,
+            effects=self._effects_of_some_rows,
             run=getattr(self, "run_record_", None),
             explain=self.explain,
+            importances=self._importances_for_facts(),
+            effect_curves=self._curves_for_facts if keeps_rows(self) else None,
+            is_outside=self.is_outside if keeps_rows(self) else None,
         )
 
     def _ridge(self) -> Any:
@@ -241,10 +258,9 @@ class KernelModel(WithFixedColumns, WithSlopes, TakesOptions, Storable):
     def _decision(self, X: Any) -> Array:
         """f(x) for every row and target, shape (n, t)."""
         check_is_fitted(self, "X_fit_")
-        return self._decision_of_rows(self._checked_rows(X))
+        return self._decision_of_checked(self._checked_rows(X))
 
-    def _decision_of_rows(self, X: Array) -> Array:
-        """The same for rows that have been checked."""
+    def _decision_of_checked(self, X: Array) -> Array:
         return self._predictor()(X, self._model)
 
     def _checked_rows(self, X: Any) -> Array:
@@ -333,6 +349,7 @@ class KernelModel(WithFixedColumns, WithSlopes, TakesOptions, Storable):
         model = copy.copy(self)
         if hasattr(model, "intervals_"):
             model.intervals_ = None
+        model.__dict__.pop("weights_fit_", None)  # of rows that it does not keep
         rows = small.centres
         model.X_fit_ = (
             self.X_fit_[rows]
@@ -363,6 +380,7 @@ class KernelModel(WithFixedColumns, WithSlopes, TakesOptions, Storable):
             Limit | Annotated[np.ndarray, Floats((1,), least=0.0, infinite=True)],
         ),
         "targets": ("y_fit_", np.ndarray),
+        "weights": ("weights_fit_", Annotated[np.ndarray, Floats((1,), least=0.0)] | None),
         "run_record": ("run_record_", RunRecord),
         "fixed": ("fixed_effects_", FixedEffects),
     }
@@ -402,9 +420,12 @@ class KernelModel(WithFixedColumns, WithSlopes, TakesOptions, Storable):
         if state["one_target"] and self._model.intercept.shape[0] != 1:
             raise ModelFileError("model.state.one_target is true of a model of several targets")
         self._set_coefficients(state["one_target"])
+        compressed = "compression_bound" in state
+        n_rows = None if compressed else int(self.X_fit_.shape[0])
+        weights = state.get("weights")
+        if weights is not None and n_rows is not None and len(weights) != n_rows:
+            raise ModelFileError("model.state.weights must hold one number for each row")
         if "targets" in state:
-            compressed = "compression_bound" in state
-            n_rows = None if compressed else int(self.X_fit_.shape[0])
             require_targets(state, n_rows, int(self._model.intercept.shape[0]))
 
     def _require_consistent(self) -> None:
@@ -449,6 +470,12 @@ class KernelModel(WithFixedColumns, WithSlopes, TakesOptions, Storable):
             raise ModelFileError("model.state holds arrays whose shapes do not fit together")
         if isinstance(kernel, Kernel):
             require_kernel(kernel, rows, "model.state.kernel")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what can be computed again."""
+        state = without_posterior(super().__getstate__())
+        state.pop("_known_surroundings", None)
+        return state
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

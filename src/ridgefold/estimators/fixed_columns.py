@@ -176,13 +176,13 @@ class WithFixedColumns:
             )
         return FixedErrors(gram, space, roots, alphas)
 
-    def _set_fixed(self: KernelModel, std: np.ndarray | None) -> None:  # type: ignore[misc]
+    def _set_fixed(  # type: ignore[misc]
+        self: KernelModel, errors: FixedErrors | None, std: np.ndarray | None
+    ) -> None:
         """The attributes of a fit, or nothing left of an earlier one."""
         self.__dict__.pop("fixed_effects_", None)
-        columns = self._fixed_columns()
-        if columns:
-            assert std is not None
-            self.fixed_effects_ = FixedEffects(columns, std)
+        if errors is not None and std is not None:
+            self.fixed_effects_ = FixedEffects(self._fixed_columns(), errors.transform, std)
 
     def _set_fixed_coefficients(self: KernelModel, one_target: bool) -> None:  # type: ignore[misc]
         for name in ("fixed_coef_", "fixed_coef_std_", "fixed_names_"):
@@ -220,6 +220,17 @@ def unpenalised_matrix(model: KernelModel, X: Array) -> Array:
     return namespace.xp.concat([ones, columns_of(X, columns)], axis=1)
 
 
+def _is_transform(transform: Any, n_columns: int) -> bool:
+    return (
+        type(transform) is np.ndarray
+        and transform.ndim == 2
+        and transform.dtype == np.float64
+        and transform.shape[0] in (n_columns, n_columns + 1)
+        and transform.shape[1] <= transform.shape[0]
+        and bool(np.all(np.isfinite(transform)))
+    )
+
+
 def require_fixed_effects(effects: FixedEffects | None, model: Any, n_columns: int) -> None:
     """Stored columns and standard errors that fit the model beside them."""
     coefficients = model.fixed_coef
@@ -240,6 +251,7 @@ def require_fixed_effects(effects: FixedEffects | None, model: Any, n_columns: i
             and type(effects.std) is np.ndarray
             and effects.std.dtype == np.float64
             and effects.std.shape == (p, t)
+            and _is_transform(effects.transform, p)
             and not bool(np.any(effects.std < 0))
         )
     if not good:

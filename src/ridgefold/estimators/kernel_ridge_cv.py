@@ -67,7 +67,9 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
     cv : int, "loo", splitter or iterable of (train, test), default=5
         A number means consecutive folds, as for ``GridSearchCV``.
     scoring : str, scorer, callable or None
-        None: mean squared error over all held-out rows together. A scikit-learn name, or scorer
+        None: mean squared error over all held-out rows together. "marginal_likelihood": the
+        (restricted) likelihood of a Gaussian process of the best variance, in which folds have no
+        part; `best_score_` is its logarithm. Learned scales then move to where it is largest. A scikit-learn name, or scorer
         of ``make_scorer``: averaged over folds, as ``GridSearchCV`` does. Another callable:
         ``scoring(y_true, y_predicted)`` on all held-out rows, higher is better. Ties go to the
         first in grid order.
@@ -77,6 +79,13 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
     search : Search, optional
         How the choice is made: cross-validation method, races, one ridge for each target, the
         mean of the models of the folds.
+    stack : bool, default=False
+        Combine several kernels instead of picking one: those of the list (every family, for
+        ``kernel="auto"``), or the learned metrics that lead, each with its own ridge. They are
+        weighted by exact held-out predictions: non-negative least squares, for classes a logistic
+        regression, which calibrates probabilities too. Held-out predictions, scores and intervals
+        are those of the stack without each fold; ``stack_`` says who is in it, with what weight
+        and error.
     intervals : {"auto", "cv+", "jackknife+", None}, default="auto"
         What to keep for :meth:`predict_interval`: "cv+" the models without one fold of `cv`, one
         number a row and fold, at almost no cost; "jackknife+" those without one row, an n × n
@@ -103,11 +112,13 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
         The targets of the training rows.
     cv_plan_, plan_ : Plan
         How the cross-validation and the last fit were computed, and what else was possible.
-    length_scales_, feature_relevance_ : array of shape (n_columns,)
+    length_scales_, column_shares_ : array of shape (n_columns,)
         With something learned: the scales of `kernel_` (infinite for columns that are left out),
         and the share of every column in the mean distance between two rows.
     metric_ : LearnedMetric
         How they were found: families tried, errors inside and outside the criterion, every step.
+    stack_ : Stack
+        With `stack`: who is in it, who was tried besides, with what weights and held-out errors.
     dual_coef_, intercept_, fixed_coef_, fixed_coef_std_, fixed_names_, X_fit_, intervals_
         As in :class:`KernelRidge`.
 
@@ -137,6 +148,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
         scoring: Any = None,
         metric: str | MetricLearning | None = None,
         search: Search | None = None,
+        stack: bool = False,
         intervals: str | None = "auto",
         memory_budget: Any = "auto",
         time_budget: float | None = None,
@@ -153,6 +165,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
         self.scoring = scoring
         self.metric = metric
         self.search = search
+        self.stack = stack
         self.intervals = intervals
         self.memory_budget = memory_budget
         self.time_budget = time_budget
@@ -289,9 +302,37 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
     def _set_held_out(self, columns: Array) -> None:
         self.held_out_predictions_ = columns[:, 0] if self.dual_coef_.ndim == 1 else columns
 
-    def predict(self, X: Any) -> Array:
-        """Predictions for the rows of X, in blocks of bounded memory."""
-        return self._predict_numbers(X)
+    def predict(
+        self,
+        X: Any,
+        return_std: bool = False,
+        return_cov: bool = False,
+        *,
+        noise: bool = False,
+        variance: Any = None,
+    ) -> Any:
+        """Predictions for the rows of X, in blocks of bounded memory.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_columns)
+        return_std : bool, default=False
+            Also the standard deviation of f(x) given the targets, for a Gaussian process of
+            covariance s²·k and noise of variance s²·alpha. The first time, the n × n matrix of the
+            training rows is factorised again and kept in memory.
+        return_cov : bool, default=False
+            Also the covariances of the rows of X, an n_rows × n_rows matrix.
+        noise : bool, default=False
+            Add the variance of the noise of a new observation: the standard deviation of y.
+        variance : float or array of shape (n_targets,), optional
+            s²; :attr:`prior_variance_`, the most likely one, otherwise.
+
+        Returns
+        -------
+        mean : array of shape (n_rows,) or (n_rows, n_targets)
+        std or cov : arrays of the shape of `mean`, or (n_rows, n_rows[, n_targets]), if asked for
+        """
+        return self._with_uncertainty(X, return_std, return_cov, noise, variance)
 
 
 @with_defaults(fit_intercept=True)
@@ -302,7 +343,7 @@ class LSSVMRegressorCV(KernelRidgeCV):
 
     Parameters
     ----------
-    alpha, kernel, gamma, kernel_params, fixed, cv, scoring, metric, search, intervals, \
+    alpha, kernel, gamma, kernel_params, fixed, cv, scoring, metric, search, stack, intervals, \
 memory_budget, time_budget, compute, random_state
         As in :class:`KernelRidgeCV`.
     fit_intercept : bool, default=True

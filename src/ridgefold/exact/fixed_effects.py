@@ -49,6 +49,12 @@ class FixedErrors:
             basis = basis * self.roots[:, None]
         return self.gram.matmat(basis)
 
+    @property
+    def transform(self) -> np.ndarray:
+        """T, in float64."""
+        found = self.gram.namespace.to_numpy(self.space.transform)
+        return np.asarray(found, dtype=np.float64)
+
     def targets(self) -> Array:
         """The further targets: the same r columns for every distinct ridge."""
         xp = self.gram.namespace.xp
@@ -82,7 +88,7 @@ class FixedErrors:
         freedom = n_rows - space.rank
         with np.errstate(invalid="ignore", divide="ignore"):
             variance = np.maximum(squares, 0.0) / freedom if freedom > 0 else squares * np.nan
-        transform = namespace.to_numpy(space.transform).astype(np.float64)
+        transform = self.transform
         errors = np.empty((space.n_columns, len(self.alphas)))
         for place, alpha in enumerate(self._distinct):
             own = values[:, place * space.rank : (place + 1) * space.rank]

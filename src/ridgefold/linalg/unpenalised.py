@@ -70,6 +70,16 @@ class Unpenalised:
         found = coefficients[1:, :] if self.bias else coefficients
         return found if found.shape[0] else None
 
+    def at(self, columns: Array | None, n_rows: int) -> Array:
+        """ΦT at other rows, (n_rows, r): what coordinates in the basis mean there.
+
+        `columns` (n_rows, p) are the unpenalised columns of these rows beside the bias.
+        """
+        values = self.namespace.zeros((n_rows, self.rank), self.transform)
+        if self.bias:
+            values = values + self.transform[:1, :]
+        return values if columns is None else values + columns @ self.transform[int(self.bias) :, :]
+
     def taken(self, rows: Any) -> Array:
         """Q at some rows."""
         return self.namespace.take_rows(self.basis, rows)

@@ -12,9 +12,12 @@ from ridgefold.records.columns import (
     TableColumns,
 )
 from ridgefold.records.cost import Cost
+from ridgefold.records.effects import EffectCurve
 from ridgefold.records.fixed_effects import FixedEffects
+from ridgefold.records.importances import Importances
 from ridgefold.records.intervals import Intervals
 from ridgefold.records.kernel_path import KernelPath
+from ridgefold.records.leaderboard import Attempt
 from ridgefold.records.metric import LearnedMetric, LearningStep, MetricCandidate
 from ridgefold.records.model import FittedModel
 from ridgefold.records.partition import (
@@ -36,6 +39,7 @@ from ridgefold.records.warps import Quantile, SignedLog, Standardise, Warp
 
 __all__ = [
     "CELL_SEARCH",
+    "Attempt",
     "Backdrop",
     "CategoryColumn",
     "CellSearch",
@@ -45,11 +49,13 @@ __all__ = [
     "Cost",
     "DateColumn",
     "DatePart",
+    "EffectCurve",
     "FittedBatch",
     "FittedModel",
     "FixedEffects",
     "FoldShape",
     "Grid",
+    "Importances",
     "Intervals",
     "KernelPath",
     "LearnedMetric",

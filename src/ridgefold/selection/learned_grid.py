@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils import check_random_state
 
-from ridgefold.crossval import Folds
+from ridgefold.crossval import Deadline, Folds
 from ridgefold.errors import InvalidInputError, ModelFileError, UnsupportedInputError
 from ridgefold.kernels import NAMED_KERNELS, Columns, Kernel, KernelSettings, Warped, resolve_kernel
 from ridgefold.kernels.distances import DistanceKernel
@@ -22,8 +22,12 @@ from ridgefold.planning import available_resources, device_of
 from ridgefold.planning.cell_memory import learning_rows_within
 from ridgefold.runtime.training_data import TrainingData, as_ridgefold_errors
 from ridgefold.selection.grids import Candidate, KernelGrid
+from ridgefold.selection.likely_scales import with_likely_scales
+from ridgefold.selection.scoring import by_likelihood
 
 AUTO = "auto"
+_SHARE_OF_TIME = 0.5
+"""What learning takes of a time budget at most: the search and the fit come after it."""
 _MANY_ROWS = 3000
 """Beyond so many rows the final search keeps to the learned scales and tries fewer ridges: what
 one more kernel costs grows with the third power of the rows, what it gains does not."""
@@ -96,7 +100,15 @@ def learning_arguments(model: Any, asked: MetricLearning, data: TrainingData) ->
         "random_state": seed,
         "scale_groups": asked.groups,
         "look_at_clock": look,
+        "seconds": learning_seconds(asked, data.deadline),
     }
+
+
+def learning_seconds(asked: MetricLearning, deadline: Deadline | None) -> float | None:
+    """How long learning may take: as long as was said, but at most half of what is left."""
+    left = None if deadline is None else _SHARE_OF_TIME * deadline.left
+    said = None if asked.seconds is None else float(asked.seconds)
+    return min((each for each in (left, said) if each is not None), default=None)
 
 
 def learned_grid(
@@ -108,12 +120,25 @@ def learned_grid(
     *,
     max_rows: int,
 ) -> LearnedGrid:
-    """Learn from at most so many rows, then lay a small grid around what was learned."""
+    """Learn from at most so many rows, then lay a small grid around what was learned.
+
+    Where the likelihood is to choose, it moves the scales that the held-out error has found.
+    """
     arguments = {**learning_arguments(model, asked, data), "max_rows": max_rows}
     learn: Relearn = partial(learn_metric, learn_scales=bool(asked.scales), **arguments)
     metric = learn(data.X, targets, weights=data.weights, folds=folds_to_learn_from(folds))
     if data.deadline is not None:
         data.deadline.begun = True
+    if by_likelihood(model.scoring):
+        metric = with_likely_scales(
+            metric,
+            data,
+            targets,
+            bias=bool(model.fit_intercept),
+            groups=asked.groups,
+            max_rows=max_rows,
+            look_at_clock=arguments["look_at_clock"],
+        )
     factors, ridges = _around(int(data.X.shape[0]), isotropic=metric.isotropic)
     candidates = tuple(
         Candidate(

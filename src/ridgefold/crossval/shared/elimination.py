@@ -92,13 +92,7 @@ class BlockElimination:
             n_rows=len(rows),
             like=self.matrix.gram.like,
         )
-        if space is None:
-            return None
-        n = int(self.matrix.gram.shape[0])
-        values = namespace.zeros((n, space.rank), self.matrix.gram.like)
-        if space.bias:
-            values = values + space.transform[:1, :]
-        return values if fixed is None else values + fixed @ space.transform[int(space.bias) :, :]
+        return None if space is None else space.at(fixed, int(self.matrix.gram.shape[0]))
 
     # -- blocks --------------------------------------------------------------------------
 

@@ -125,13 +125,8 @@ class MaskedFolds:
     def at_test(self, k: int) -> Array:
         """ΦT at the rows that fold k tests, (rows, r): what coordinates in its basis mean there."""
         space, test = self.spaces[k], self.folds.test[k]
-        values = self.namespace.zeros((len(test), space.rank), self.gram.like)
-        if self.bias:
-            values = values + space.transform[:1, :]
-        if self._fixed is None:
-            return values
-        own = self.namespace.take_rows(self._fixed, test)
-        return values + own @ space.transform[int(self.bias) :, :]
+        own = None if self._fixed is None else self.namespace.take_rows(self._fixed, test)
+        return space.at(own, len(test))
 
     def training_products(self, rows: Array) -> Iterator[Array]:
         """R_c R_cᵀ over the training rows of every fold, for R of shape (r, n)."""
