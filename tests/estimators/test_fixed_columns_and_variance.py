@@ -16,7 +16,7 @@ X[:, 1] = 2000.0 + 5.0 * X[:, 1]  # years
 Y = np.sin(X[:, 0]) + 0.2 * (X[:, 1] - 2000.0) + X[:, 2] + 0.1 * rng.standard_normal(N)
 WEIGHTS = rng.uniform(0.3, 2.0, N)
 ALPHA, KERNEL = 0.3, Columns(RBF(1.5), [0, 2, 3])
-NEW = [*rng.standard_normal((6, 4)), 0.0, 2000.0, 0.0, 0.0]
+NEW = rng.standard_normal((6, 4)) + np.array([0.0, 2000.0, 0.0, 0.0])
 FIXED = [1, 2]
 
 
