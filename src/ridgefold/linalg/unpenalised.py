@@ -155,14 +155,21 @@ def without_penalty(
 
     A column of Q that is zero (of a system in a stack with fewer than the others) has no part.
     """
-    r = int(basis.shape[-1])
+    r = basis.shape[-1]
     plain, along = solved[..., :-r], solved[..., -r:]
+    if r == 1 and solved.ndim == 2:  # a bias in one system: calls are what takes time in small ones
+        across = basis[:, 0]
+        total = across @ along[:, 0]
+        coordinates = (across @ plain / total)[None, :]
+        if diagonal is not None:
+            diagonal = diagonal - along[:, 0] * along[:, 0] / total
+        return plain - along * coordinates, coordinates, diagonal
     across = xp.matrix_transpose(basis)
     inner = across @ along
     if r == 1:
-        total = inner + (inner == 0.0)
-        coordinates = (across @ plain) / total
-        shares = along / total
+        inner = inner + (inner == 0.0)
+        coordinates = (across @ plain) / inner
+        shares = along / inner
     else:
         empty = xp.all(basis == 0.0, axis=-2)
         inner = inner + xp.eye(r, dtype=inner.dtype) * xp.astype(empty, inner.dtype)[..., None, :]
