@@ -11,6 +11,7 @@ import numpy as np
 from ridgefold.cells.explained import explain_cell_fit
 from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.cross_validated import CrossValidatedModel
+from ridgefold.estimators.fixed_columns import resolve_fixed
 from ridgefold.estimators.kernel_ridge_cv import KernelRidgeCV
 from ridgefold.estimators.partitioned_base import PartitionedModel
 from ridgefold.estimators.table_model import TableModel
@@ -129,9 +130,16 @@ def _fit_problem(model: Any, rows: int, columns: int, targets: int, dtype: Any) 
         itemsize=np.dtype(dtype).itemsize,
         feature_dimension=None if resolved is None else resolved.feature_dimension(columns),
         bias=bool(model.fit_intercept),
+        fixed=_fixed(getattr(model, "fixed", None), columns),
         kernel="given" if resolved is None else resolved.evaluation,
         semidefinite=resolved is not None and resolved.semidefinite,
     )
+
+
+def _fixed(fixed: Any, columns: int) -> int:
+    """How many unpenalised columns are asked for; by name they need no table to be counted."""
+    named = isinstance(fixed, (list, tuple)) and any(isinstance(each, str) for each in fixed)
+    return len(fixed) if named else len(resolve_fixed(fixed, columns, None))
 
 
 def _kernel(model: Any, kernel: Any, columns: int) -> Kernel:

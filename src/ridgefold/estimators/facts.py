@@ -142,6 +142,8 @@ class ModelFacts:
     """The steps of the fit as they ran; None in older model files."""
     explain: Callable[[], Explanation] | None = None
     """The explanation of the fit, if enough is kept for one."""
+    fixed: tuple[int, ...] = ()
+    """Numbers of the columns that are not penalised."""
     importances: Callable[[int, int], Importances] | None = None
     """Importances of the columns, from the number of repeats and the most rows to look at; None
     where no row can be left out."""

@@ -132,6 +132,10 @@ def asked(reported: ReportedModel) -> tuple[tuple[str, str], ...]:
         how = f"{folds} folds" if folds < facts.n_rows else "leave-one-out"
         pairs.append(("Chosen by", f"{how}, scored by {clean(_score(facts, facts.search))}"))
     pairs.append(("Bias", "not penalised" if facts.bias else "none"))
+    if facts.fixed:
+        listed = ", ".join(clean(facts.column_names[j], 40) for j in facts.fixed[:8])
+        more = "" if len(facts.fixed) <= 8 else f" and {len(facts.fixed) - 8} more"
+        pairs.append(("Columns without a penalty", listed + more))
     return tuple(pairs)
 
 

@@ -167,7 +167,7 @@ class KernelPaths:
             self._problems[key] = describe(
                 self.data,
                 self.common.targets,
-                gram_of(task.kernel, self.common.X),
+                gram_of(task.kernel, self.common.X, self.common.fixed),
                 task.alphas,
                 bias=self.common.bias,
                 folds=self.common.folds,
