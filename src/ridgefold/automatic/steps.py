@@ -14,6 +14,7 @@ import numpy as np
 
 from ridgefold.automatic.known import AutomaticWork, Candidate, FoundKernel, Known
 from ridgefold.automatic.learning import learned_kernels, seconds_to_learn
+from ridgefold.automatic.linear_ridge import RIDGES, linear_path
 from ridgefold.automatic.models_of_numbers import (
     cell_model,
     fit_cells,
@@ -26,8 +27,11 @@ from ridgefold.cells.explained import cell_plans
 from ridgefold.crossval import Folds, Progress
 from ridgefold.errors import BudgetError, InvalidInputError
 from ridgefold.estimators.kernel_ridge_cv import LSSVMRegressorCV
+from ridgefold.estimators.ls_svm import LSSVMRegressor
 from ridgefold.estimators.partitioned import PartitionedLSSVMRegressor
 from ridgefold.metric import FAMILIES
+from ridgefold.planning.calibration import known_rates
+from ridgefold.planning.rates import seconds
 from ridgefold.planning import plan_cross_validation, plan_fit
 from ridgefold.records import Cost, FoldShape, Plan, Problem, Rejection, Resources
 from ridgefold.runtime.step import Step
@@ -45,7 +49,7 @@ _SAMPLE_ROWS = 600
 _CANDIDATES_WORTH_HAVING = 3.0
 """One model of all rows may take the time that is left over this: else there would be too few
 candidates to combine."""
-_LINEAR_RIDGES = 25
+_RIDGES_OF_A_WIDTH = 25
 _LEAST_GAIN = 0.002
 """Two candidates in a row that lower the error of the stack by less than this share end the
 search."""
@@ -87,23 +91,31 @@ class FitLinear(AutomaticStep):
         problem = replace(
             known.problem,
             feature_dimension=known.problem.n_columns,
-            n_alphas=_LINEAR_RIDGES,
+            n_alphas=len(RIDGES),
             kernel="dot",
         )
-        return _with_fit(problem, resources, "low_rank")
+        n, d = float(problem.n_rows), float(problem.n_columns)
+        flops = {
+            "product": 4.0 * n * d**2 + 2.0 * len(RIDGES) * n * d * problem.n_targets,
+            "eigendecomposition": problem.n_folds * 9.0 * d**3,
+            "memory": 8.0 * 20.0 * n * d,
+            "calls": 20.0 * problem.n_folds * len(RIDGES),
+        }
+        kept = 8.0 * (3.0 * n * d + (len(RIDGES) + 2) * n * problem.n_targets + 4.0 * d**2)
+        cost = Cost(flops, kept, size=d)
+        fit = plan_fit(replace(problem, folds=(), n_alphas=1), resources)
+        predicted = seconds(cost, problem, known_rates()) + fit.seconds
+        return Plan(problem, resources, "moments", cost, predicted, ())
 
     def foresee(self, known: Known) -> Known:
         return replace(known, gains=(*known.gains, 1.0))
 
     def run(self, known: Known, plan: Plan, work: AutomaticWork, progress: Progress) -> Known:
-        model = LSSVMRegressorCV(
-            kernel="linear",
-            cv=[(work.folds.training_rows(k), test) for k, test in enumerate(work.folds.test)],
-            memory_budget=work.memory_budget,
-            random_state=work.seed,
-        )
-        held_out = fit_whole(work, model)
-        return _added(known, work, Candidate("linear", model, held_out))
+        path = linear_path(work.X, work.targets, work.weights, work.folds)
+        model = LSSVMRegressor(
+            path.alpha, kernel="linear", intervals=None, memory_budget=work.memory_budget
+        ).fit(work.X, work.targets, work.weights)
+        return _added(known, work, Candidate("linear", model, path.held_out))
 
 
 @dataclass(frozen=True)
@@ -152,7 +164,7 @@ class FindWidth(AutomaticStep):
 
     def cost(self, known: Known, resources: Resources) -> Plan:
         rows = min(known.problem.n_rows, _SAMPLE_ROWS)
-        problem = _on_rows(replace(known.problem, n_alphas=_LINEAR_RIDGES), rows)
+        problem = _on_rows(replace(known.problem, n_alphas=_RIDGES_OF_A_WIDTH), rows)
         plan = plan_cross_validation(problem, resources, "auto")
         kernels = 5 * len(_ISOTROPIC)
         return known.require_time(WIDTH, replace(plan, seconds=kernels * plan.seconds))
@@ -169,7 +181,6 @@ class FindWidth(AutomaticStep):
                 kernel=FAMILIES[family],
                 cv=5 if folds is None else folds,
                 memory_budget=work.memory_budget,
-                time_budget=max(work.time.left, 1e-3),
                 intervals=None,
             )
             weights = None if work.weights is None else work.weights[rows]
@@ -228,7 +239,7 @@ class FitKernel(AutomaticStep):
     def _whole(self, known: Known, problem: Problem, resources: Resources) -> Plan:
         if problem.n_rows > _LARGEST_WHOLE:
             raise BudgetError(f"{problem.n_rows:,} rows are better cut into cells")
-        return known.require_time(WHOLE, _with_fit(problem, resources, _SURE_METHOD))
+        return known.require_time(WHOLE, _with_fit(problem, resources))
 
     def _cells(self, known: Known, problem: Problem, resources: Resources) -> Plan:
         if problem.n_rows < FEWEST_IN_CELLS:
@@ -280,10 +291,10 @@ def automatic_steps() -> list[AutomaticStep]:
     return [FitLinear(), LearnMetrics(), FindWidth(), *kernels]
 
 
-def _with_fit(problem: Problem, resources: Resources, method: str) -> Plan:
+def _with_fit(problem: Problem, resources: Resources) -> Plan:
     """The cross-validation, and then the fit of all rows."""
     try:
-        plan = plan_cross_validation(problem, resources, method)
+        plan = plan_cross_validation(problem, resources, _SURE_METHOD)
     except (BudgetError, InvalidInputError):
         plan = plan_cross_validation(problem, resources, "auto")
     fit = plan_fit(replace(problem, folds=(), n_alphas=1), resources)
