@@ -130,9 +130,7 @@ n_splits_, run_record_
             labels = labels.astype(object)
             labels[untested] = None
         self.held_out_predictions_ = spread(labels)
-        self.held_out_decisions_ = spread(
-            decisions[:, 0] if decisions.shape[1] == 1 else decisions
-        )
+        self.held_out_decisions_ = spread(decisions[:, 0] if decisions.shape[1] == 1 else decisions)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Log-odds: one a row for two classes (positive: the second), else one a class."""

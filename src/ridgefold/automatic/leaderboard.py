@@ -60,7 +60,9 @@ class Leaderboard(Sequence[Attempt]):
         lines = [_COLUMNS, *self._cells()]
         widths = [max(len(line[j]) for line in lines) for j in range(len(_COLUMNS) - 1)]
         return "\n".join(
-            "  ".join([*(c.ljust(w) for c, w in zip(line, widths, strict=False)), line[-1]]).rstrip()
+            "  ".join(
+                [*(c.ljust(w) for c, w in zip(line, widths, strict=False)), line[-1]]
+            ).rstrip()
             for line in lines
         )
 

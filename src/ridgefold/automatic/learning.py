@@ -25,9 +25,7 @@ _TRANSFORMS = 1.3
 def seconds_to_learn(known: Known, resources: Resources, rows: int) -> Plan:
     """The plan of learning from at most so many rows."""
     n = min(rows, known.problem.n_rows)
-    plans = CellPlans(
-        replace(known.problem, folds=(), n_alphas=1), resources, 1, overlap=False
-    )
+    plans = CellPlans(replace(known.problem, folds=(), n_alphas=1), resources, 1, overlap=False)
     plan = plans.scales(n)
     times = 1 + (min(known.problem.n_folds, MOST_RELEARNED) if known.few_rows else 0)
     problem = replace(plan.problem, n_rows=n)

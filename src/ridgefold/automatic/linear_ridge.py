@@ -87,6 +87,4 @@ def _predicted(training: _Moments, alphas: np.ndarray, rows: np.ndarray) -> np.n
     values, vectors = np.linalg.eigh(A)
     values = np.maximum(values, 0.0)
     turned, rotated = vectors.T @ b, (rows - mean) @ vectors
-    return np.stack(
-        [rotated @ (turned / (values + alpha)[:, None]) + middle for alpha in alphas]
-    )
+    return np.stack([rotated @ (turned / (values + alpha)[:, None]) + middle for alpha in alphas])

@@ -163,9 +163,7 @@ class RidgefoldRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         return targets, None, checked, weights
 
     def _set_held_out(self, work: AutomaticWork, read: ReadTable) -> None:
-        self.held_out_predictions_ = self._by_row_of_table(
-            self._shaped(self._held_out), read
-        )
+        self.held_out_predictions_ = self._by_row_of_table(self._shaped(self._held_out), read)
 
     def _shaped(self, values: np.ndarray) -> np.ndarray:
         return values[:, 0] if self._one_target else values
