@@ -45,7 +45,7 @@ class Member:
     def predict(self, X: np.ndarray, device: str | None = None) -> np.ndarray:
         """The weighted predictions of rows of numbers, shape (n, t)."""
         values = self._values(self.model.predict(on_device(self._rows(X), device)))
-        return values * self.weights
+        return np.asarray(values * self.weights)
 
     def predict_without(self, fold: np.ndarray, X: np.ndarray, k: int) -> np.ndarray:
         """The same, by the model that has not seen the rows of fold `k`, which are `fold`.
@@ -54,7 +54,8 @@ class Member:
         """
         intervals = getattr(self.model, "intervals_", None)
         if self.in_cells or intervals is None:
-            return self._values(self._fitted_without(fold).predict(self._rows(X))) * self.weights
+            values = self._values(self._fitted_without(fold).predict(self._rows(X)))
+            return np.asarray(values * self.weights)
         t = len(self.weights)
         columns = slice(k * t, (k + 1) * t)
         kept_models = intervals.model
@@ -64,7 +65,7 @@ class Member:
             None if kept_models.primal_coef is None else kept_models.primal_coef[:, columns],
         )
         rows = namespace_of(self.model.X_fit_).asarray(self._rows(X), self.model.X_fit_)
-        return self._values(self.model._predictor()(rows, without)) * self.weights
+        return np.asarray(self._values(self.model._predictor()(rows, without)) * self.weights)
 
     def _fitted_without(self, fold: np.ndarray) -> Any:
         """The same model of all rows but those of a fold."""

@@ -13,7 +13,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ridgefold.automatic.known import AutomaticWork, Candidate, FoundKernel, Known
-from ridgefold.automatic.learning import learned_kernels, seconds_to_learn
+from ridgefold.automatic.learning import (
+    FEWEST_ROWS,
+    MOST_ROWS,
+    learned_kernels,
+    plan_to_learn,
+)
 from ridgefold.automatic.linear_ridge import RIDGES, linear_path
 from ridgefold.automatic.models_of_numbers import (
     cell_model,
@@ -29,13 +34,13 @@ from ridgefold.errors import BudgetError, InvalidInputError
 from ridgefold.estimators.kernel_ridge_cv import LSSVMRegressorCV
 from ridgefold.estimators.ls_svm import LSSVMRegressor
 from ridgefold.estimators.partitioned import PartitionedLSSVMRegressor
-from ridgefold.metric import FAMILIES
+from ridgefold.kernels import Kernel
+from ridgefold.planning import plan_cross_validation, plan_fit
 from ridgefold.planning.calibration import known_rates
 from ridgefold.planning.rates import seconds
-from ridgefold.planning import plan_cross_validation, plan_fit
 from ridgefold.records import Cost, FoldShape, Plan, Problem, Rejection, Resources
 from ridgefold.runtime.step import Step
-from ridgefold.selection.stack.candidates import MOST_CANDIDATES
+from ridgefold.selection.stack.candidates import most_candidates
 
 FEWEST_LEARNED = 40
 """Rows from which metrics are learned: with fewer one width for all columns is all that they
@@ -131,22 +136,22 @@ class LearnMetrics(AutomaticStep):
         return known.problem.n_rows >= FEWEST_LEARNED
 
     def cost(self, known: Known, resources: Resources) -> Plan:
+        """Learning stops by itself when its part of the time is over: that is what it costs at
+        most, and there has to be enough for a few rows."""
         allowed = replace(known, left=_SHARE_OF_LEARNING * known.left)
-        refusal: BudgetError | None = None
-        for rows in (2000, 1400, 1000, 700, 400):
-            try:
-                return allowed.require_time(LEARNING, seconds_to_learn(known, resources, rows))
-            except BudgetError as error:
-                refusal = error
-        assert refusal is not None
-        raise refusal
+        allowed.require_time(LEARNING, plan_to_learn(known, resources, FEWEST_ROWS))
+        plan = plan_to_learn(known, resources, MOST_ROWS)
+        likely = min(plan.seconds * known.pace(LEARNING), allowed.left)
+        limits = replace(resources, seconds=allowed.left)
+        return replace(plan, seconds=likely, resources=limits)
 
     def foresee(self, known: Known) -> Known:
-        return replace(known, learned=True, waiting=("euclidean",) * MOST_CANDIDATES)
+        return replace(
+            known, learned=True, waiting=("euclidean",) * most_candidates(known.problem.n_rows)
+        )
 
     def run(self, known: Known, plan: Plan, work: AutomaticWork, progress: Progress) -> Known:
-        rows = min(plan.problem.n_rows, 2000)
-        work.kernels += learned_kernels(work, rows, again=known.few_rows)
+        work.kernels += learned_kernels(work, known, _SHARE_OF_LEARNING * known.left)
         return replace(known, learned=True, waiting=distances_of(work.kernels))
 
 
@@ -178,17 +183,18 @@ class FindWidth(AutomaticStep):
         folds = _folds_within(work.folds, rows)
         for family in _ISOTROPIC:
             model = LSSVMRegressorCV(
-                kernel=FAMILIES[family],
+                kernel=_named(family)[0],
+                kernel_params=_named(family)[1],
                 cv=5 if folds is None else folds,
                 memory_budget=work.memory_budget,
                 intervals=None,
             )
             weights = None if work.weights is None else work.weights[rows]
-            model.set_params(kernel=_named(family)[0], kernel_params=_named(family)[1])
             model.fit(work.X[rows], work.targets[rows], weights)
             found.append((model.best_score_, family, model))
         found.sort(key=lambda each: -each[0])
         for _, family, model in found:
+            assert isinstance(model.kernel_, Kernel)
             work.kernels.append(
                 FoundKernel(f"{family}, one width", model.kernel_, family, float(model.alpha_))
             )
@@ -287,7 +293,7 @@ class FitKernel(AutomaticStep):
 
 def automatic_steps() -> list[AutomaticStep]:
     """All steps of an automatic fit, in their order."""
-    kernels = [FitKernel(number) for number in range(1, MOST_CANDIDATES + 1)]
+    kernels = [FitKernel(number) for number in range(1, most_candidates(1) + 1)]
     return [FitLinear(), LearnMetrics(), FindWidth(), *kernels]
 
 

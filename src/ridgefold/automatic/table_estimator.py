@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -65,7 +65,7 @@ class TableEstimator(Storable):
     device: Any
     verbose: Any
 
-    _clock: ClassVar[Callable[[], float]] = staticmethod(time.monotonic)
+    _clock: ClassVar[Any] = staticmethod(time.monotonic)
     """What the time budget is measured by."""
     _classify: ClassVar[bool] = False
     _measure: ClassVar[str] = ""

@@ -110,9 +110,7 @@ class StackWork(ModelSearch):
 
     def learn(self, max_rows: int) -> None:
         classify = self.truth.classes is not None
-        self.plan = stack_plan(
-            self.model, self.data, self.targets, self.folds, classify=classify
-        )
+        self.plan = stack_plan(self.model, self.data, self.targets, self.folds, classify=classify)
 
     def choose(self) -> tuple[StepRecord, ...]:
         self.chosen = self.model._search_stack(self)

@@ -190,9 +190,7 @@ def descend(
         kernel, found = at
         residuals = _outside_residuals(sample, criterion, kernel, found)
         outside = float(residuals.mean()) if len(residuals) else found.error
-        steps.append(
-            LearningStep(name, len(sample), found.error, outside, sample.limit.elapsed)
-        )
+        steps.append(LearningStep(name, len(sample), found.error, outside, sample.limit.elapsed))
         if best is not None and outside >= best.outside_error * (1.0 - _PROGRESS):
             without_progress += 1
             if without_progress >= patience or sample.limit.spent:

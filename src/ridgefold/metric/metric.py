@@ -22,13 +22,13 @@ from ridgefold.metric.leaving_out import columns_to_keep
 from ridgefold.metric.sample import MOST_OUTSIDE, Sample, draw_sample
 from ridgefold.metric.slope_start import START_OUTSIDE, START_ROWS, Start, start_on
 from ridgefold.metric.spreads import shares_of_variance
+from ridgefold.metric.time_limit import TimeLimit
 from ridgefold.metric.transforms import (
     TRANSFORMS,
     Transforms,
     column_by_column,
     fitted_transforms,
 )
-from ridgefold.metric.time_limit import TimeLimit
 from ridgefold.records import LearnedMetric
 
 AUTO = "auto"
@@ -282,9 +282,7 @@ def _race(
                     with seconds.counted(rows, steps):
                         each.advance(rows, outside, steps)
         if stage is _STAGES[0]:
-            for head, each in _relatives(
-                _going_on(running, _STAGES[1], size), everyone, families
-            ):
+            for head, each in _relatives(_going_on(running, _STAGES[1], size), everyone, families):
                 each.take_over(head, rows, outside)
                 running += [] if each in running else [each]
                 everyone += [] if each in everyone else [each]
