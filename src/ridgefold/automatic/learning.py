@@ -9,6 +9,7 @@ import numpy as np
 
 from ridgefold.automatic.known import AutomaticWork, FoundKernel, Known
 from ridgefold.automatic.weighing import weighed
+from ridgefold.executors.interruption import look_between_tasks
 from ridgefold.metric import candidates
 from ridgefold.planning import CellPlans
 from ridgefold.records import MetricCandidate, Plan, Resources
@@ -55,7 +56,7 @@ def learned_kernels(work: AutomaticWork, known: Known, seconds: float) -> list[F
     settings = {
         "random_state": work.seed,
         "scale_groups": work.category_features or None,
-        "look_at_clock": work.time.look,
+        "look_at_clock": look_between_tasks,
         "seconds": seconds / times_learned(known),
     }
     classify = work.codes is not None

@@ -11,8 +11,8 @@ from ridgefold.errors import BudgetError, InvalidInputError
 
 AUTO = "auto"
 _SECONDS_OF_MANY_ROWS, _MANY_ROWS = 60.0, 1e5
-_GROWTH = 0.62
-"""Exponent of the rows: a minute for 100,000 of them, about eight seconds for 4,000. Most of the
+_GROWTH = 0.5
+"""Exponent of the rows: a minute for 100,000 of them, about twelve seconds for 4,000. Most of the
 time goes into learning, which looks at a part of the rows, so that more rows need less than their
 share."""
 _WIDE = 40.0

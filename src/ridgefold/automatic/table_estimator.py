@@ -30,15 +30,16 @@ from ridgefold.automatic.table_reading import (
 )
 from ridgefold.automatic.weighing import error_alone, error_of, nested
 from ridgefold.crossval import Folds
-from ridgefold.errors import BudgetError, InvalidInputError, ModelFileError
+from ridgefold.errors import InvalidInputError, ModelFileError
 from ridgefold.estimators.facts import HeldOutFacts, ModelFacts
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.stored_values import HeldOut
 from ridgefold.estimators.validation import out_of_memory_is_a_budget_error, unchanged_on_error
 from ridgefold.notices import collected
 from ridgefold.planning import Explanation, available_resources, explain_plans, explain_run
-from ridgefold.records import Attempt, Plan, Problem, RunRecord, TableColumns
+from ridgefold.records import Attempt, Problem, RunRecord, TableColumns
 from ridgefold.records.kinds import Count, Limit
+from ridgefold.runtime.progress import progress_bar
 from ridgefold.runtime.training_data import as_ridgefold_errors
 from ridgefold.selection.held_out_predictions import shuffled_folds
 from ridgefold.selection.splits import folds_of
@@ -85,9 +86,11 @@ class TableEstimator(Storable):
             self._note_table(read, X)
             work, known = self._prepared(read, sample_weight, groups, promise)
             require_least_time(known, promise.budget, promise.passed, work.resources())
-            with collected():  # what single candidates warn of says nothing of all of them
-                outcomes = run_steps(known, work)
-                self._put_together(work, outcomes)
+            with (
+                collected(),  # what single candidates warn of says nothing of all of them
+                progress_bar(int(self.verbose), "fitting") as progress,
+            ):
+                self._put_together(work, run_steps(known, work, progress))
             self._set_held_out(work, read)
         return self
 
@@ -340,33 +343,33 @@ class TableEstimator(Storable):
 
     # -- explanation and reports ---------------------------------------------------------
 
-    def explain(
-        self, n_samples: int | None = None, n_features: int | None = None, n_targets: int = 1
-    ) -> Explanation:
-        """The steps of the fit: as they ran, or for a table of a shape as they would run.
+    def explain(self) -> Explanation:
+        """How the fit was computed: its steps, with predicted and measured cost.
 
-        Parameters
-        ----------
-        n_samples, n_features, n_targets : int, optional
-            Shape of a table as numbers; of a fitted model not needed.
+        Prints as text; `to_json()` gives JSON, and notebooks show it as HTML. What a fit to a table
+        of some shape would do, `ridgefold.explain` says.
         """
-        if n_samples is None:
-            check_is_fitted(self, "stack_")
-            return explain_run(self.run_record_)
-        if n_features is None or min(n_samples, n_features, n_targets) < 1:
-            raise InvalidInputError(
-                f"n_samples and n_features must be whole numbers >= 1, got n_samples={n_samples!r}, "
-                f"n_features={n_features!r}, n_targets={n_targets!r}"
-            )
-        return explain_plans(self._foreseen(n_samples, n_features, n_targets))
+        check_is_fitted(self, "stack_")
+        return explain_run(self.run_record_)
 
-    def _foreseen(self, n: int, d: int, t: int) -> list[tuple[str, Plan | BudgetError]]:
+    def explain_shape(
+        self,
+        n_samples: int,
+        n_features: int,
+        n_targets: int = 1,
+        memory_budget: Any = None,
+        time_budget: Any = None,
+    ) -> Explanation:
+        """The steps that a fit to a table of this shape would take, if predictions are right."""
+        memory = self.memory_budget if memory_budget is None else memory_budget
+        time_budget = self.time_budget if time_budget is None else time_budget
+        n, d = n_samples, n_features
         count = int(self.cv) if isinstance(self.cv, (int, np.integer)) else _FEW_FOLDS
         folds = Folds(n, tuple(np.array_split(np.arange(n), min(count, n))))
-        X = np.broadcast_to(0.0, (n, d))
-        problem = _problem(X, np.broadcast_to(0.0, (n, t)), folds, weighted=False)
-        known = Known(problem, left=seconds_for(self.time_budget, n, d))
-        return foreseen(known, available_resources(self.memory_budget))
+        X, targets = np.broadcast_to(0.0, (n, d)), np.broadcast_to(0.0, (n, n_targets))
+        problem = _problem(X, targets, folds, weighted=False)
+        known = Known(problem, left=seconds_for(time_budget, n, d))
+        return explain_plans(foreseen(known, available_resources(memory)))
 
     def report_facts(self) -> ModelFacts:
         """What a report may know of the fitted model."""
