@@ -139,7 +139,10 @@ n_splits_, run_record_
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """The probability of every class."""
-        odds = self._decision(X)
+        return self.probabilities_of(self._decision(X))
+
+    def probabilities_of(self, odds: np.ndarray) -> np.ndarray:
+        """The probability of every class, from log-odds of shape (n, 1) or (n, n_classes)."""
         if odds.shape[1] == 1:
             second = expit(odds[:, 0])
             return np.column_stack([1.0 - second, second])

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ridgefold.automatic.promised_time import PromisedTime
-from ridgefold.crossval import Folds
+from ridgefold.crossval import Folds, Progress, no_progress
 from ridgefold.errors import BudgetError
 from ridgefold.kernels import Kernel
 from ridgefold.linalg import Array
@@ -129,6 +130,14 @@ class AutomaticWork(Work):
     whole: StackWeights | None = None
     error: float = np.inf
     """Held-out error of the stack of the candidates so far."""
+
+    say: Callable[[str], None] = lambda words: None
+    """Is told what is done next."""
+
+    @contextmanager
+    def progress(self, name: str) -> Iterator[Progress]:
+        self.say(name)
+        yield no_progress
 
     def __post_init__(self) -> None:
         self.like: Array = self.X

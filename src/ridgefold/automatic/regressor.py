@@ -133,7 +133,8 @@ class RidgefoldRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         ----------
         X : table or path
             Of pandas, polars or pyarrow, a dict of columns, a NumPy array, a sparse matrix, or the
-            path of a CSV, TSV or Parquet file.
+            path of a CSV, TSV or Parquet file; or what :func:`ridgefold.diagnose` has made of one
+            with its target.
         y : array of shape (n_rows,) or (n_rows, n_targets), optional
             The targets, if they are not a column of the table.
         sample_weight : float or array of shape (n_rows,), optional

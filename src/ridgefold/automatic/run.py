@@ -11,7 +11,6 @@ from ridgefold.automatic.steps import (
     automatic_steps,
     distances_of,
 )
-from ridgefold.crossval import Progress, no_progress
 from ridgefold.errors import BudgetError, InvalidInputError, NumericalError
 from ridgefold.executors.interruption import looking
 from ridgefold.planning.words import in_seconds
@@ -36,24 +35,16 @@ class Outcome:
     why_not: str = ""
 
 
-def run_steps(
-    known: Known, work: AutomaticWork, progress: Progress = no_progress
-) -> tuple[Outcome, ...]:
+def run_steps(known: Known, work: AutomaticWork) -> tuple[Outcome, ...]:
     """Run what fits into the time, each step with what is left of it."""
     outcomes: list[Outcome] = []
-
-    def look() -> None:
-        progress(min(1.0, work.time.passed / work.time.budget))
-        work.time.look()
-
-    with looking(look):
+    with looking(work.time.look):
         for step in automatic_steps():
             left = work.time.left - _PUTTING_TOGETHER * work.time.budget
             known = replace(known, left=left)
             if step.needed(known):
                 outcome, known = _run(step, known, work)
                 outcomes.append(outcome)
-    progress(1.0)
     return tuple(outcomes)
 
 

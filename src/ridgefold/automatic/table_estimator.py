@@ -21,6 +21,7 @@ from ridgefold.automatic.learning import is_short_of_rows, is_worth_learning
 from ridgefold.automatic.members import Member, packed_members, unpacked_members
 from ridgefold.automatic.promised_time import PromisedTime, seconds_for
 from ridgefold.automatic.run import Outcome, foreseen, require_least_time, run_steps
+from ridgefold.automatic.shown_time import time_shown
 from ridgefold.automatic.table_reading import (
     ReadTable,
     as_table,
@@ -39,7 +40,6 @@ from ridgefold.notices import collected
 from ridgefold.planning import Explanation, available_resources, explain_plans, explain_run
 from ridgefold.records import Attempt, Problem, RunRecord, TableColumns
 from ridgefold.records.kinds import Count, Limit
-from ridgefold.runtime.progress import progress_bar
 from ridgefold.runtime.training_data import as_ridgefold_errors
 from ridgefold.selection.held_out_predictions import shuffled_folds
 from ridgefold.selection.splits import folds_of
@@ -78,7 +78,7 @@ class TableEstimator(Storable):
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, target: Any) -> Self:
         promise = PromisedTime(self._clock)
         with unchanged_on_error(self):
-            self._check_arguments(y, target)
+            self._check_arguments(y, target, diagnosed=isinstance(X, TableDiagnosis))
             self._forget()
             if target is None:
                 self._note_columns(X)
@@ -86,16 +86,16 @@ class TableEstimator(Storable):
             self._note_table(read, X)
             work, known = self._prepared(read, sample_weight, groups, promise)
             require_least_time(known, promise.budget, promise.passed, work.resources())
-            with (
-                collected(),  # what single candidates warn of says nothing of all of them
-                progress_bar(int(self.verbose), "fitting") as progress,
-            ):
-                self._put_together(work, run_steps(known, work, progress))
+            # What single candidates warn of says nothing of all of them.
+            with collected(), time_shown(self.verbose, promise) as work.say:
+                outcomes = run_steps(known, work)
+                work.say("putting the models together")
+                self._put_together(work, outcomes)
             self._set_held_out(work, read)
         return self
 
-    def _check_arguments(self, y: Any, target: Any) -> None:
-        if y is None and target is None:
+    def _check_arguments(self, y: Any, target: Any, *, diagnosed: bool) -> None:
+        if y is None and target is None and not diagnosed:
             raise InvalidInputError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: pass y, "
                 "or the name of a column as target="
@@ -286,6 +286,11 @@ class TableEstimator(Storable):
         return out
 
     # -- prediction ----------------------------------------------------------------------
+
+    @property
+    def columns_(self) -> TableColumns:
+        """How each column becomes numbers."""
+        return self._encoder.columns
 
     def _numbers(self, X: Any) -> np.ndarray:
         """The numbers that members take, of a table with the columns of the fit."""

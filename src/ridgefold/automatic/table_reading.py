@@ -79,6 +79,8 @@ def read_table(
     table: Any, y: Any, target: str | None, columns: Mapping[str, Any] | None, *, classify: bool
 ) -> ReadTable:
     """Look at a table with its target: the name of a column, or values beside it."""
+    if isinstance(table, TableDiagnosis):
+        return _of_diagnosis(table, y, target, classify=classify)
     if y is not None and target is not None:
         raise InvalidInputError(f"y and target={target!r} were given: pass one of them")
     table = as_table(table)
@@ -99,13 +101,25 @@ def _with_named_target(
 ) -> ReadTable:
     if classify:
         columns.setdefault(target, "category")
-    diagnosis = diagnose(table, target, columns=columns)
-    assert diagnosis.y is not None
-    names = tuple(name for name in diagnosis.frame.columns if name != target)
+    return _of_diagnosis(diagnose(table, target, columns=columns), None, None, classify=classify)
+
+
+def _of_diagnosis(diagnosis: TableDiagnosis, y: Any, target: Any, *, classify: bool) -> ReadTable:
+    """A table that has been diagnosed with its target."""
+    if y is not None or target is not None:
+        raise InvalidInputError(
+            "a diagnosis holds its target: pass neither y nor target, or diagnose another target"
+        )
+    found = diagnosis.target
+    if found is None or diagnosis.y is None or found.name not in diagnosis.frame.columns:
+        raise InvalidInputError(
+            "the diagnosis has no column as its target: call diagnose(table, target) with a name"
+        )
+    names = tuple(name for name in diagnosis.frame.columns if name != found.name)
     values, rows = diagnosis.y, diagnosis.rows
     if not classify:
-        values, rows = _numbers_of(diagnosis, f"target={target!r}")
-    return ReadTable(diagnosis, values, rows, len(names), names, target)
+        values, rows = _numbers_of(diagnosis, f"target={found.name!r}")
+    return ReadTable(diagnosis, values, rows, len(names), names, found.name)
 
 
 def _numbers_of(diagnosis: TableDiagnosis, what: str) -> tuple[np.ndarray, np.ndarray]:

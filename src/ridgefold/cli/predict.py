@@ -24,7 +24,7 @@ ENDINGS = (".csv", ".parquet")
 @command
 def predict(
     model: Annotated[Path, typer.Argument(help="A model file that ridgefold wrote.")],
-    data: Annotated[Path, typer.Argument(help="A .csv, .tsv, .parquet, .npy or .npz file.")],
+    data: Options.Data,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="A .csv or .parquet file; CSV on stdout if not given."),
@@ -133,7 +133,7 @@ class _Predictor:
         self._columns = getattr(fitted, "columns_", None)
         self._seen: dict[str, ColumnOfText] = {}
         # Columns are found by name here: the model gets plain numbers.
-        names = vars(fitted).pop("feature_names_in_", None)
+        names = None if self._columns is not None else vars(fitted).pop("feature_names_in_", None)
         self._names = None if names is None else [str(name) for name in names]
         if coverage is not None and not hasattr(fitted, "predict_interval"):
             raise CommandLineError("--coverage is for regression: this model predicts classes")
