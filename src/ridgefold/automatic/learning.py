@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -70,7 +71,7 @@ def learned_kernels(work: AutomaticWork, known: Known, seconds: float) -> list[F
     With few rows metrics are learned again without each group of folds, and chosen by predictions
     of those.
     """
-    settings = {
+    settings: dict[str, Any] = {
         "random_state": work.seed,
         "scale_groups": work.category_features or None,
         "look_at_clock": look_between_tasks,
