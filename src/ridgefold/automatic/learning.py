@@ -83,7 +83,11 @@ def learned_kernels(work: AutomaticWork, known: Known, seconds: float) -> list[F
         work.X, work.targets, weights=work.weights, folds=folds, max_rows=MOST_ROWS, **settings
     )
     if not known.few_rows:
-        chosen = promising(found, work.X, work.targets, work.weights, bias=True, classify=classify)
+        rows = np.random.default_rng(work.seed).permutation(len(work.X))[:_SAMPLE_ROWS]
+        weights = None if work.weights is None else work.weights[rows]
+        chosen = promising(
+            found, work.X[rows], work.targets[rows], weights, bias=True, classify=classify
+        )
         return [_as_found(each, None) for each in chosen]
     again = partial(candidates, max_rows=_ROWS_LEARNED_AGAIN, **settings)
     groups = rows_of_groups(work.folds, fold_groups(work.folds, MOST_RELEARNED))
