@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from ridgefold.cli.automatic_fit import BoostingBeside, TableToFit
+    from ridgefold.automatic.gradient_boosting import BoostingBeside
+    from ridgefold.cli.automatic_fit import TableToFit
 
 _COVERAGE = 0.9
 _MOST_COLUMNS = 5
