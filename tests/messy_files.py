@@ -407,6 +407,12 @@ FILES = [
         features={"wind": [j % 3 for j in range(N)]},
     ),
     MessyFile(
+        "ordinals",
+        lambda: _file(plant(place=[("3rd", "1st", "2nd", "10th")[j % 4] for j in range(N)])),
+        kinds={**NUMBERS, "place": "ordered"},
+        features={"place": [(2, 0, 1, 3)[j % 4] for j in range(N)]},
+    ),
+    MessyFile(
         "minus-999-for-missing",
         lambda: _file({**plant(), "RH": np.where(np.arange(N) % 20 == 0, -999.0, RH)}),
         said={"RH": {"mark among numbers"}},

@@ -223,6 +223,8 @@ def plain_text(text: str) -> Any:
 
 def _digits(value: float) -> str:
     """A number with the four digits that matter, or all of those before the point."""
+    if value.is_integer() and abs(value) < 1e9:
+        return f"{value:,.0f}"
     if not 1e-4 <= abs(value) < 1e9:
         return f"{value:.4g}"
     return f"{value:,.{max(0, 3 - math.floor(math.log10(abs(value))))}f}"

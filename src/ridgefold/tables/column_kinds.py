@@ -59,6 +59,7 @@ _ENTITY_NAMES = {
     *("participant", "student", "employee", "member", "device", "sensor", "machine", "vehicle"),
 }
 """A column of this name says whom or what a row is of, if several rows are of each."""
+_ORDINAL = re.compile(r"^\d{1,3}(st|nd|rd|th)$")
 _MOST_WORDS = 2
 _NUMBERS_BESIDE_WORDS = 20
 """With so many different numbers, one or two words among them say that there is no number."""
@@ -360,6 +361,8 @@ def _kind_of_text(  # noqa: PLR0911 - one line a kind
         _sentences_or_names(counts) or _words_with_order(counts) or ColumnKind("category", reason)
     )
     spellings = _spellings(counts) if kind.kind == "category" else ()
+    if kind.kind == "ordered":
+        half = None
     return dataclasses.replace(kind, half_numbers=half, numbers=numbers, spellings=spellings)
 
 
@@ -402,7 +405,10 @@ def _sentences_or_names(counts: Mapping[str, int]) -> ColumnKind | None:
 
 
 def _words_with_order(counts: Mapping[str, int]) -> ColumnKind | None:
-    """Words whose order everybody knows."""
+    """Words whose order everybody knows, or 1st, 2nd, 3rd."""
+    if len(counts) >= 3 and all(map(_ORDINAL.match, counts)):
+        levels = tuple(sorted(counts, key=lambda text: int(text[:-2])))
+        return ColumnKind("ordered", f"places in an order: {' < '.join(levels)}", levels=levels)
     lowered = {text.lower(): text for text in counts}
     if len(lowered) == len(counts) >= 3:
         for order in ORDERS:
