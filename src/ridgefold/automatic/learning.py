@@ -8,28 +8,37 @@ from functools import partial
 import numpy as np
 
 from ridgefold.automatic.known import AutomaticWork, FoundKernel, Known
+from ridgefold.automatic.weighing import weighed
+from ridgefold.executors.interruption import look_between_tasks
 from ridgefold.metric import candidates
 from ridgefold.planning import CellPlans
 from ridgefold.records import MetricCandidate, Plan, Resources
 from ridgefold.selection.learned_grid import folds_to_learn_from
 from ridgefold.selection.learning_optimism import few_rows_a_scale
-from ridgefold.selection.stack.candidates import most_useful, promising
+from ridgefold.selection.stack.candidates import most_candidates, most_useful, promising
 from ridgefold.selection.stack.nested import fold_groups, rows_of_groups
 from ridgefold.selection.stack.relearned import MOST_RELEARNED, relearned_predictions
-from ridgefold.selection.stack.weights import weights_for_numbers
 
+MOST_ROWS, FEWEST_ROWS = 2000, 400
+"""Rows that metrics are learned from where there is time, and at the least."""
+_ROWS_LEARNED_AGAIN = 1000
+"""Of metrics that are learned only to predict rows that they have not seen."""
 _TRANSFORMS = 1.3
 """What choosing transforms adds to learning."""
 
 
-def seconds_to_learn(known: Known, resources: Resources, rows: int) -> Plan:
+def plan_to_learn(known: Known, resources: Resources, rows: int) -> Plan:
     """The plan of learning from at most so many rows."""
     n = min(rows, known.problem.n_rows)
     plans = CellPlans(replace(known.problem, folds=(), n_alphas=1), resources, 1, overlap=False)
     plan = plans.scales(n)
-    times = 1 + (min(known.problem.n_folds, MOST_RELEARNED) if known.few_rows else 0)
     problem = replace(plan.problem, n_rows=n)
-    return replace(plan, problem=problem, seconds=plan.seconds * _TRANSFORMS * times)
+    return replace(plan, problem=problem, seconds=plan.seconds * _TRANSFORMS * times_learned(known))
+
+
+def times_learned(known: Known) -> int:
+    """Once, and again without each group of folds where rows are few."""
+    return 1 + (min(known.problem.n_folds, MOST_RELEARNED) if known.few_rows else 0)
 
 
 def is_short_of_rows(work: AutomaticWork) -> bool:
@@ -38,32 +47,35 @@ def is_short_of_rows(work: AutomaticWork) -> bool:
     return whole and few_rows_a_scale(work.X, work.weights, work.category_features or None)
 
 
-def learned_kernels(work: AutomaticWork, rows: int, *, again: bool) -> list[FoundKernel]:
-    """Kernels that have a weight in a stack of some rows, the best first.
+def learned_kernels(work: AutomaticWork, known: Known, seconds: float) -> list[FoundKernel]:
+    """Kernels that have a weight in a stack of some rows, the best first, in about that time.
 
-    With `again` metrics are learned again without each group of folds, and chosen by predictions
+    With few rows metrics are learned again without each group of folds, and chosen by predictions
     of those.
     """
-    learn = partial(
-        candidates,
-        max_rows=rows,
-        random_state=work.seed,
-        scale_groups=work.category_features or None,
-        look_at_clock=work.time.look,
-    )
+    settings = {
+        "random_state": work.seed,
+        "scale_groups": work.category_features or None,
+        "look_at_clock": look_between_tasks,
+        "seconds": seconds / times_learned(known),
+    }
+    classify = work.codes is not None
     folds = folds_to_learn_from(work.folds)
-    found = learn(work.X, work.targets, weights=work.weights, folds=folds)
-    if not again:
-        chosen = promising(found, work.X, work.targets, work.weights, bias=True)
+    found = candidates(
+        work.X, work.targets, weights=work.weights, folds=folds, max_rows=MOST_ROWS, **settings
+    )
+    if not known.few_rows:
+        chosen = promising(found, work.X, work.targets, work.weights, bias=True, classify=classify)
         return [_as_found(each, None) for each in chosen]
+    again = partial(candidates, max_rows=_ROWS_LEARNED_AGAIN, **settings)
     groups = rows_of_groups(work.folds, fold_groups(work.folds, MOST_RELEARNED))
     training = (work.X, work.targets, work.weights)
-    held_out = relearned_predictions(found, learn, training, groups, bias=True)
-    counts = work.counts
-    used = np.flatnonzero(counts > 0)
+    held_out = relearned_predictions(found, again, training, groups, bias=True)
+    used = np.flatnonzero(work.counts > 0)
     some, targets = held_out[:, used], work.targets[used]
-    shares = weights_for_numbers(some, targets, counts[used], bias=True).weights
-    kept = most_useful(some, targets, counts[used], shares)
+    shares = weighed(work, some, used).weights
+    most = most_candidates(len(work.X))
+    kept = most_useful(some, targets, work.counts[used], shares, most)
     return [_as_found(found[m], held_out[m]) for m in kept]
 
 

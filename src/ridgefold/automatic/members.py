@@ -12,6 +12,7 @@ from sklearn.base import clone
 from ridgefold.automatic.models_of_numbers import in_coordinates
 from ridgefold.errors import ModelFileError
 from ridgefold.estimators.kernel_ridge_cv import LSSVMRegressorCV
+from ridgefold.estimators.ls_svm import LSSVMRegressor
 from ridgefold.estimators.partitioned import PartitionedLSSVMRegressor
 from ridgefold.estimators.saving import unpack_estimator
 from ridgefold.estimators.stored_values import Floats
@@ -29,7 +30,8 @@ class Member:
     words: str
     """What it is."""
     model: Any
-    """A fitted :class:`LSSVMRegressorCV` or :class:`PartitionedLSSVMRegressor`."""
+    """A fitted :class:`LSSVMRegressor` (linear), :class:`LSSVMRegressorCV` (of all rows) or
+    :class:`PartitionedLSSVMRegressor` (in cells)."""
     coordinates: Kernel | None
     """The learned kernel in whose coordinates the model takes its rows; None for rows as they
     are."""
@@ -43,24 +45,17 @@ class Member:
     def predict(self, X: np.ndarray, device: str | None = None) -> np.ndarray:
         """The weighted predictions of rows of numbers, shape (n, t)."""
         values = self._values(self.model.predict(on_device(self._rows(X), device)))
-        return values * self.weights
+        return np.asarray(values * self.weights)
 
     def predict_without(self, fold: np.ndarray, X: np.ndarray, k: int) -> np.ndarray:
         """The same, by the model that has not seen the rows of fold `k`, which are `fold`.
 
-        Of one model of all rows these models are kept; cells are fitted again.
+        Of kernels on all rows these models are kept; linear models and cells are fitted again.
         """
-        if self.in_cells:
-            kept = np.setdiff1d(np.arange(len(self.model.X_fit_)), fold)
-            weights = self.model._weights
-            again = clone(self.model).set_params(n_partitions=self.model.n_partitions_)
-            again.fit(
-                np.asarray(self.model.X_fit_[kept]),
-                np.asarray(self.model.y_fit_[kept]),
-                None if weights is None else weights[kept],
-            )
-            return self._values(again.predict(self._rows(X))) * self.weights
-        intervals = self.model.intervals_
+        intervals = getattr(self.model, "intervals_", None)
+        if self.in_cells or intervals is None:
+            values = self._values(self._fitted_without(fold).predict(self._rows(X)))
+            return np.asarray(values * self.weights)
         t = len(self.weights)
         columns = slice(k * t, (k + 1) * t)
         kept_models = intervals.model
@@ -70,7 +65,21 @@ class Member:
             None if kept_models.primal_coef is None else kept_models.primal_coef[:, columns],
         )
         rows = namespace_of(self.model.X_fit_).asarray(self._rows(X), self.model.X_fit_)
-        return self._values(self.model._predictor()(rows, without)) * self.weights
+        return np.asarray(self._values(self.model._predictor()(rows, without)) * self.weights)
+
+    def _fitted_without(self, fold: np.ndarray) -> Any:
+        """The same model of all rows but those of a fold."""
+        rows = np.arange(self.model.X_fit_.shape[0])
+        kept = np.setdiff1d(rows, fold)
+        again = clone(self.model)
+        if self.in_cells:
+            again.set_params(n_partitions=self.model.n_partitions_)
+        weights = getattr(self.model, "_weights", None)
+        return again.fit(
+            np.asarray(self.model.X_fit_[kept]),
+            np.asarray(self.model.y_fit_[kept]),
+            None if weights is None else weights[kept],
+        )
 
     def _rows(self, X: np.ndarray) -> np.ndarray:
         return in_coordinates(self.coordinates, X)
@@ -103,10 +112,11 @@ def unpacked_members(state: Mapping[str, Any], n_targets: int) -> tuple[Member, 
         if not matches(said["weights"], _WEIGHTS) or said["weights"].shape != (n_targets,):
             raise ModelFileError(f"{where}.weights must be one number >= 0 a target")
         model = unpack_estimator(state[f"model_{k}"])
-        if type(model) not in (LSSVMRegressorCV, PartitionedLSSVMRegressor):
+        if type(model) not in _MODELS:
             raise ModelFileError(f"model.state.model_{k} must be a model of numbers")
         members.append(Member(said["words"], model, said["coordinates"], said["weights"]))
     return tuple(members)
 
 
+_MODELS = (LSSVMRegressor, LSSVMRegressorCV, PartitionedLSSVMRegressor)
 _WEIGHTS = Annotated[np.ndarray, Floats((1,), least=0.0)]

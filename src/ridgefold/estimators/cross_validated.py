@@ -73,6 +73,7 @@ from ridgefold.selection.scoring import Rule, Truth, scoring_of
 from ridgefold.selection.search import Choice, GridSearch, Settings, results_table
 from ridgefold.selection.search_place import opened_paths, search_executor
 from ridgefold.selection.stack.candidates import stack_plan
+from ridgefold.selection.stack.nested import require_stackable
 from ridgefold.selection.stack.search import StackChoice, as_numbers, stack_search
 from ridgefold.storage.annotations import check_fields
 
@@ -98,7 +99,7 @@ class CrossValidatedModel(KernelModel):
     _without_use: ClassVar[Mapping[str, str]] = {
         "compute.device": KernelModel._without_use["compute.device"]
     }
-    stack: bool = False
+    stack: bool
 
     def _choose_and_fit(
         self,
@@ -193,7 +194,8 @@ class CrossValidatedModel(KernelModel):
         data, targets, folds = work.data, work.targets, work.folds
         truth = as_numbers(work.truth, targets)
         if work.plan is None:
-            work.plan = stack_plan(self, data, targets, folds)
+            classify = work.truth.classes is not None
+            work.plan = stack_plan(self, data, targets, folds, classify=classify)
         with self._searching(data, targets, folds, truth) as (paths, progress):
             paths.reserved_seconds = sum(
                 self._seconds_to_fit(data, targets, each.grid, each.alphas)
@@ -285,6 +287,9 @@ class CrossValidatedModel(KernelModel):
                 "search.average_folds=True needs a cv that holds every row out once, got "
                 f"cv={self.cv!r}: use another cv, or average_folds=False"
             )
+        if self.stack:
+            weights = None if data.weights is None else data.namespace.to_numpy(data.weights)
+            require_stackable(folds, weights, self.cv)
 
     def _fit_choice(
         self,

@@ -86,6 +86,9 @@ def explain(
     if (hasattr(model, "plan_") or hasattr(model, "run_record_")) and n_samples is None:
         return model.explain()
     rows, columns = _count("n_samples", n_samples), _count("n_features", n_features)
+    if hasattr(model, "explain_shape"):
+        targets = _count("n_targets", n_targets)
+        return model.explain_shape(rows, columns, targets, memory_budget, time_budget)
     budget = getattr(model, "memory_budget", "auto") if memory_budget is None else memory_budget
     seconds = getattr(model, "time_budget", None) if time_budget is None else time_budget
     resources = available_resources(budget, seconds, device_named(device))

@@ -75,6 +75,13 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
     search : Search, optional
         How the choice is made: cross-validation method, races, one ridge for each target, the
         mean of the models of the folds.
+    stack : bool, default=False
+        Combine several kernels instead of picking one: those of the list (every family, for
+        ``kernel="auto"``), or the learned metrics that lead, each with its own ridge. They are
+        weighted by exact held-out predictions: non-negative least squares, for classes a logistic
+        regression, which calibrates probabilities too. Held-out predictions, scores and intervals
+        are those of the stack without each fold; ``stack_`` says who is in it, with what weight
+        and error.
     intervals : {"auto", "cv+", "jackknife+", None}, default="auto"
         What to keep for :meth:`predict_interval`: "cv+" the models without one fold of `cv`, one
         number a row and fold, at almost no cost; "jackknife+" those without one row, an n × n
@@ -106,6 +113,8 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
         and the share of every column in the mean distance between two rows.
     metric_ : LearnedMetric
         How they were found: families tried, errors inside and outside the criterion, every step.
+    stack_ : Stack
+        With `stack`: who is in it, who was tried besides, with what weights and held-out errors.
     dual_coef_, intercept_, X_fit_, intervals_
         As in :class:`KernelRidge`.
 
@@ -134,6 +143,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
         scoring: Any = None,
         metric: str | MetricLearning | None = None,
         search: Search | None = None,
+        stack: bool = False,
         intervals: str | None = "auto",
         memory_budget: Any = "auto",
         time_budget: float | None = None,
@@ -149,6 +159,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
         self.scoring = scoring
         self.metric = metric
         self.search = search
+        self.stack = stack
         self.intervals = intervals
         self.memory_budget = memory_budget
         self.time_budget = time_budget
@@ -298,8 +309,8 @@ class LSSVMRegressorCV(KernelRidgeCV):
 
     Parameters
     ----------
-    alpha, kernel, gamma, kernel_params, cv, scoring, metric, search, intervals, memory_budget, \
-time_budget, compute, random_state
+    alpha, kernel, gamma, kernel_params, cv, scoring, metric, search, stack, intervals, \
+memory_budget, time_budget, compute, random_state
         As in :class:`KernelRidgeCV`.
     fit_intercept : bool, default=True
         Add a bias that is not penalised.

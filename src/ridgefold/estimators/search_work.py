@@ -109,7 +109,8 @@ class StackWork(ModelSearch):
     chosen: StackChoice | None = None
 
     def learn(self, max_rows: int) -> None:
-        self.plan = stack_plan(self.model, self.data, self.targets, self.folds)
+        classify = self.truth.classes is not None
+        self.plan = stack_plan(self.model, self.data, self.targets, self.folds, classify=classify)
 
     def choose(self) -> tuple[StepRecord, ...]:
         self.chosen = self.model._search_stack(self)

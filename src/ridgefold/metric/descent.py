@@ -165,6 +165,7 @@ def descend(
         bias=sample.bias,
         weights=sample.weights,
         score_weights=sample.weights,
+        single=True,
     )
     objective = _Objective(
         criterion,
@@ -189,10 +190,10 @@ def descend(
         kernel, found = at
         residuals = _outside_residuals(sample, criterion, kernel, found)
         outside = float(residuals.mean()) if len(residuals) else found.error
-        steps.append(LearningStep(name, len(sample), found.error, outside))
+        steps.append(LearningStep(name, len(sample), found.error, outside, sample.limit.elapsed))
         if best is not None and outside >= best.outside_error * (1.0 - _PROGRESS):
             without_progress += 1
-            if without_progress >= patience:
+            if without_progress >= patience or sample.limit.spent:
                 raise _Stopped
             return
         without_progress = 0
@@ -207,6 +208,8 @@ def descend(
             (),
             sample.distinct,
         )
+        if sample.limit.spent:
+            raise _Stopped
 
     first = objective.pack(start)
     low, high = np.log(SCALE_BOUNDS)

@@ -18,6 +18,7 @@ from ridgefold.planning.rates import seconds
 from ridgefold.records import CELL_SEARCH, CellSearch, Cost, Plan, Problem, Resources
 
 CELL_WORK: Mapping[str, str] = {
+    "moments": "exact up to rounding",
     "gradient": "of the exact held-out error, on a sample of the rows",
     "slopes": "of an exact fit of a sample of the rows",
     "sizes": "tried by exact leave-one-out, on regions of the rows",

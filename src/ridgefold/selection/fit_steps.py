@@ -31,6 +31,7 @@ from ridgefold.selection.learning_optimism import FOLDS_LEARNED_AGAIN, few_rows
 from ridgefold.selection.path_tasks import STEP
 from ridgefold.selection.scoring import Rule
 from ridgefold.selection.search import Settings, may_race
+from ridgefold.selection.stack.nested import worth_leaving_two_out
 
 LIKELY_MEMBERS = 5
 """Kernels that a stack seldom has more of."""
@@ -188,6 +189,8 @@ class ChooseMembers(Choose):
 
     def cost(self, known: Problem, resources: Resources) -> Plan:
         searches = super().cost(known, resources)
+        if not worth_leaving_two_out(known.n_rows):
+            return searches
         members = self.foresee(known).n_kernels
         one = replace(known, n_kernels=1, n_alphas=1)
         left_out = LeaveTwoOut(self.name, self.n_groups).cost(one, resources)

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils import check_random_state
 
-from ridgefold.crossval import Folds
+from ridgefold.crossval import Deadline, Folds
 from ridgefold.errors import InvalidInputError, ModelFileError, UnsupportedInputError
 from ridgefold.kernels import NAMED_KERNELS, Columns, Kernel, KernelSettings, Warped, resolve_kernel
 from ridgefold.kernels.distances import DistanceKernel
@@ -24,6 +24,8 @@ from ridgefold.runtime.training_data import TrainingData, as_ridgefold_errors
 from ridgefold.selection.grids import Candidate, KernelGrid
 
 AUTO = "auto"
+_SHARE_OF_TIME = 0.5
+"""What learning takes of a time budget at most: the search and the fit come after it."""
 _MANY_ROWS = 3000
 """Beyond so many rows the final search keeps to the learned scales and tries fewer ridges: what
 one more kernel costs grows with the third power of the rows, what it gains does not."""
@@ -96,7 +98,15 @@ def learning_arguments(model: Any, asked: MetricLearning, data: TrainingData) ->
         "random_state": seed,
         "scale_groups": asked.groups,
         "look_at_clock": look,
+        "seconds": learning_seconds(asked, data.deadline),
     }
+
+
+def learning_seconds(asked: MetricLearning, deadline: Deadline | None) -> float | None:
+    """How long learning may take: as long as was said, but at most half of what is left."""
+    left = None if deadline is None else _SHARE_OF_TIME * deadline.left
+    said = None if asked.seconds is None else float(asked.seconds)
+    return min((each for each in (left, said) if each is not None), default=None)
 
 
 def learned_grid(

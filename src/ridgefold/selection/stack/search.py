@@ -22,6 +22,7 @@ from ridgefold.selection.stack.nested import (
     NestedStack,
     nested_stack,
     rows_of_groups,
+    worth_leaving_two_out,
 )
 from ridgefold.selection.stack.weights import (
     SMALLEST_SHARE,
@@ -86,7 +87,8 @@ def stack_search(
 
     `truth` is what the stack is to predict: numbers, or classes. Where metrics were learned again
     without each fold, weights are found from the predictions of those. Else kernels and ridges are
-    taken as given, and weights without a fold are found from models that have not seen that fold.
+    taken as given, and weights without a fold are found from models that have not seen that fold,
+    unless there are so many rows that it makes no difference.
     """
     candidates, groups = plan.candidates, plan.groups
     common = paths.common
@@ -119,7 +121,7 @@ def stack_search(
     fit_weights = fit_weights_of(truth, weights, bias=common.bias)
     counted = np.flatnonzero(weights > 0)
     members = _members(fit_weights(single[:, counted], counted, SMALLEST_SHARE), errors)
-    if plan.relearned is not None:
+    if plan.relearned is not None or not worth_leaving_two_out(n):
         own = single[members]
         double = np.broadcast_to(own[:, None], (own.shape[0], len(groups), *own.shape[1:]))
     else:
