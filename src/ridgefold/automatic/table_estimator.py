@@ -32,7 +32,7 @@ from ridgefold.automatic.table_reading import (
 from ridgefold.automatic.weighing import error_alone, error_of, nested
 from ridgefold.crossval import Folds
 from ridgefold.errors import InvalidInputError, ModelFileError
-from ridgefold.estimators.facts import HeldOutFacts, ModelFacts
+from ridgefold.estimators.facts import HeldOutFacts, ModelFacts, TriedFacts
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.stored_values import HeldOut
 from ridgefold.estimators.validation import out_of_memory_is_a_budget_error, unchanged_on_error
@@ -403,6 +403,7 @@ class TableEstimator(Storable):
             run=self.run_record_,
             explain=self.explain,
             methods_compared=False,
+            tried=TriedFacts(tuple(self.leaderboard_), self.held_out_error_, self._measure),
         )
 
     def _rows_fit(self) -> Any:

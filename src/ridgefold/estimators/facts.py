@@ -15,7 +15,7 @@ import numpy as np
 from ridgefold.estimators.scale_names import NamedScales
 from ridgefold.linalg import namespace_of
 from ridgefold.planning import Explanation
-from ridgefold.records import Cells, CellTrial, LearnedMetric, LocalModels, RunRecord
+from ridgefold.records import Attempt, Cells, CellTrial, LearnedMetric, LocalModels, RunRecord
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,18 @@ class IntervalFacts:
 
 
 @dataclass(frozen=True)
+class TriedFacts:
+    """Models that were tried, and what they were put together to."""
+
+    attempts: tuple[Attempt, ...]
+    """The heaviest first."""
+    error: float
+    """Held-out error of all together."""
+    measure: str
+    """What errors are, in words."""
+
+
+@dataclass(frozen=True)
 class ModelFacts:
     """Everything that a report may know of a fitted model."""
 
@@ -133,6 +145,8 @@ class ModelFacts:
     """The explanation of the fit, if enough is kept for one."""
     methods_compared: bool = True
     """True if the methods of the steps were chosen among several."""
+    tried: TriedFacts | None = None
+    """What models of several kinds were tried, where they were put together."""
 
 
 def to_numpy(values: Any) -> np.ndarray:

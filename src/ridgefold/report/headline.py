@@ -152,6 +152,13 @@ def _score(facts: ModelFacts, search: SearchFacts) -> str:
 
 
 def _kernel_and_ridge(facts: ModelFacts) -> list[tuple[str, str]]:
+    if facts.tried is not None:
+        parts = [
+            f"{each.share:.0%} {clean(each.candidate)}"
+            for each in facts.tried.attempts
+            if each.share > 0
+        ]
+        return [("Made of", "; ".join(parts) or "the mean")]
     distinct = list(dict.fromkeys(described_kernel(kernel) for kernel in facts.kernels))
     kernel = distinct[0] if len(distinct) == 1 else f"{len(distinct)} widths, each cell its own"
     low, high = float(facts.alphas.min()), float(facts.alphas.max())

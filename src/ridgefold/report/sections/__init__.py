@@ -14,11 +14,13 @@ from ridgefold.report.sections.held_out import held_out
 from ridgefold.report.sections.relevance import relevance
 from ridgefold.report.sections.search import search
 from ridgefold.report.sections.spectrum import spectrum
+from ridgefold.report.sections.tried import tried
 
 SECTIONS: tuple[Callable[[ReportedModel, Canvas], Section | None], ...] = (
     held_out,
     classes,
     coverage,
+    tried,
     search,
     relevance,
     cells,
