@@ -131,7 +131,8 @@ def asked(reported: ReportedModel) -> tuple[tuple[str, str], ...]:
         folds = facts.search.n_splits
         how = f"{folds} folds" if folds < facts.n_rows else "leave-one-out"
         pairs.append(("Chosen by", f"{how}, scored by {clean(_score(facts, facts.search))}"))
-    pairs.append(("Bias", "not penalised" if facts.bias else "none"))
+    if facts.tried is None:
+        pairs.append(("Bias", "not penalised" if facts.bias else "none"))
     return tuple(pairs)
 
 

@@ -39,6 +39,9 @@ def tried(reported: ReportedModel, canvas: Canvas) -> Section | None:
     table = Table(
         ("candidate", f"held-out {facts.measure}", "share", "time", "note"),
         rows_of(rows),
+        caption="Isotropic or one width: all columns count alike. Slopes: length scales from the "
+        "slopes of a first fit. Descended: learned by the gradient of the held-out error. "
+        "Transformed: columns bent to where they say more. In cells: many local models.",
         numbers=frozenset({1, 2, 3}),
     )
     return Section("tried", "What was tried", lead, (), (table,))
