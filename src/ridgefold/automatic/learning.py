@@ -19,6 +19,8 @@ from ridgefold.selection.stack.candidates import most_candidates, most_useful, p
 from ridgefold.selection.stack.nested import fold_groups, rows_of_groups
 from ridgefold.selection.stack.relearned import MOST_RELEARNED, relearned_predictions
 
+_FEWEST_LEARNED = 40
+"""With fewer different rows one width for all columns is all that they tell."""
 MOST_ROWS, FEWEST_ROWS = 2000, 400
 """Rows that metrics are learned from where there is time, and at the least."""
 _ROWS_LEARNED_AGAIN = 1000
@@ -39,6 +41,14 @@ def plan_to_learn(known: Known, resources: Resources, rows: int) -> Plan:
 def times_learned(known: Known) -> int:
     """Once, and again without each group of folds where rows are few."""
     return 1 + (min(known.problem.n_folds, MOST_RELEARNED) if known.few_rows else 0)
+
+
+def is_worth_learning(work: AutomaticWork) -> bool:
+    """Whether there are enough different rows; of those that repeat one counts."""
+    if len(work.X) > _FEWEST_LEARNED**2:
+        return True
+    rows = np.column_stack([work.X, work.targets])[work.counts > 0]
+    return len(np.unique(rows, axis=0)) >= _FEWEST_LEARNED
 
 
 def is_short_of_rows(work: AutomaticWork) -> bool:

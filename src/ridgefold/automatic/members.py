@@ -42,6 +42,18 @@ class Member:
     def in_cells(self) -> bool:
         return isinstance(self.model, PartitionedLSSVMRegressor)
 
+    @property
+    def kernel(self) -> Any:
+        """The kernel; of cells, which have widths of their own, the one whose metric they share."""
+        if self.in_cells:
+            return self.model.kernels_[0] if self.coordinates is None else self.coordinates
+        return self.model.kernel_
+
+    @property
+    def ridges(self) -> np.ndarray:
+        """The ridge, or one for each cell."""
+        return np.ravel(self.model.alpha_ if self.in_cells else self.model._ridge()).astype(float)
+
     def predict(self, X: np.ndarray, device: str | None = None) -> np.ndarray:
         """The weighted predictions of rows of numbers, shape (n, t)."""
         values = self._values(self.model.predict(on_device(self._rows(X), device)))

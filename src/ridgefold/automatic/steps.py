@@ -42,9 +42,6 @@ from ridgefold.records import Cost, FoldShape, Plan, Problem, Rejection, Resourc
 from ridgefold.runtime.step import Step
 from ridgefold.selection.stack.candidates import most_candidates
 
-FEWEST_LEARNED = 40
-"""Rows from which metrics are learned: with fewer one width for all columns is all that they
-tell."""
 FEWEST_IN_CELLS = 2000
 """Rows from which cells are an alternative to one model of all rows."""
 _LARGEST_WHOLE = 30_000
@@ -54,7 +51,6 @@ _SAMPLE_ROWS = 600
 _CANDIDATES_WORTH_HAVING = 3.0
 """One model of all rows may take the time that is left over this: else there would be too few
 candidates to combine."""
-_RIDGES_OF_A_WIDTH = 25
 _LEAST_GAIN = 0.002
 """Two candidates in a row that lower the error of the stack by less than this share end the
 search."""
@@ -63,8 +59,12 @@ _SHARE_OF_LEARNING = 0.5
 _SURE_METHOD = "inverse_blocks"
 """What the time for one model of all rows is reckoned by: it takes as long as predicted whatever
 the data are. Where a look at the data promises more of another method, that one runs."""
-_ISOTROPIC = ("matern12", "matern52")
-"""Families that are tried with one width: a rough one and a smooth one."""
+_SMOOTHNESS = {"matern12": 0.5, "matern52": 2.5}
+"""Matérn families that are tried with one width: a rough one and a smooth one."""
+_ISOTROPIC = tuple(_SMOOTHNESS)
+_WIDTHS = 2.0 ** np.arange(-2.0, 3.0)
+"""Tried, in units of a typical distance of two rows."""
+_RIDGES = 10.0 ** np.arange(-4.0, 1.5, 0.5)
 
 LINEAR, WIDTH, LEARNING, WHOLE, CELLS = "linear", "width", "learning", "whole", "cells"
 """Kinds of work whose pace is measured."""
@@ -104,7 +104,7 @@ class FitLinear(AutomaticStep):
             "product": 4.0 * n * d**2 + 2.0 * len(RIDGES) * n * d * problem.n_targets,
             "eigendecomposition": problem.n_folds * 9.0 * d**3,
             "memory": 8.0 * 20.0 * n * d,
-            "calls": 20.0 * problem.n_folds * len(RIDGES),
+            "calls": 2.0 * problem.n_folds * len(RIDGES),
         }
         kept = 8.0 * (3.0 * n * d + (len(RIDGES) + 2) * n * problem.n_targets + 4.0 * d**2)
         cost = Cost(flops, kept, size=d)
@@ -133,7 +133,7 @@ class LearnMetrics(AutomaticStep):
         return LEARNING
 
     def needed(self, known: Known) -> bool:
-        return known.problem.n_rows >= FEWEST_LEARNED
+        return known.enough_rows
 
     def cost(self, known: Known, resources: Resources) -> Plan:
         """Learning stops by itself when its part of the time is over: that is what it costs at
@@ -169,9 +169,9 @@ class FindWidth(AutomaticStep):
 
     def cost(self, known: Known, resources: Resources) -> Plan:
         rows = min(known.problem.n_rows, _SAMPLE_ROWS)
-        problem = _on_rows(replace(known.problem, n_alphas=_RIDGES_OF_A_WIDTH), rows)
+        problem = _on_rows(replace(known.problem, n_alphas=len(_RIDGES)), rows)
         plan = plan_cross_validation(problem, resources, "auto")
-        kernels = 5 * len(_ISOTROPIC)
+        kernels = len(_WIDTHS) * len(_ISOTROPIC)
         return known.require_time(WIDTH, replace(plan, seconds=kernels * plan.seconds))
 
     def foresee(self, known: Known) -> Known:
@@ -181,15 +181,17 @@ class FindWidth(AutomaticStep):
         found = []
         rows = np.sort(np.random.default_rng(work.seed).permutation(len(work.X))[:_SAMPLE_ROWS])
         folds = _folds_within(work.folds, rows)
+        weights = None if work.weights is None else work.weights[rows]
         for family in _ISOTROPIC:
+            widths = _typical_distance(work) * _WIDTHS
             model = LSSVMRegressorCV(
-                kernel=_named(family)[0],
-                kernel_params=_named(family)[1],
+                _RIDGES,
+                kernel="matern",
+                kernel_params={"nu": _SMOOTHNESS[family], "length_scale": widths.tolist()},
                 cv=5 if folds is None else folds,
                 memory_budget=work.memory_budget,
                 intervals=None,
             )
-            weights = None if work.weights is None else work.weights[rows]
             model.fit(work.X[rows], work.targets[rows], weights)
             found.append((model.best_score_, family, model))
         found.sort(key=lambda each: -each[0])
@@ -345,6 +347,9 @@ def _folds_within(folds: Folds, rows: np.ndarray) -> list[tuple[np.ndarray, np.n
     return pairs if all(len(train) and len(test) for train, test in pairs) else None
 
 
-def _named(family: str) -> tuple[str, dict[str, float]]:
-    """A Matérn family as a kernel of which widths are tried."""
-    return "matern", {"nu": {"matern12": 0.5, "matern32": 1.5, "matern52": 2.5}[family]}
+def _typical_distance(work: AutomaticWork) -> float:
+    """The root of the summed variances of the columns, every row counted by its weight."""
+    counts = np.ones(len(work.X)) if work.weights is None else work.weights
+    shares = counts / counts.sum()
+    variances = shares @ (work.X - shares @ work.X) ** 2
+    return float(np.sqrt(variances.sum())) or 1.0

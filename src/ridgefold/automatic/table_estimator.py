@@ -17,7 +17,7 @@ from sklearn.utils.validation import (
 
 from ridgefold.automatic.known import AutomaticWork, Known
 from ridgefold.automatic.leaderboard import Leaderboard
-from ridgefold.automatic.learning import is_short_of_rows
+from ridgefold.automatic.learning import is_short_of_rows, is_worth_learning
 from ridgefold.automatic.members import Member, packed_members, unpacked_members
 from ridgefold.automatic.promised_time import PromisedTime, seconds_for
 from ridgefold.automatic.run import Outcome, foreseen, require_least_time, run_steps
@@ -170,6 +170,7 @@ class TableEstimator(Storable):
             _problem(X, targets, folds, weighted=weights is not None),
             left=promise.left,
             exchangeable=groups is None and isinstance(self.cv, (int, np.integer)),
+            enough_rows=is_worth_learning(work),
             few_rows=is_short_of_rows(work),
         )
         return work, known
@@ -379,10 +380,8 @@ class TableEstimator(Storable):
     def report_facts(self) -> ModelFacts:
         """What a report may know of the fitted model."""
         check_is_fitted(self, "stack_")
-        kernels = tuple(
-            each.coordinates if each.in_cells else each.model.kernel_ for each in self.stack_
-        )
-        alphas = [np.ravel(each.model.alpha_).astype(np.float64) for each in self.stack_]
+        kernels = tuple(each.kernel for each in self.stack_)
+        alphas = [each.ridges for each in self.stack_]
         targets = self._targets_fit
         return ModelFacts(
             name=type(self).__name__,
