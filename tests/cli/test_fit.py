@@ -119,6 +119,15 @@ def test_model_files_are_inspected_and_explained(plant):
     assert "fitting a linear model" in run("explain", plant / "m.ridgefold").stdout
 
 
+def test_the_steps_of_a_fit_are_explained_before_there_are_data():
+    shape = ("explain", "--rows", "1e5", "--columns", 20, "--memory", "8GB")
+    steps = said(*shape, "--time", 120)
+    assert steps[0]["step"] == "fitting a linear model"
+    assert any("fitting kernel" in step["step"] for step in steps)
+    assert sum(step["predicted_seconds"] for step in steps if step["method"]) < 120
+    assert any(step["method"] is None for step in said(*shape, "--time", 2))
+
+
 def test_people_are_told_what_was_found_how_good_it_is_and_what_is_next(plant, tmp_path):
     model = tmp_path / "m"
     done = run("fit", plant / "new.csv", "-t", "PE", "-o", model, *SECONDS)
