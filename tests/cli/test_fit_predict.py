@@ -476,15 +476,15 @@ def test_length_scales_are_learned(tmp_path):
     pa_csv.write_csv(pa.table({**columns, "y": y}), tmp_path / "t.csv")
     options = ["fit-kernel", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "m", "--learn-scales"]
     summary = json.loads(run(*options, "--json").stdout)
-    assert next(iter(summary["relevance"])) == "b"
-    assert float(summary["relevance"]["b"].rstrip("%")) > 50
+    assert next(iter(summary["shares_in_distance"])) == "b"
+    assert float(summary["shares_in_distance"]["b"].rstrip("%")) > 50
     run("predict", tmp_path / "m", tmp_path / "t.csv", "-o", tmp_path / "o.csv", "--coverage", 0.9)
     summary = json.loads(run(*options, "--force", "--partitions", 2, "--json").stdout)
-    assert next(iter(summary["relevance"])) == "b"
+    assert next(iter(summary["shares_in_distance"])) == "b"
     scales = ridgefold.load(tmp_path / "m").model_.length_scales_
     assert np.argmin(scales) == 1
     shown = run(*options, "--force", "--kernel", "auto").stdout
-    assert "relevance" in shown
+    assert "shares in distance" in shown
 
 
 def test_a_column_of_categories_can_be_one_factor(tmp_path):
@@ -496,7 +496,7 @@ def test_a_column_of_categories_can_be_one_factor(tmp_path):
     options += ["--categories", "product"]
     assert "needs --learn-scales" in run(*options, code=2).stderr
     summary = json.loads(run(*options, "--learn-scales").stdout)
-    assert set(summary["relevance"]) == {"x", "kind"}
+    assert set(summary["shares_in_distance"]) == {"x", "kind"}
     scales = ridgefold.load(tmp_path / "m").model_.length_scales_
     assert len(set(scales[1:])) == 1
     run("predict", tmp_path / "m", tmp_path / "t.csv", "-o", tmp_path / "o.csv")

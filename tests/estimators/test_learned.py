@@ -33,8 +33,8 @@ def test_learned_scales_beat_one_scale_and_name_the_columns():
     learned = LSSVMRegressorCV(metric="learned").fit(X[:240], y[:240])
     assert learned.score(X[240:], y[240:]) > 0.95
     assert plain.score(X[240:], y[240:]) < 0.9
-    assert set(np.argsort(-learned.feature_relevance_)[:2]) == {1, 2}
-    assert learned.feature_relevance_.sum() == pytest.approx(1.0)
+    assert set(np.argsort(-learned.column_shares_)[:2]) == {1, 2}
+    assert learned.column_shares_.sum() == pytest.approx(1.0)
     kept = np.isfinite(learned.length_scales_)
     assert kept[[1, 2]].all()
     assert learned.length_scales_[kept] == pytest.approx(
@@ -60,7 +60,7 @@ def test_columns_that_do_not_matter_are_left_out_of_the_kernel_and_the_plan(prep
     assert {1, 2} <= set(kept)
     assert np.all(np.isfinite(model.length_scales_[kept]))
     assert np.all(np.isinf(np.delete(model.length_scales_, kept)))
-    assert np.all(np.delete(model.feature_relevance_, kept) == 0.0)
+    assert np.all(np.delete(model.column_shares_, kept) == 0.0)
     assert f"500 rows, {len(kept)} of 20 columns" in str(model.explain())
     moved = X.copy()
     moved[:, np.setdiff1d(np.arange(20), kept)] = 1e3
@@ -148,7 +148,7 @@ def test_what_was_learned_is_kept_in_model_files(tmp_path):
     loaded = load(tmp_path / "m.ridgefold")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     np.testing.assert_array_equal(loaded.length_scales_, model.length_scales_)
-    np.testing.assert_array_equal(loaded.feature_relevance_, model.feature_relevance_)
+    np.testing.assert_array_equal(loaded.column_shares_, model.column_shares_)
     assert loaded.metric_.history == model.metric_.history
     assert loaded.kernel_ == model.kernel_
 
@@ -159,7 +159,7 @@ def test_classes_are_learned_from_their_labels():
     labels = np.asarray(["a", "b", "c"])[np.digitize(X[:, 2] * X[:, 3], [-0.3, 0.3])]
     model = LSSVMClassifierCV(kernel="matern12", metric="learned").fit(X[:250], labels[:250])
     assert model.score(X[250:], labels[250:]) > 0.75
-    assert set(np.argsort(-model.feature_relevance_)[:2]) == {2, 3}
+    assert set(np.argsort(-model.column_shares_)[:2]) == {2, 3}
     assert model.best_score_ > 0.75
 
 

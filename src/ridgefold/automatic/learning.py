@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from ridgefold.automatic.known import AutomaticWork, FoundKernel, Known
 from ridgefold.automatic.weighing import weighed
 from ridgefold.executors.interruption import look_between_tasks
-from ridgefold.metric import candidates
-from ridgefold.planning import CellPlans
+from ridgefold.metric import FAMILIES, candidates
+from ridgefold.metric.transforms import TRANSFORMS
+from ridgefold.planning.learning import learning_plan
 from ridgefold.records import MetricCandidate, Plan, Resources
 from ridgefold.selection.learned_grid import folds_to_learn_from
 from ridgefold.selection.learning_optimism import few_rows_a_scale
@@ -25,17 +27,23 @@ MOST_ROWS, FEWEST_ROWS = 2000, 400
 """Rows that metrics are learned from where there is time, and at the least."""
 _ROWS_LEARNED_AGAIN = 1000
 """Of metrics that are learned only to predict rows that they have not seen."""
-_TRANSFORMS = 1.3
-"""What choosing transforms adds to learning."""
+_SAMPLE_ROWS = 1500
+"""Rows that kernels are compared on before any is fitted to all rows: how many of them are worth a
+fit, the time that is left decides."""
 
 
 def plan_to_learn(known: Known, resources: Resources, rows: int) -> Plan:
     """The plan of learning from at most so many rows."""
     n = min(rows, known.problem.n_rows)
-    plans = CellPlans(replace(known.problem, folds=(), n_alphas=1), resources, 1, overlap=False)
-    plan = plans.scales(n)
-    problem = replace(plan.problem, n_rows=n)
-    return replace(plan, problem=problem, seconds=plan.seconds * _TRANSFORMS * times_learned(known))
+    plan = learning_plan(
+        replace(known.problem, folds=(), n_alphas=1),
+        resources,
+        n,
+        families=len(FAMILIES),
+        starts=len(TRANSFORMS),
+        times=times_learned(known),
+    )
+    return replace(plan, problem=replace(plan.problem, n_rows=n))
 
 
 def times_learned(known: Known) -> int:
@@ -63,7 +71,7 @@ def learned_kernels(work: AutomaticWork, known: Known, seconds: float) -> list[F
     With few rows metrics are learned again without each group of folds, and chosen by predictions
     of those.
     """
-    settings = {
+    settings: dict[str, Any] = {
         "random_state": work.seed,
         "scale_groups": work.category_features or None,
         "look_at_clock": look_between_tasks,

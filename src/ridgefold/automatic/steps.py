@@ -146,9 +146,7 @@ class LearnMetrics(AutomaticStep):
         return replace(plan, seconds=likely, resources=limits)
 
     def foresee(self, known: Known) -> Known:
-        return replace(
-            known, learned=True, waiting=("euclidean",) * most_candidates(known.problem.n_rows)
-        )
+        return replace(known, learned=True, waiting=("euclidean",) * most_candidates(1))
 
     def run(self, known: Known, plan: Plan, work: AutomaticWork, progress: Progress) -> Known:
         work.kernels += learned_kernels(work, known, _SHARE_OF_LEARNING * known.left)

@@ -108,7 +108,7 @@ class CellIntervals:
         shift = np.zeros((len(some), len(rows), self.residuals.shape[1]))
         for other in np.unique(membership.cells[pairs]):
             here = pairs[membership.cells[pairs] == other]
-            gram, found = self._smoother(int(other))
+            gram, found = self.smoother(int(other))
             in_other = rows_of(self.cells, int(other))[found.rows]
             _, mine, theirs = np.intersect1d(rows, in_other, return_indices=True)
             if len(mine) == 0:
@@ -124,7 +124,7 @@ class CellIntervals:
             residuals = np.divide(top, diagonal, where=diagonal != 0, out=np.zeros_like(top))
             change = slopes[:, :, None] * residuals[None, :, :]
             whole = values @ dual + self.models.intercept[other][None, :]
-            change = self._within_range(int(other), whole, change)
+            change = self.within_range(int(other), whole, change)
             shift[np.ix_(places, mine)] += membership.weights[here][:, None, None] * change
         if self.backdrop is not None:
             coarse = self._coarse_shift(self.backdrop, rows, new[some])
@@ -139,7 +139,7 @@ class CellIntervals:
         pulls = (1.0 / backdrop.total_weight + directions(backdrop, new) @ psi.T) * weights
         return np.asarray(pulls[:, :, None] * residuals[None, :, :])
 
-    def _within_range(self, cell: int, whole: np.ndarray, change: np.ndarray) -> np.ndarray:
+    def within_range(self, cell: int, whole: np.ndarray, change: np.ndarray) -> np.ndarray:
         """What `change` is of predictions that are kept to the cell's limits."""
         if self.models.lowest is None or self.models.highest is None:
             return change
@@ -159,7 +159,7 @@ class CellIntervals:
         taken = sum(2 * 8.0 * float(gram.shape[0]) ** 2 for gram, _ in self._kept.values())
         return len(self._kept) <= _MOST_CELLS_KEPT and taken <= self.memory_bytes / 2
 
-    def _smoother(self, cell: int) -> tuple[KernelGram, Smoother]:
+    def smoother(self, cell: int) -> tuple[KernelGram, Smoother]:
         """Of one cell; the last few are kept, as neighbours ask for the same ones."""
         if cell not in self._kept:
             rows = rows_of(self.cells, cell)

@@ -16,6 +16,8 @@ from ridgefold.errors import InvalidInputError, ModelFileError, UnsupportedInput
 from ridgefold.estimators.facts import ModelFacts, numbered_columns, to_numpy
 from ridgefold.estimators.given_work import GivenModelWork
 from ridgefold.estimators.kept_targets import require_targets
+from ridgefold.estimators.posterior import forget_posterior, without_posterior
+from ridgefold.estimators.rows_left_out import LeavesRowsOut
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.slopes import WithSlopes
 from ridgefold.estimators.stored_values import Floats, require_kernel
@@ -63,7 +65,7 @@ _STATE = {
 _CERTIFICATE = Annotated[np.ndarray, Floats((1,), least=0.0, infinite=True, unknown=True)]
 
 
-class KernelModel(WithSlopes, TakesOptions, Storable):
+class KernelModel(WithSlopes, LeavesRowsOut, TakesOptions, Storable):
     """Base of the exact kernel models; subclasses add their arguments, `fit` and `predict`."""
 
     alpha: Any
@@ -83,6 +85,12 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
     }
     _nature: str
     """What the model is, in words."""
+
+    @property
+    def _weights(self) -> np.ndarray | None:
+        """Weights of the rows of the fit, wherever the fit was made."""
+        weights = getattr(self, "weights_fit_", None)
+        return None if weights is None else to_numpy(weights)
 
     # -- fitting -------------------------------------------------------------------------
 
@@ -142,6 +150,8 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
         self.run_record_ = RunRecord((record,))
         self.kernel_ = gram.kernel if isinstance(gram, KernelGram) else PRECOMPUTED
         self.X_fit_ = data.X
+        self.weights_fit_ = data.weights
+        forget_posterior(self)
         self.__dict__.pop("compression_bound_", None)
         if further is None:
             self._model = model
@@ -202,8 +212,10 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
             bias=bool(self.fit_intercept),
             predict=self.predict,
             compressed=getattr(self, "compression_bound_", None) is not None,
+            effects=self._effects_of_some_rows,
             run=getattr(self, "run_record_", None),
             explain=self.explain,
+            importances=self._importances_for_facts(),
         )
 
     def _ridge(self) -> Any:
@@ -217,7 +229,9 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
     def _decision(self, X: Any) -> Array:
         """f(x) for every row and target, shape (n, t)."""
         check_is_fitted(self, "X_fit_")
-        X = check_new_rows(self, X, self.X_fit_)
+        return self._decision_of_checked(check_new_rows(self, X, self.X_fit_))
+
+    def _decision_of_checked(self, X: Array) -> Array:
         return self._predictor()(X, self._model)
 
     def _predictor(self) -> Callable[[Array, FittedModel], Array]:
@@ -300,6 +314,7 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
         model = copy.copy(self)
         if hasattr(model, "intervals_"):
             model.intervals_ = None
+        model.__dict__.pop("weights_fit_", None)  # of rows that it does not keep
         rows = small.centres
         model.X_fit_ = (
             self.X_fit_[rows]
@@ -327,6 +342,7 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
             Limit | Annotated[np.ndarray, Floats((1,), least=0.0, infinite=True)],
         ),
         "targets": ("y_fit_", np.ndarray),
+        "weights": ("weights_fit_", Annotated[np.ndarray, Floats((1,), least=0.0)] | None),
         "run_record": ("run_record_", RunRecord),
     }
     """What a file may lack, as older ones do: the attribute that it becomes, and its type."""
@@ -364,9 +380,12 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
         if state["one_target"] and self._model.intercept.shape[0] != 1:
             raise ModelFileError("model.state.one_target is true of a model of several targets")
         self._set_coefficients(state["one_target"])
+        compressed = "compression_bound" in state
+        n_rows = None if compressed else int(self.X_fit_.shape[0])
+        weights = state.get("weights")
+        if weights is not None and n_rows is not None and len(weights) != n_rows:
+            raise ModelFileError("model.state.weights must hold one number for each row")
         if "targets" in state:
-            compressed = "compression_bound" in state
-            n_rows = None if compressed else int(self.X_fit_.shape[0])
             require_targets(state, n_rows, int(self._model.intercept.shape[0]))
 
     def _require_consistent(self) -> None:
@@ -411,6 +430,9 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
             raise ModelFileError("model.state holds arrays whose shapes do not fit together")
         if isinstance(kernel, Kernel):
             require_kernel(kernel, rows, "model.state.kernel")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return without_posterior(super().__getstate__())
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

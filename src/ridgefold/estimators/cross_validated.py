@@ -112,6 +112,9 @@ class CrossValidatedModel(KernelModel):
         self._require_usable(data, folds)
         require_comparable(data.namespace.to_numpy(targets))
         self.__dict__.pop("stack_", None)
+        if self.stack:
+            weights = None if data.weights is None else data.namespace.to_numpy(data.weights)
+            require_stackable(folds, weights, self.cv)
         kind = StackWork if self.stack else OneKernelWork
         work = kind(self, data, targets, folds, truth)
         _, records = perform_all(self._steps(), work.problem(), work)
@@ -248,8 +251,8 @@ class CrossValidatedModel(KernelModel):
     ) -> None:
         """Keep what intervals of the stack need, from what its members keep."""
 
-    def _decision(self, X: Any) -> Array:
-        total = super()._decision(X)
+    def _decision_of_checked(self, X: Array) -> Array:
+        total = super()._decision_of_checked(X)
         return decided(total) if hasattr(self, "stack_") and self.stack_.log_odds else total
 
     def _further_kernels(self) -> tuple[Kernel | str, ...]:
@@ -323,12 +326,12 @@ class CrossValidatedModel(KernelModel):
 
     def _set_learned(self, metric: LearnedMetric | None) -> None:
         """What was learned, or nothing left of an earlier fit."""
-        for name in ("metric_", "length_scales_", "feature_relevance_"):
+        for name in ("metric_", "length_scales_", "column_shares_"):
             self.__dict__.pop(name, None)
         if metric is not None:
             self.metric_ = metric
             self.length_scales_ = length_scales_of(self.kernel_, self.n_features_in_)
-            self.feature_relevance_ = metric.relevance
+            self.column_shares_ = metric.relevance
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

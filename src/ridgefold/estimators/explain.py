@@ -88,7 +88,9 @@ def explain(
     rows, columns = _count("n_samples", n_samples), _count("n_features", n_features)
     if hasattr(model, "explain_shape"):
         targets = _count("n_targets", n_targets)
-        return model.explain_shape(rows, columns, targets, memory_budget, time_budget)
+        shape = (rows, columns, targets)
+        explanation: Explanation = model.explain_shape(*shape, memory_budget, time_budget)
+        return explanation
     budget = getattr(model, "memory_budget", "auto") if memory_budget is None else memory_budget
     seconds = getattr(model, "time_budget", None) if time_budget is None else time_budget
     resources = available_resources(budget, seconds, device_named(device))

@@ -12,10 +12,19 @@ from typing import Any
 
 import numpy as np
 
+from ridgefold.estimators.effects_table import MarginalEffects
 from ridgefold.estimators.scale_names import NamedScales
 from ridgefold.linalg import namespace_of
 from ridgefold.planning import Explanation
-from ridgefold.records import Attempt, Cells, CellTrial, LearnedMetric, LocalModels, RunRecord
+from ridgefold.records import (
+    Attempt,
+    Cells,
+    CellTrial,
+    Importances,
+    LearnedMetric,
+    LocalModels,
+    RunRecord,
+)
 
 
 @dataclass(frozen=True)
@@ -136,6 +145,8 @@ class ModelFacts:
     intervals: IntervalFacts | None = None
     search: SearchFacts | None = None
     metric: MetricFacts | None = None
+    effects: Callable[[], MarginalEffects] | None = None
+    """Marginal effects at some training rows, if the model has columns to have effects."""
     cells: CellFacts | None = None
     compressed: bool = False
     """True if the model was compressed to few of its rows after the fit."""
@@ -143,6 +154,9 @@ class ModelFacts:
     """The steps of the fit as they ran; None in older model files."""
     explain: Callable[[], Explanation] | None = None
     """The explanation of the fit, if enough is kept for one."""
+    importances: Callable[[int, int], Importances] | None = None
+    """Importances of the columns, from the number of repeats and the most rows to look at; None
+    where no row can be left out."""
     methods_compared: bool = True
     """True if the methods of the steps were chosen among several."""
     tried: TriedFacts | None = None

@@ -108,7 +108,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
         The targets of the training rows.
     cv_plan_, plan_ : Plan
         How the cross-validation and the last fit were computed, and what else was possible.
-    length_scales_, feature_relevance_ : array of shape (n_columns,)
+    length_scales_, column_shares_ : array of shape (n_columns,)
         With something learned: the scales of `kernel_` (infinite for columns that are left out),
         and the share of every column in the mean distance between two rows.
     metric_ : LearnedMetric
@@ -296,9 +296,37 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
     def _set_held_out(self, columns: Array) -> None:
         self.held_out_predictions_ = columns[:, 0] if self.dual_coef_.ndim == 1 else columns
 
-    def predict(self, X: Any) -> Array:
-        """Predictions for the rows of X, in blocks of bounded memory."""
-        return self._predict_numbers(X)
+    def predict(
+        self,
+        X: Any,
+        return_std: bool = False,
+        return_cov: bool = False,
+        *,
+        noise: bool = False,
+        variance: Any = None,
+    ) -> Any:
+        """Predictions for the rows of X, in blocks of bounded memory.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_columns)
+        return_std : bool, default=False
+            Also the standard deviation of f(x) given the targets, for a Gaussian process of
+            covariance s²·k and noise of variance s²·alpha. The first time, the n × n matrix of the
+            training rows is factorised again and kept in memory.
+        return_cov : bool, default=False
+            Also the covariances of the rows of X, an n_rows × n_rows matrix.
+        noise : bool, default=False
+            Add the variance of the noise of a new observation: the standard deviation of y.
+        variance : float or array of shape (n_targets,), optional
+            s²; :attr:`prior_variance_`, the most likely one, otherwise.
+
+        Returns
+        -------
+        mean : array of shape (n_rows,) or (n_rows, n_targets)
+        std or cov : arrays of the shape of `mean`, or (n_rows, n_rows[, n_targets]), if asked for
+        """
+        return self._with_uncertainty(X, return_std, return_cov, noise, variance)
 
 
 @with_defaults(fit_intercept=True)

@@ -66,7 +66,7 @@ random_state
     ----------
     classes_ : array of shape (n_classes,)
     alpha_, kernel_, best_params_, best_score_, best_index_, cv_results_, cv_plan_, plan_, \
-length_scales_, feature_relevance_, metric_, stack_
+length_scales_, column_shares_, metric_, stack_
         As in :class:`KernelRidgeCV`.
     held_out_predictions_ : array of shape (n_rows,)
         The class of every row by the model that did not see it; None for rows in no test set.

@@ -13,6 +13,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.cells.backdrop import mix_predictions, mix_residuals
+from ridgefold.cells.cell_fit_steps import Refine, RefiningWork
+from ridgefold.cells.cell_gradients import combined_gradients, with_coarse_slopes
+from ridgefold.cells.cell_intervals import CellIntervals
 from ridgefold.cells.cell_prediction import CellsOfRows, IndexedRows, predict_cells
 from ridgefold.cells.cell_rows import ROWS_A_BATCH, Training, number_of
 from ridgefold.cells.cell_run import opened_run
@@ -30,6 +33,7 @@ from ridgefold.cells.options import (
     partitioner_of,
 )
 from ridgefold.cells.refine import refine
+from ridgefold.cells.rows_left_out import RowsLeftOut, rows_to_leave_out
 from ridgefold.cells.run_cells import NewArray, combined_residuals, in_memory
 from ridgefold.cells.scaled_rows import ScaledRows, in_metric
 from ridgefold.cells.streaming import (
@@ -44,6 +48,7 @@ from ridgefold.cells.streaming import (
     predicted_bytes,
 )
 from ridgefold.errors import InvalidInputError, NumericalError, UnsupportedInputError
+from ridgefold.estimators.effects import WithEffects
 from ridgefold.estimators.facts import (
     CellFacts,
     HeldOutFacts,
@@ -52,10 +57,13 @@ from ridgefold.estimators.facts import (
     numbered_columns,
     to_numpy,
 )
+from ridgefold.estimators.importances import WithImportances
 from ridgefold.estimators.kept_targets import require_targets
 from ridgefold.estimators.partitioned_state import OPTIONAL, STATE, require_consistent
+from ridgefold.estimators.rows_left_out import spread_of
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.scale_names import column_shares, named_scales
+from ridgefold.estimators.slopes import require_slopes
 from ridgefold.estimators.validation import (
     check_new_rows,
     check_training_data,
@@ -68,13 +76,15 @@ from ridgefold.linalg.blocks import row_blocks
 from ridgefold.linalg.namespace import is_foreign_array, is_tensor, on_device
 from ridgefold.options import TakesOptions, cells_of, compute_of
 from ridgefold.options.cell_options import EXACT
-from ridgefold.planning import CellPlans, Explanation, available_resources, explain_run
-from ridgefold.records import Cells, Grid, LocalModels, RunRecord, StepRecord
-from ridgefold.runtime import metered
+from ridgefold.planning import Explanation, available_resources, explain_run
+from ridgefold.planning.cell_memory import WORK_BYTES
+from ridgefold.records import Cells, Grid, LocalModels, Resources, RunRecord
+from ridgefold.runtime import perform_all
 from ridgefold.runtime.executor_argument import executor_of
 from ridgefold.runtime.progress import progress_bar
 from ridgefold.runtime.run_request import folder_of
 from ridgefold.runtime.training_data import TrainingData
+from ridgefold.selection.importances import HeldOutSample
 from ridgefold.storage.annotations import check_fields
 from ridgefold.storage.run_directory import Run, RunDirectory
 from ridgefold.tables.sources import ArraySource, RowSource
@@ -82,8 +92,11 @@ from ridgefold.tables.sources import ArraySource, RowSource
 _NEW_ROWS_SHARE = 0.25
 """Of a budget, for new rows that are predicted together, beside blocks of kernel values."""
 
+_DONORS = 2000
+"""Rows that stand for the values of all, where others are drawn from few cells."""
 
-class PartitionedModel(TakesOptions, Storable):
+
+class PartitionedModel(WithEffects, WithImportances, TakesOptions, Storable):
     """Base of the partitioned models; subclasses add their arguments, `fit` and `predict`."""
 
     partition: Any
@@ -170,15 +183,10 @@ class PartitionedModel(TakesOptions, Storable):
             self._keep(fitted, data)
             if distinct is not None:
                 self._predict_weightless(data.X, targets, np.flatnonzero(distinct.group_of < 0))
-        if options.refine is not None:
-            sizes = np.array([len(group) for group in _disjoint(fitted.cells)])
-            _, reading = metered(
-                lambda: self._refine(fitted.training, options, fitted.grid, fitted.plans)
-            )
-            plan = fitted.plans.refining(sizes, max(1, self.n_steps_))
-            step = StepRecord("refining", plan, plan.method, reading.seconds, reading.peak_bytes)
-            self.run_record_ = RunRecord((*self.run_record_.steps, step))
-            self._copy_choices()
+        refining = _Refining(self, fitted)
+        _, records = perform_all([Refine(fitted.request)], fitted.known, refining)
+        self.run_record_ = RunRecord((*self.run_record_.steps, *records))
+        self._copy_choices()
 
     def _fit_distinct(
         self,
@@ -306,8 +314,8 @@ class PartitionedModel(TakesOptions, Storable):
         self.run_record_ = RunRecord(fitted.steps)
         self._copy_choices()
 
-    def _refine(self, training: Training, options: Options, grid: Grid, plans: CellPlans) -> None:
-        """Replace the cells' models by one model of all rows."""
+    def _refine(self, training: Training, options: Options, grid: Grid, room: float) -> None:
+        """Replace the cells' models by one model of all rows, in so many bytes."""
         n, cells, models = training.X.shape[0], self._cells, self._models
         # Of averaged cells every one is fitted as if it were all rows.
         alike = 1.0 / number_of(cells) if options.combiner.scales_alpha else 1.0
@@ -326,9 +334,7 @@ class PartitionedModel(TakesOptions, Storable):
                 start,
                 bias=options.bias,
                 steps=None if options.refine == EXACT else int(options.refine or 0),
-                memory_bytes=plans.memory.room(plans.resources.memory_bytes)
-                if options.device is None
-                else options.memory_bytes,
+                memory_bytes=room if options.device is None else options.memory_bytes,
                 device=options.device,
                 progress=progress,
             )
@@ -389,10 +395,12 @@ class PartitionedModel(TakesOptions, Storable):
             predict=self.predict,
             held_out=held_out,
             metric=self._metric_facts(names),
+            effects=self._effects_of_some_rows,
             cells=self._cell_facts(),
             run=run,
             explain=None if run is None else self.explain,
             methods_compared=False,
+            importances=self._importances_for_facts(),
         )
 
     def _cell_facts(self) -> CellFacts:
@@ -417,9 +425,92 @@ class PartitionedModel(TakesOptions, Storable):
             return None
         return MetricFacts(self.length_scales_, shares, named_scales(self, names, shares), None)
 
+    def _fitted_targets(self) -> np.ndarray:
+        """Targets of all training rows, as they were fitted; shape (n, n_columns)."""
+        raise NotImplementedError
+
     def _target_columns(self, rows: np.ndarray) -> np.ndarray:
         """Targets of numbered training rows, as they were fitted; shape (n, n_columns)."""
         raise NotImplementedError
+
+    # -- rows left out -------------------------------------------------------------------
+
+    def _held_out_sample(self, max_rows: int, random: np.random.Generator) -> HeldOutSample:
+        check_is_fitted(self, "X_fit_")
+        self._require_rows_to_leave_out()
+        cells, weights = self._cells, self._weights
+        n = int(self.X_fit_.shape[0])
+        rows, clusters = rows_to_leave_out(
+            cells, weights, n_rows=n, max_rows=max_rows, random=random
+        )
+        if len(rows) < 2:
+            raise InvalidInputError("rows are left out of models of 2 or more, got one row")
+        left_out = RowsLeftOut(self._smoothers(None), rows)
+        donors = np.sort(random.choice(n, size=min(n, _DONORS), replace=False))
+
+        def predict(X: np.ndarray) -> np.ndarray:
+            new = np.asarray(X, dtype=self.X_fit_.dtype)
+            if self.length_scales_ is not None:
+                new = in_metric(new, self.length_scales_)
+            assignment = self._assignment(new)
+            whole = self._combined(new, assignment).astype(np.float64)
+            return np.asarray(whole - left_out.change(new, assignment))
+
+        return HeldOutSample(
+            X=np.asarray(self.X_fit_[rows]),
+            targets=self._target_columns(rows).astype(np.float64),
+            weights=np.ones(len(rows)) if weights is None else np.asarray(weights[rows], float),
+            predict=predict,
+            how="leave-one-out in every cell",
+            clusters=clusters,
+            donors=None if clusters is None else np.asarray(self.X_fit_[donors]),
+            donor_weights=None
+            if clusters is None or weights is None
+            else np.asarray(weights[donors], dtype=np.float64),
+        )
+
+    def _can_leave_rows_out(self) -> bool:
+        in_space = COMBINERS[self._combine].needs_space
+        return in_space and hasattr(self, "y_fit_") and int(self.X_fit_.shape[0]) > 1
+
+    def _require_rows_to_leave_out(self) -> None:
+        if not COMBINERS[self._combine].needs_space:
+            how = "refined" if cells_of(self).refine is not None else f'combine="{self._combine}"'
+            raise InvalidInputError(
+                f'no row can be left out of a {how} model: fit with combine="blend" or '
+                '"route" and cells.refine=None, or use KernelRidgeCV'
+            )
+        if not hasattr(self, "y_fit_"):
+            raise InvalidInputError(
+                "the model comes from a file of an older version, which lacks the targets of its "
+                "rows: fit and save it again"
+            )
+
+    def _smoothers(self, residuals: np.ndarray | None) -> CellIntervals:
+        """What cells say without some of their rows; `residuals` are for intervals."""
+        budget = available_resources(self.memory_budget).memory_bytes
+        targets = self._fitted_targets()
+        return CellIntervals(
+            self._training_rows(),
+            targets,
+            self._weights,
+            self._cells,
+            self._models,
+            np.zeros(targets.shape) if residuals is None else residuals,
+            bool(self.fit_intercept),
+            self._backdrop,
+            max(budget - WORK_BYTES, WORK_BYTES),
+        )
+
+    def _target_summary(self) -> np.ndarray:
+        n = int(self.X_fit_.shape[0])
+        weights = np.ones(n) if self._weights is None else np.asarray(self._weights)
+        classes = getattr(self, "classes_", None)
+        if classes is not None:
+            codes = np.asarray(self.y_fit_)
+            counts = np.bincount(codes, weights, minlength=len(classes))
+            return np.asarray(counts / weights.sum())
+        return spread_of(self._fitted_targets(), weights)
 
     # -- prediction ----------------------------------------------------------------------
 
@@ -501,7 +592,7 @@ class PartitionedModel(TakesOptions, Storable):
         cells, models = self._cells, self._models
         asked = compute_of(self)
         executor = executor_of(asked.executor, asked.n_jobs, asked.verbose)
-        rows = getattr(self, "_stored", None) or IndexedRows(self._training_rows(), cells)
+        rows = self._rows_by_cell()
         if executor.remote:
             if executor.standing and kernel_values(cells, assignment) >= WORTH_SENDING:
                 return self._combined_elsewhere(rows, X, assignment, executor)
@@ -540,6 +631,71 @@ class PartitionedModel(TakesOptions, Storable):
                 executor=executor,
                 run=run,
             )
+
+    # -- slopes --------------------------------------------------------------------------
+
+    @out_of_memory_is_a_budget_error("predict_gradient")
+    @np.errstate(over="ignore", invalid="ignore", divide="ignore")
+    def predict_gradient(self, X: Any) -> Any:
+        """The slope of the prediction along every column, at every row of X.
+
+        By the product rule: where cells are blended, the change of their weights counts. Between
+        cells that are not, predictions jump, and the slope is that of the row's own cell; where a
+        cell's prediction is held at the range of its targets, it is zero. Computed in this
+        process, whatever `compute` says.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        gradient : array of shape (n_rows, n_columns) or (n_rows, n_columns, n_targets)
+            In the units of the columns given; of classifiers, slopes of decision values. See
+            :meth:`KernelRidge.predict_gradient`.
+        """
+        check_is_fitted(self, "X_fit_")
+        rows = namespace_of(X).to_numpy(X) if is_tensor(X) else X
+        slopes = self._gradients(check_new_rows(self, rows, self.X_fit_, accept_sparse=False))
+        require_slopes(self, slopes)
+        slopes = slopes.astype(self._models.dual_coef.dtype)
+        one = slopes.shape[2] == 1 and getattr(self, "_one_target", True)
+        return self._given_back(slopes[:, :, 0] if one else slopes, X)
+
+    def _gradients(self, X: np.ndarray) -> np.ndarray:
+        scales = self.length_scales_
+        new = np.asarray(X if scales is None else in_metric(X, scales), dtype=np.float64)
+        slopes = combined_gradients(
+            self._rows_by_cell(), self._cells, self._models, self._assignment, new
+        )
+        if self._backdrop is not None:
+            with_coarse_slopes(self._backdrop, new, slopes)
+        if scales is None:
+            return slopes
+        whole = np.zeros((len(X), len(scales), slopes.shape[2]))
+        kept = np.isfinite(scales)
+        whole[:, kept, :] = slopes / scales[kept][None, :, None]
+        return whole
+
+    def _decision_of_checked(self, X: np.ndarray) -> np.ndarray:
+        rows = X if self.length_scales_ is None else in_metric(X, self.length_scales_)
+        return self._combined(rows, self._assignment(rows))
+
+    def _n_outputs(self) -> int:
+        return int(self._models.intercept.shape[1])
+
+    def _row_weights(self) -> np.ndarray | None:
+        return self._weights
+
+    def _why_no_effect_errors(self) -> str | None:
+        """Why averages of effects have no standard errors."""
+        return (
+            "Models in cells have no standard errors of averages: fit KernelRidge, or "
+            "LSSVMClassifier, to as many of the rows as fit the memory."
+        )
+
+    def _rows_by_cell(self) -> CellsOfRows:
+        return getattr(self, "_stored", None) or IndexedRows(self._training_rows(), self._cells)
 
     def _training_rows(self) -> Any:
         """The rows of the fit, in the metric in which the cells were cut."""
@@ -623,6 +779,20 @@ class PartitionedModel(TakesOptions, Storable):
         tags.input_tags.sparse = False
         tags.input_tags.positive_only = not takes_sparse_and_negative(self.kernel)[1]
         return tags
+
+
+class _Refining(RefiningWork):
+    """A model of cells that is made one of all rows."""
+
+    def __init__(self, model: PartitionedModel, fitted: FittedCells) -> None:
+        self._model, self._fitted = model, fitted
+
+    def resources(self) -> Resources:
+        return self._fitted.request.resources
+
+    def refine(self, room: float) -> None:
+        fitted = self._fitted
+        self._model._refine(fitted.training, fitted.request.options, fitted.grid, room)
 
 
 def _disjoint(cells: Cells) -> list[np.ndarray]:

@@ -12,8 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from ridgefold.crossval import Folds
 from ridgefold.errors import BudgetError, InvalidInputError, ModelFileError
 from ridgefold.estimators.base import KernelModel
+from ridgefold.estimators.diagnostics import WithDiagnostics
 from ridgefold.estimators.facts import HeldOutFacts, IntervalFacts, ModelFacts, to_numpy
 from ridgefold.estimators.given_work import GivenModelWork
+from ridgefold.estimators.uncertainty import WithPosterior
 from ridgefold.estimators.validation import (
     check_new_rows,
     out_of_memory_is_a_budget_error,
@@ -28,13 +30,14 @@ from ridgefold.runtime import AnyStep
 from ridgefold.runtime.training_data import TrainingData
 from ridgefold.selection.describe import TrainingGram
 from ridgefold.selection.fit_steps import HoldOut
+from ridgefold.selection.fold_models import targets_without_folds
 
 _FOLDS = 10
 """Folds of CV+ for a model that was not cross-validated."""
 _BLOCK_BYTES = 64e6
 
 
-class KernelRegressor(KernelModel):
+class KernelRegressor(WithPosterior, WithDiagnostics, KernelModel):
     """Targets are numbers, one column or several."""
 
     intervals: Any
@@ -97,7 +100,7 @@ class KernelRegressor(KernelModel):
         self.intervals_: Intervals | None = None
         fitted = targets if final is None else final
         if folds is not None and held_out is not None:
-            further = _targets_without_folds(data, targets, folds, held_out)
+            further = targets_without_folds(data, targets, folds, held_out)
             model = self._solve_with(data, fitted, gram, alphas, further)
             numbers = data.namespace.to_numpy(targets)
             groups = np.full(folds.n_rows, -1)
@@ -309,15 +312,3 @@ def rows_that_count(data: TrainingData) -> np.ndarray:
     if data.weights is None:
         return np.arange(int(data.X.shape[0]))
     return np.flatnonzero(data.namespace.to_numpy(data.weights) > 0)
-
-
-def _targets_without_folds(
-    data: TrainingData, targets: Array, folds: Folds, held_out: np.ndarray
-) -> Array:
-    """The targets of every fold's model: its own rows hold what it predicts for them."""
-    numbers = data.namespace.to_numpy(targets)
-    columns = np.tile(numbers, (1, len(folds)))
-    t = numbers.shape[1]
-    for k, rows in enumerate(folds.test):
-        columns[rows, k * t : (k + 1) * t] = held_out[rows]
-    return data.namespace.asarray(columns, data.like)

@@ -65,7 +65,7 @@ def column_shares(inner: Any) -> np.ndarray | None:
     Partitioned models keep the scales alone: the mean of (x_j − x'_j)²/ℓ_j² over pairs of rows is
     twice the variance of the column over ℓ_j².
     """
-    found = getattr(inner, "feature_relevance_", None)
+    found = getattr(inner, "column_shares_", None)
     if found is not None:
         return np.asarray(found, dtype=np.float64)
     scales = getattr(inner, "length_scales_", None)

@@ -12,6 +12,7 @@ from ridgefold.records.columns import (
     TableColumns,
 )
 from ridgefold.records.cost import Cost
+from ridgefold.records.importances import Importances
 from ridgefold.records.intervals import Intervals
 from ridgefold.records.kernel_path import KernelPath
 from ridgefold.records.leaderboard import Attempt
@@ -50,6 +51,7 @@ __all__ = [
     "FittedModel",
     "FoldShape",
     "Grid",
+    "Importances",
     "Intervals",
     "KernelPath",
     "LearnedMetric",

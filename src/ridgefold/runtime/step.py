@@ -49,6 +49,10 @@ class AnyStep(ABC, Generic[Known, AnyWork]):
     name: str
     """What it is for, in words."""
 
+    def title(self, known: Known) -> str:
+        """Its name with what is known of it, for people."""
+        return self.name
+
     def needed(self, known: Known) -> bool:
         """Whether there is anything to do, given what is known before it."""
         return True
@@ -105,10 +109,11 @@ class Step(AnyStep[Known, AnyWork]):
             plan = self._smaller(known, plan)
             done = self._attempt(known, plan, work)
         if done is None:
-            raise _no_memory(self.name, plan)
+            raise _no_memory(self.title(known), plan)
+        title = self.title(known)
         (known, messages), reading = done
         method = self.method_of(work, plan)
-        record = StepRecord(self.name, plan, method, reading.seconds, reading.peak_bytes, messages)
+        record = StepRecord(title, plan, method, reading.seconds, reading.peak_bytes, messages)
         return known, record
 
     def carry_out(self, known: Known, work: AnyWork) -> tuple[Known, tuple[StepRecord, ...]]:
@@ -121,7 +126,7 @@ class Step(AnyStep[Known, AnyWork]):
         try:
             return self.cost(known, less)
         except BudgetError:
-            raise _no_memory(self.name, failed) from None
+            raise _no_memory(self.title(known), failed) from None
 
     def _attempt(
         self, known: Known, plan: Plan, work: AnyWork
@@ -167,9 +172,9 @@ def foresee_all(
         if not step.needed(known):
             continue
         try:
-            plans.append((step.name, step.cost(known, resources)))
+            plans.append((step.title(known), step.cost(known, resources)))
         except BudgetError as refusal:
-            plans.append((step.name, refusal))
+            plans.append((step.title(known), refusal))
         known = step.foresee(known)
     return plans
 
