@@ -182,6 +182,7 @@ _LABELS = {
     "log_loss_of_a_linear_model": "log-loss of a linear model",
     "log_loss_of_gradient_boosting": "log-loss of gradient boosting",
     "log_loss_of_the_shares": "log-loss of the shares of classes",
+    "error_rises_without": "error rises without",
     "time_budget": "seconds it was given",
     "held_out_accuracy": "held-out accuracy",
     "cross_validation": "cross-validation",
