@@ -68,6 +68,12 @@ _TIME_WORDS = {
     *("year", "date", "epoch", "period", "elapsed"),
 }
 """A column of this name that counts from row to row is time, which may matter."""
+_ROW_WORDS = {
+    *("row", "rows", "rowname", "rownames", "rownum", "rownumber", "index", "idx", "obs"),
+    *("observation", "recno", "record", "nr", "seq", "serial", "sno"),
+}
+"""A column of this name that has another whole number in every row numbers the rows, also where
+they were mixed, or some were drawn."""
 _LEADING_ZERO = re.compile(r"^0\d+$")
 _LEADING_ZERO_SHARE = 0.01
 _CODE_WORDS = {"zip", "zipcode", "postcode", "postal", "plz", "phone", "fips", "isbn", "barcode"}
@@ -124,6 +130,11 @@ def words_of(name: str) -> list[str]:
     """The words of a name: of customerID, customer_id and "Customer ID"."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
     return [word.lower() for word in re.split(r"[^A-Za-z0-9]+", spaced) if word]
+
+
+def has_time_name(name: str) -> bool:
+    """Whether a column that counts from row to row may be time, which matters."""
+    return bool(_TIME_WORDS & set(words_of(name)))
 
 
 def has_identifier_name(name: str) -> bool:
@@ -244,6 +255,9 @@ def _kind_of_numbers(
         counts_rows = complete and len(values) >= _FEWEST_ROWS and _counts_rows(values)
         if counts_rows and not words & _TIME_WORDS:
             return ColumnKind("index", "it is the number of the row", rule)
+        if words & _ROW_WORDS and complete and different == len(values) >= _FEWEST_ROWS:
+            said = "its name says that it numbers the rows, and it has another number in each"
+            return ColumnKind("index", said, rule)
         if has_identifier_name(name):
             return ColumnKind(
                 "identifier",

@@ -335,6 +335,7 @@ def problems_of_table(
                 "an earlier one in all columns that are used and in the target; if that is no "
                 "coincidence, errors on held-out rows look smaller than they are",
                 "table.drop_duplicates()",
+                purpose="to leave them out",
             )
         )
     names = list(source.frame.columns)
