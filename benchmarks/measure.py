@@ -32,6 +32,8 @@ for _variable in _THREAD_VARIABLES:
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = Path(os.environ.get("RIDGEFOLD_RESULTS") or ROOT / "benchmarks" / "results")
 """Where results are written: `run.py` names a folder for every one of several runs."""
+REPLACE = "RIDGEFOLD_REPLACE_RESULTS"
+"""A variable of the environment: results that lack earlier figures take their place."""
 NOISE = 0.10
 """Two identical runs that differ by more than this are measured again."""
 
@@ -301,13 +303,24 @@ def write_results(
     *,
     more: str = "",
     data: Mapping[str, Any] | None = None,
+    whole: bool | None = None,
 ) -> None:
     """Write results/<name>.json and results/<name>.md.
 
-    `more` is Markdown that follows the table of figures, `data` the numbers behind it.
+    `more` is Markdown that follows the table of figures, `data` the numbers behind it. Results
+    that lack what the earlier ones have (a peer is not installed, a run was stopped, only a part
+    was asked for) never take their place: they go to results/partial, and what they lack is
+    printed. `whole` decides it where the script knows.
     """
     facts = machine_facts()
-    RESULTS.mkdir(parents=True, exist_ok=True)
+    folder = RESULTS
+    lacking = [] if whole else lost_figures(RESULTS / f"{name}.json", figures)
+    if whole is False or (lacking and not os.environ.get(REPLACE)):
+        folder = RESULTS / "partial"
+        print(f"{name}: not whole, so written to {folder} beside the earlier results.")
+        print(f"   not measured this time: {'; '.join(lacking) or 'what the script left out'}")
+        print(f"   {REPLACE}=1 puts it in their place, if figures were renamed or dropped.")
+    folder.mkdir(parents=True, exist_ok=True)
     record = {
         "machine": facts,
         "sources": recorded_now(_script()),
@@ -315,7 +328,7 @@ def write_results(
         **(data or {}),
     }
     text = json.dumps(record, indent=1, ensure_ascii=False)
-    (RESULTS / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+    (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
     details = "\n".join(
         f"- {f.what}: " + ", ".join(f"{key} {number(value)}" for key, value in f.detail.items())
         for f in figures
@@ -326,7 +339,16 @@ def write_results(
         page += f"\n{more.strip()}\n"
     if details:
         page += f"\n## The numbers behind them\n\n{details}\n"
-    (RESULTS / f"{name}.md").write_text(page, encoding="utf-8")
+    (folder / f"{name}.md").write_text(page, encoding="utf-8")
+
+
+def lost_figures(path: Path, figures: Sequence[Figure]) -> list[str]:
+    """What earlier results have measured and these have not."""
+    if not path.exists():
+        return []
+    measured = {figure.what for figure in figures if figure.measured is not None}
+    before = json.loads(path.read_text(encoding="utf-8"))["figures"]
+    return [f["what"] for f in before if f["measured"] is not None and f["what"] not in measured]
 
 
 def _script() -> Path | None:

@@ -26,7 +26,17 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from measure import RESULTS, Figure, all_held, asdict_held, machine_facts, markdown_table, number
+from measure import (
+    REPLACE,
+    RESULTS,
+    Figure,
+    all_held,
+    asdict_held,
+    lost_figures,
+    machine_facts,
+    markdown_table,
+    number,
+)
 from provenance import changed_since
 
 HERE = Path(__file__).resolve().parent
@@ -85,6 +95,11 @@ def merge_runs(name: str, folders: list[Path]) -> bool:
     """Write the medians of several runs as the results of a script; true if all targets held."""
     figures = median_of([figures_of(folder / f"{name}.json") for folder in folders])
     record: dict[str, Any] = json.loads((folders[0] / f"{name}.json").read_text(encoding="utf-8"))
+    lacking = lost_figures(RESULTS / f"{name}.json", figures)
+    if lacking and not os.environ.get(REPLACE):
+        print(f"   left as it was, as there is no measurement of: {'; '.join(lacking)}")
+        print(f"   {REPLACE}=1 writes it all the same")
+        return False
     before = markdown_table(figures_of(folders[0] / f"{name}.json"))
     record |= {"figures": [asdict_held(f) for f in figures], "runs": len(folders)}
     page = (folders[0] / f"{name}.md").read_text(encoding="utf-8")

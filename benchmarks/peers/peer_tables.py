@@ -145,6 +145,13 @@ def everything_chosen(X: np.ndarray, y: np.ndarray, seed: int, classify: bool) -
     return model(random_state=seed).fit(X, y)
 
 
+def stack(X: np.ndarray, y: np.ndarray, seed: int, classify: bool) -> Any:
+    """The same, but several kernels that are combined by their held-out predictions."""
+    settings = {"kernel": "auto", "metric": MetricLearning(transforms="auto"), "stack": True}
+    model = LSSVMClassifierCV if classify else LSSVMRegressorCV
+    return model(**settings, **_seeded(seed, classify)).fit(X, y)
+
+
 def _seeded(seed: int, classify: bool) -> dict[str, Any]:
     return {"random_state": seed, **({"probability": True} if classify else {})}
 
@@ -153,6 +160,7 @@ EVERYTHING = "RidgefoldRegressor defaults"
 OURS: dict[str, Callable[..., Any]] = {
     EVERYTHING: everything_chosen,
     "learned scales": learned_scales,
+    "stack": stack,
     "fixed kernel": fixed_kernel,
 }
 MODELS: dict[str, Callable[..., Any]] = {**OURS, **BOOSTERS, **OTHER_PEERS}

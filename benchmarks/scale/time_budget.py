@@ -1,4 +1,4 @@
-"""Is a time budget kept, and is more time worth anything? 60 tables and budgets of 2 to 120 seconds.
+"""Is a time budget kept, and does more time lower errors? 60 tables, budgets of 2 to 120 seconds.
 
 Every problem runs in this process, one after the other. `--problems N` runs the first N of them
 and writes nothing; `--quick` small ones.
@@ -30,9 +30,9 @@ LADDER_TABLES = ((1000, 10), (4000, 20), (20_000, 20))
 SHARE_KEPT = 0.95
 NOTES = """
 Made-up tables of 300 to 60,000 rows and 3 to 200 columns, a quarter of them with two classes, and
-budgets of 2 to 120 s, drawn evenly on logarithmic scales. A fit is in time if it ends within 1.15 times
-its budget and a second, or refuses before the work; it is never to take more than 1.5 times its
-budget and a second. Seconds are those of a clock on the wall: on a machine that others use as well,
+budgets of 2 to 120 s, drawn evenly on logarithmic scales. A fit is in time if it ends within 1.15
+times its budget and a second, or refuses before the work; it is never to take more than 1.5 times
+its budget and a second. Seconds are those of a clock on the wall: on a machine that others use as well,
 predictions are off by what these take. The second table is one table with more and more time: root
 mean square error over the deviation of the targets without their noise.
 """

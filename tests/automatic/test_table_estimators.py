@@ -204,15 +204,34 @@ def test_the_leaderboard_names_every_candidate(priced):
     assert board.error < 1.02 * best
 
 
-def test_rows_are_predicted_by_models_that_have_not_seen_them():
+def test_columns_count_by_what_rows_not_seen_lose_without_them(priced):
+    found = priced.held_out_importances(n_repeats=3, max_rows=200)
+    assert found.names == ("size", "colour")
+    assert np.all(found.rises > 2 * found.standard_errors)
+    shares = priced.feature_importances_
+    assert shares.shape == (3,)
+    assert shares[0] == 0.0  # the identifier
+    assert np.argmax(shares) == np.argmax([0.0, *found.rises])
+
+
+def test_the_sample_of_importances_is_predicted_by_models_that_have_not_seen_it():
+    from ridgefold.automatic.column_importances import sample_of
+
     X, y = rows_of(150)
     model = StillRegressor(time_budget=BRIEF).fit(X, y)
-    numbers = model._numbers(X)
-    rows = np.arange(0, 150, 7)
-    found = model._held_out_predictions_of(numbers[rows], rows)[:, 0]
+    sample = sample_of(
+        model.stack_,
+        lambda summed: summed + model._offset,
+        rows=model._rows_fit,
+        targets=y[:, None],
+        counts=np.ones(150),
+        fold_of=model._fold_of,
+        max_rows=150,
+        random=np.random.default_rng(0),
+    )
     # Weights are those of all rows there, and those without the fold here.
-    spread = np.abs(found - model.held_out_predictions_[rows])
-    assert np.max(spread) < 0.3 * model.held_out_error_
+    away = sample.predict(sample.X)[:, 0] - model.held_out_predictions_
+    assert np.max(np.abs(away)) < 0.3 * model.held_out_error_
 
 
 # -- time --------------------------------------------------------------------------------

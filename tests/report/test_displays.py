@@ -10,12 +10,13 @@ from sklearn.model_selection import RepeatedKFold
 
 import ridgefold
 from report_models import ALPHAS, model, numbers, rows
-from ridgefold.errors import InvalidInputError
+from ridgefold.errors import InvalidInputError, NoSlopeError
 from ridgefold.report import (
     CellsDisplay,
     ConfusionDisplay,
     CoverageDisplay,
     CVSurfaceDisplay,
+    EffectCurveDisplay,
     EffectsDisplay,
     HeldOutDisplay,
     ImportanceDisplay,
@@ -71,6 +72,23 @@ def test_displays_draw_on_the_axes_that_they_are_given(display, name, ax):
     assert drawn.ax_ is ax
     assert drawn.figure_ is ax.figure
     assert ax.has_data() or ax.patches
+    ax.figure.canvas.draw()
+
+
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        ("regressor", 0),
+        ("table", "colour"),
+        ("cells", 1),
+        ("classifier", 2),
+        ("hostile columns", 2),
+    ],
+)
+def test_curves_draw_on_the_axes_that_they_are_given(name, column, ax):
+    drawn = EffectCurveDisplay.from_estimator(model(name), column, ax=ax)
+    assert drawn.ax_ is ax
+    assert ax.lines
     ax.figure.canvas.draw()
 
 
@@ -178,7 +196,6 @@ def test_names_with_dollars_are_no_mathematics(ax):
         (HeldOutDisplay, "classifier", "or ConfusionDisplay for classes"),
         (ImportanceDisplay, "refined", "no row can be left out of this Partitioned"),
         (LengthScalesDisplay, "regressor", "has learned no scales: fit with metric=.learned"),
-        (EffectsDisplay, "precomputed", "knows no columns"),
         (CellsDisplay, "regressor", "has no cells that lie side by side"),
         (CellsDisplay, "average", "has no cells that lie side by side"),
         (ConfusionDisplay, "regressor", "keeps no held-out classes"),
@@ -232,5 +249,7 @@ def test_effects_are_drawn_per_standard_deviation_the_largest_first(ax):
     assert "1 smaller" in drawn.caption()
     with pytest.raises(InvalidInputError, match="output must be"):
         EffectsDisplay(effects=effects, output=1)
+    with pytest.raises(NoSlopeError, match="knows no columns"):
+        EffectsDisplay.from_estimator(model("precomputed"))
     with pytest.raises(InvalidInputError, match="no marginal_effects"):
         EffectsDisplay.from_estimator(3)

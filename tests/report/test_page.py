@@ -225,6 +225,15 @@ def test_the_answer_for_classes_states_the_share_of_right_answers(pages):
     assert f"names the right class in {100 * right:.1f}\u00a0% of the cases" in " ".join(page.texts)
 
 
+def test_test_rows_unlike_all_of_the_fit_are_counted(tmp_path):
+    X_test = rows()[:50] + 0.01
+    alike = report(model("regressor"), tmp_path / "a.html", X_test, numbers(X_test))
+    assert "outside what the model has seen" not in alike.text
+    X_test[:2, 3] = 22.0
+    page = report(model("regressor"), tmp_path / "b.html", X_test, numbers(X_test))
+    assert "2 of the 50 test rows lie outside what the model has seen" in page.text
+
+
 def test_a_test_set_takes_the_place_of_held_out_rows(tmp_path):
     X_test = np.random.default_rng(9).standard_normal((300, 4))
     y_test = numbers(X_test)

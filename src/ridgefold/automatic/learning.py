@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ridgefold.automatic.known import AutomaticWork, FoundKernel, Known
-from ridgefold.automatic.weighing import weighed
 from ridgefold.executors.interruption import look_between_tasks
 from ridgefold.metric import FAMILIES, candidates
 from ridgefold.metric.transforms import TRANSFORMS
@@ -17,7 +16,12 @@ from ridgefold.planning.learning import learning_plan
 from ridgefold.records import MetricCandidate, Plan, Resources
 from ridgefold.selection.learned_grid import folds_to_learn_from
 from ridgefold.selection.learning_optimism import few_rows_a_scale
-from ridgefold.selection.stack.candidates import most_candidates, most_useful, promising
+from ridgefold.selection.stack.candidates import (
+    most_candidates,
+    most_useful,
+    promising,
+    weigh_candidates,
+)
 from ridgefold.selection.stack.nested import fold_groups, rows_of_groups
 from ridgefold.selection.stack.relearned import MOST_RELEARNED, relearned_predictions
 
@@ -83,7 +87,11 @@ def learned_kernels(work: AutomaticWork, known: Known, seconds: float) -> list[F
         work.X, work.targets, weights=work.weights, folds=folds, max_rows=MOST_ROWS, **settings
     )
     if not known.few_rows:
-        chosen = promising(found, work.X, work.targets, work.weights, bias=True, classify=classify)
+        rows = np.random.default_rng(work.seed).permutation(len(work.X))[:_SAMPLE_ROWS]
+        weights = None if work.weights is None else work.weights[rows]
+        chosen = promising(
+            found, work.X[rows], work.targets[rows], weights, bias=True, classify=classify
+        )
         return [_as_found(each, None) for each in chosen]
     again = partial(candidates, max_rows=_ROWS_LEARNED_AGAIN, **settings)
     groups = rows_of_groups(work.folds, fold_groups(work.folds, MOST_RELEARNED))
@@ -91,9 +99,9 @@ def learned_kernels(work: AutomaticWork, known: Known, seconds: float) -> list[F
     held_out = relearned_predictions(found, again, training, groups, bias=True)
     used = np.flatnonzero(work.counts > 0)
     some, targets = held_out[:, used], work.targets[used]
-    shares = weighed(work, some, used).weights
+    weigh = partial(weigh_candidates, bias=True, classify=classify)
     most = most_candidates(len(work.X))
-    kept = most_useful(some, targets, work.counts[used], shares, most)
+    kept = most_useful(some, targets, work.counts[used], weigh, most)
     return [_as_found(found[m], held_out[m]) for m in kept]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -59,25 +59,29 @@ class Member:
         values = self._values(self.model.predict(on_device(self._rows(X), device)))
         return np.asarray(values * self.weights)
 
-    def predict_without(self, fold: np.ndarray, X: np.ndarray, k: int) -> np.ndarray:
-        """The same, by the model that has not seen the rows of fold `k`, which are `fold`.
+    def without(self, fold: np.ndarray, k: int) -> Callable[[np.ndarray], np.ndarray]:
+        """The weighted predictions of the model that has not seen the rows of fold `k`, `fold`.
 
         Of kernels on all rows these models are kept; linear models and cells are fitted again.
         """
         intervals = getattr(self.model, "intervals_", None)
         if self.in_cells or intervals is None:
-            values = self._values(self._fitted_without(fold).predict(self._rows(X)))
-            return np.asarray(values * self.weights)
-        t = len(self.weights)
+            again = self._fitted_without(fold)
+            return lambda X: np.asarray(self._values(again.predict(self._rows(X))) * self.weights)
+        kept, t = intervals.model, len(self.weights)
         columns = slice(k * t, (k + 1) * t)
-        kept_models = intervals.model
         without = FittedModel(
-            kept_models.dual_coef[:, columns],
-            kept_models.intercept[columns],
-            None if kept_models.primal_coef is None else kept_models.primal_coef[:, columns],
+            kept.dual_coef[:, columns],
+            kept.intercept[columns],
+            None if kept.primal_coef is None else kept.primal_coef[:, columns],
         )
-        rows = namespace_of(self.model.X_fit_).asarray(self._rows(X), self.model.X_fit_)
-        return np.asarray(self._values(self.model._predictor()(rows, without)) * self.weights)
+        predict, like = self.model._predictor(), self.model.X_fit_
+
+        def predicted(X: np.ndarray) -> np.ndarray:
+            rows = namespace_of(like).asarray(self._rows(X), like)
+            return np.asarray(self._values(predict(rows, without)) * self.weights)
+
+        return predicted
 
     def _fitted_without(self, fold: np.ndarray) -> Any:
         """The same model of all rows but those of a fold."""

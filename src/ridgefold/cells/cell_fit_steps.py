@@ -22,7 +22,6 @@ from ridgefold.planning.cell_memory import WORK_BYTES, learning_rows_within
 from ridgefold.planning.learning import learning_plan
 from ridgefold.records import CELL_SEARCH, Plan, Resources, StepRecord
 from ridgefold.runtime import AnyStep, Step, Work
-from ridgefold.runtime.meter import Reading
 from ridgefold.selection.learned_grid import AUTO, is_automatic
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ class CellStep(Step[CellShape, "CellFitting"]):
 
     def _attempt(
         self, known: CellShape, plan: Plan, work: CellFitting
-    ) -> tuple[tuple[CellShape, tuple[str, ...]], Reading] | None:
+    ) -> tuple[CellShape, StepRecord] | None:
         """With the memory of the plan; a second attempt draws the same random numbers."""
         state = work.rng.bit_generator.state
         work.allowed = plan.resources
@@ -254,6 +253,9 @@ class ChooseAverage(CellStep):
     """Cells that are drawn at random, and a pair that is good for the mean of them all."""
 
     name = "cutting cells and choosing a pair for their mean"
+
+    def title(self, known: CellShape) -> str:
+        return self.name if self.request.is_choice else CutCells.name
 
     def cost(self, known: CellShape, resources: Resources) -> Plan:
         plans = self.request.plans(known, resources)

@@ -7,7 +7,7 @@ cell c and g_ic of `exact.leave_one_out`,
     f₋ᵢ(x) = f(x) − Σ_c w_c(x) r_ic g_ic(x),    r_ic = (Dy)_i/D_ii,
 
 over the cells that hold i and reach x; where a cell's predictions are kept to limits
-(`cells.run_cells.limits_of`), before and after. A new row's interval is made from the rows of
+(`selection.limits.limits_of`), before and after. A new row's interval is made from the rows of
 the cell that weighs most for it: where the model is far off, intervals are wide.
 """
 
@@ -22,13 +22,16 @@ import numpy as np
 from ridgefold.cells.backdrop import directions, residuals_without
 from ridgefold.cells.cell_rows import rows_of
 from ridgefold.cells.combine import Assignment
+from ridgefold.cells.outside import heaviest_cells
 from ridgefold.exact.interval_ranks import interval_from_models
 from ridgefold.exact.leave_one_out import Smoother, smoother
 from ridgefold.kernels import KernelGram
 from ridgefold.records import Backdrop, Cells, LocalModels, Membership
 
 _NEW_ROWS_AT_ONCE = 256
+"""New rows of a cell for which intervals are made together, however much memory there is."""
 _MOST_CELLS_KEPT = 16
+"""Cells whose factors are kept for the next new rows, which most often lie near by."""
 _NUMBERS_A_PAIR = 8
 """Numbers that are worked on at once for a new row, a row of its cell and a target."""
 _MATRICES = 3
@@ -68,10 +71,7 @@ class CellIntervals:
         membership = assignment.membership
         assert membership is not None
         lower, upper = np.full(centre.shape, -np.inf), np.full(centre.shape, np.inf)
-        order = np.lexsort((membership.weights, membership.rows))
-        last = np.append(np.flatnonzero(np.diff(membership.rows[order])), len(order) - 1)
-        own = np.empty(len(new), dtype=np.intp)
-        own[membership.rows[order][last]] = membership.cells[order][last]
+        own = heaviest_cells(assignment)
         by_row = np.argsort(membership.rows, kind="stable")
         starts = np.searchsorted(membership.rows[by_row], np.arange(len(new) + 1))
         for cell in np.unique(own):

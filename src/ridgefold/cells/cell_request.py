@@ -52,7 +52,8 @@ class CellRequest:
     copied: float = 0.0
     """Bytes of rows that had to be copied, to be of one type."""
     workers: int | None = None
-    """Workers of a cluster, which read rows from shared files; None where there is none."""
+    """Workers of a cluster, which read rows from shared files; None where there is none. Plans are
+    of work on one of them, and `files` spreads it."""
 
     @property
     def n_rows(self) -> int:
@@ -135,7 +136,7 @@ class CellRequest:
         return CellPlans(
             known.problem,
             replace(resources, threads=1),
-            self.options.executor.n_workers,
+            self.options.executor.n_workers if self.workers is None else 1,
             overlap=self.options.overlap > 0,
             kernels=max(1, self._families[0]),
             memory=self.memory,

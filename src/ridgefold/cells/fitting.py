@@ -64,6 +64,7 @@ from ridgefold.storage.run_directory import Run
 _MOST_CUTS = 6
 """How often rows are cut anew, into more cells, where some are larger than memory holds."""
 _NEAREST_NUMBERS = 1 << 22
+"""Numbers of the rows among which neighbours are looked for: 32 MB."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,9 @@ class CellFitting(Work):
             self.allowed,
             in_files=self.in_files,
             copied=data.copied_bytes,
-            workers=options.executor.workers_now() if self.in_files else None,
+            workers=options.executor.workers_now()
+            if options.executor.remote and self.in_files
+            else None,
         )
         self._require_room_for_cells(options.n_cells)
         self._executor = self._few_enough(self._executor)

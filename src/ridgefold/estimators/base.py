@@ -16,8 +16,9 @@ from ridgefold.errors import InvalidInputError, ModelFileError, UnsupportedInput
 from ridgefold.estimators.facts import ModelFacts, numbered_columns, to_numpy
 from ridgefold.estimators.given_work import GivenModelWork
 from ridgefold.estimators.kept_targets import require_targets
+from ridgefold.estimators.outside import KnowsItsSurroundings
 from ridgefold.estimators.posterior import forget_posterior, without_posterior
-from ridgefold.estimators.rows_left_out import LeavesRowsOut
+from ridgefold.estimators.rows_left_out import LeavesRowsOut, keeps_rows
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.slopes import WithSlopes
 from ridgefold.estimators.stored_values import Floats, require_kernel
@@ -65,7 +66,7 @@ _STATE = {
 _CERTIFICATE = Annotated[np.ndarray, Floats((1,), least=0.0, infinite=True, unknown=True)]
 
 
-class KernelModel(WithSlopes, LeavesRowsOut, TakesOptions, Storable):
+class KernelModel(WithSlopes, LeavesRowsOut, KnowsItsSurroundings, TakesOptions, Storable):
     """Base of the exact kernel models; subclasses add their arguments, `fit` and `predict`."""
 
     alpha: Any
@@ -216,6 +217,8 @@ class KernelModel(WithSlopes, LeavesRowsOut, TakesOptions, Storable):
             run=getattr(self, "run_record_", None),
             explain=self.explain,
             importances=self._importances_for_facts(),
+            effect_curves=self._curves_for_facts if keeps_rows(self) else None,
+            is_outside=self.is_outside if keeps_rows(self) else None,
         )
 
     def _ridge(self) -> Any:
@@ -432,7 +435,10 @@ class KernelModel(WithSlopes, LeavesRowsOut, TakesOptions, Storable):
             require_kernel(kernel, rows, "model.state.kernel")
 
     def __getstate__(self) -> dict[str, Any]:
-        return without_posterior(super().__getstate__())
+        """Without what can be computed again."""
+        state = without_posterior(super().__getstate__())
+        state.pop("_known_surroundings", None)
+        return state
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -32,7 +32,7 @@ from ridgefold.estimators.stored_values import (
 from ridgefold.kernels import Kernel
 from ridgefold.linalg import Array
 from ridgefold.notices import warn
-from ridgefold.options import compute_of, search_of
+from ridgefold.options import MetricLearning, compute_of, search_of
 from ridgefold.planning import available_resources, device_of, plan_fit
 from ridgefold.records import (
     FittedModel,
@@ -50,6 +50,7 @@ from ridgefold.runtime.training_data import TrainingData, require_comparable, se
 from ridgefold.selection.describe import TrainingGram, describe
 from ridgefold.selection.fit_steps import (
     Choose,
+    ChooseByLikelihood,
     ChooseMembers,
     LearnMetric,
     Solve,
@@ -57,9 +58,6 @@ from ridgefold.selection.fit_steps import (
 )
 from ridgefold.selection.grids import (
     KernelGrid,
-    alphas_from_data,
-    check_alphas,
-    kernel_grid,
 )
 from ridgefold.selection.held_out_predictions import by_row
 from ridgefold.selection.kernel_paths import KernelPaths
@@ -69,12 +67,11 @@ from ridgefold.selection.learned_grid import (
     to_learn,
 )
 from ridgefold.selection.path_tasks import Common, gram_of
-from ridgefold.selection.scoring import Rule, Truth, scoring_of
-from ridgefold.selection.search import Choice, GridSearch, Settings, results_table
+from ridgefold.selection.scoring import Rule, Truth, by_likelihood, scoring_of
+from ridgefold.selection.search import Choice, Settings, results_table
 from ridgefold.selection.search_place import opened_paths, search_executor
-from ridgefold.selection.stack.candidates import stack_plan
 from ridgefold.selection.stack.nested import require_stackable
-from ridgefold.selection.stack.search import StackChoice, as_numbers, stack_search
+from ridgefold.selection.stack.search import StackChoice
 from ridgefold.storage.annotations import check_fields
 
 _SEARCH = {
@@ -128,19 +125,26 @@ class CrossValidatedModel(KernelModel):
 
     def _steps(self) -> list[AnyStep[Problem, Any]]:
         """What a fit does, in order; `explain` goes through the same list."""
-        learned = to_learn(self)
-        if learned is not None and self.stack and not is_more_than_family(learned):
-            learned = None  # a stack takes every family with a grid of widths
         steps: list[AnyStep[Problem, Any]] = []
-        if learned is not None:
-            steps.append(LearnMetric.of(self, learned))
+        asked = self._learning()
+        if asked is not None:
+            steps.append(LearnMetric.of(self, asked))
         kind, score = (ChooseMembers, None) if self.stack else (Choose, self.scoring)
+        if by_likelihood(score):
+            kind = ChooseByLikelihood
         classifier = not self.stack and isinstance(self, ClassifierMixin)
         rule = scoring_of(score, classifier=classifier)
         method = search_of(self).method
         steps.append(kind(search_executor(self), method, self._settings_of_search(), rule))
         steps.append(Solve(compute_of(self).solver))
         return steps
+
+    def _learning(self) -> MetricLearning | None:
+        """What is learned before the search, if anything."""
+        asked = to_learn(self)
+        if asked is not None and self.stack and not is_more_than_family(asked):
+            return None  # a stack takes every family with a grid of widths
+        return asked
 
     def _settings_of_search(self) -> Settings:
         asked = search_of(self)
@@ -149,27 +153,6 @@ class CrossValidatedModel(KernelModel):
             one_standard_error=bool(asked.one_standard_error),
             race=asked.race,
         )
-
-    def _search(self, work: OneKernelWork) -> Choice:
-        """Choose among what was learned, or the grid."""
-        data, given = work.data, self.alpha is not None
-        if work.learned is not None:
-            grid, alphas = work.learned.grid, work.learned.alphas
-        else:
-            grid = kernel_grid(
-                self.kernel, {"gamma": self.gamma, "kernel_params": self.kernel_params}, data
-            )
-            middle = grid.candidates[len(grid.candidates) // 2].kernel
-            alphas = np.empty(0) if given else alphas_from_data(middle, data)
-        if given:
-            alphas = check_alphas(self.alpha)
-        with self._searching(data, work.targets, work.folds, work.truth) as (paths, progress):
-            paths.reserved_seconds = self._seconds_to_fit(data, work.targets, grid, alphas)
-            search = GridSearch(paths, self._rule(work.truth), work.settings)
-            choice = search.run(grid, alphas, not given, progress)
-        if data.deadline is not None:
-            data.deadline.begun = True
-        return choice
 
     @contextmanager
     def _searching(
@@ -191,23 +174,6 @@ class CrossValidatedModel(KernelModel):
         return scoring_of(self.scoring, classifier=truth.classes is not None)
 
     # -- stacks --------------------------------------------------------------------------
-
-    def _search_stack(self, work: StackWork) -> StackChoice:
-        """Choose width and ridge of every candidate, and weights."""
-        data, targets, folds = work.data, work.targets, work.folds
-        truth = as_numbers(work.truth, targets)
-        if work.plan is None:
-            classify = work.truth.classes is not None
-            work.plan = stack_plan(self, data, targets, folds, classify=classify)
-        with self._searching(data, targets, folds, truth) as (paths, progress):
-            paths.reserved_seconds = sum(
-                self._seconds_to_fit(data, targets, each.grid, each.alphas)
-                for each in work.plan.candidates
-            )
-            chosen = stack_search(paths, work.plan, work.truth, work.settings, progress)
-        if data.deadline is not None:
-            data.deadline.begun = True
-        return chosen
 
     def _fit_members(
         self, data: TrainingData, targets: Array, folds: Folds, chosen: StackChoice
@@ -285,6 +251,12 @@ class CrossValidatedModel(KernelModel):
 
     def _require_usable(self, data: TrainingData, folds: Folds) -> None:
         """What is asked for can be had from these folds: to be known before a long search."""
+        if by_likelihood(self.scoring) and (self.stack or search_of(self).one_standard_error):
+            what = "stack=True" if self.stack else "search.one_standard_error=True"
+            raise InvalidInputError(
+                f'{what} goes by held-out errors, and scoring="marginal_likelihood" by the '
+                "likelihood: leave one of them out"
+            )
         if search_of(self).average_folds and not folds.each_row_once:
             raise InvalidInputError(
                 "search.average_folds=True needs a cv that holds every row out once, got "

@@ -16,6 +16,7 @@ from ridgefold.estimators.partitioned_base import PartitionedModel
 from ridgefold.estimators.table_model import TableModel
 from ridgefold.kernels import Kernel, KernelSettings, resolve_kernel
 from ridgefold.metric import FAMILIES
+from ridgefold.metric.metric import families_of
 from ridgefold.planning import (
     Explanation,
     available_resources,
@@ -33,7 +34,7 @@ from ridgefold.selection.grids import (
     made_up_rows,
     widths_from_data,
 )
-from ridgefold.selection.learned_grid import is_automatic
+from ridgefold.selection.learned_grid import families_to_learn, is_automatic
 
 
 def explain(
@@ -116,7 +117,12 @@ def _count(name: str, value: Any) -> int:
 def _fit_problem(model: Any, rows: int, columns: int, targets: int, dtype: Any) -> Problem:
     if np.dtype(dtype) not in (np.float32, np.float64):
         raise InvalidInputError(f"dtype must be float32 or float64, got {np.dtype(dtype)}")
-    kernel = _first("kernel", model.kernel)
+    if _learns(model):
+        kernel = next(
+            iter(families_of(families_to_learn(model.kernel, model.kernel_params)).values())
+        )
+    else:
+        kernel = _first("kernel", model.kernel)
     if is_automatic(kernel):
         kernel = next(iter(FAMILIES.values()))
     given = isinstance(kernel, str) and kernel == "precomputed"
@@ -178,8 +184,15 @@ def _search_problem(model: CrossValidatedModel, fit: Problem) -> Problem:
     )
 
 
+def _learns(model: Any) -> bool:
+    """Whether kernels come from what is learned, not from a grid."""
+    return isinstance(model, CrossValidatedModel) and model._learning() is not None
+
+
 def _kernels_to_try(model: CrossValidatedModel, n_columns: int) -> int:
     """How many kernels a grid holds; of a learned metric its step foresees them."""
+    if _learns(model):
+        return 1
     rows = made_up_rows(n_columns)
     if is_automatic(model.kernel):
         return sum(len(widths_from_data(each, rows).candidates) for each in FAMILIES.values())

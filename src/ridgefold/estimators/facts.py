@@ -6,7 +6,7 @@ given. A part that a model does not have (a search, cells, a learned metric) is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from ridgefold.records import (
     Attempt,
     Cells,
     CellTrial,
+    EffectCurve,
     Importances,
     LearnedMetric,
     LocalModels,
@@ -157,6 +158,11 @@ class ModelFacts:
     importances: Callable[[int, int], Importances] | None = None
     """Importances of the columns, from the number of repeats and the most rows to look at; None
     where no row can be left out."""
+    effect_curves: Callable[[Sequence[Any], int | None], list[EffectCurve]] | None = None
+    """Curves of some columns and a target, or the one that is shown by default; None where there
+    are no rows to draw them over."""
+    is_outside: Callable[[Any], np.ndarray] | None = None
+    """Which new rows are unlike all of the fit; None where that cannot be told."""
     methods_compared: bool = True
     """True if the methods of the steps were chosen among several."""
     tried: TriedFacts | None = None

@@ -65,7 +65,9 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
     cv : int, "loo", splitter or iterable of (train, test), default=5
         A number means consecutive folds, as for ``GridSearchCV``.
     scoring : str, scorer, callable or None
-        None: mean squared error over all held-out rows together. A scikit-learn name, or scorer
+        None: mean squared error over all held-out rows together. "marginal_likelihood": the
+        (restricted) likelihood of a Gaussian process of the best variance, in which folds have no
+        part; `best_score_` is its logarithm. Learned scales then move to where it is largest. A scikit-learn name, or scorer
         of ``make_scorer``: averaged over folds, as ``GridSearchCV`` does. Another callable:
         ``scoring(y_true, y_predicted)`` on all held-out rows, higher is better. Ties go to the
         first in grid order.

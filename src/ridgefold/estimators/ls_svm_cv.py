@@ -39,8 +39,8 @@ class LSSVMClassifierCV(ClassifierMixin, CrossValidatedModel):
 
     Parameters
     ----------
-    alpha, kernel, gamma, kernel_params, metric, search, stack, memory_budget, time_budget, compute, \
-random_state
+    alpha, kernel, gamma, kernel_params, metric, search, stack, memory_budget, time_budget, \
+compute, random_state
         As in :class:`KernelRidgeCV`.
     fit_intercept : bool, default=True
         Add a bias that is not penalised.

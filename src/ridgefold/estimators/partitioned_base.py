@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -32,6 +32,7 @@ from ridgefold.cells.options import (
     options_of,
     partitioner_of,
 )
+from ridgefold.cells.outside import SurroundingsOfCells
 from ridgefold.cells.refine import refine
 from ridgefold.cells.rows_left_out import RowsLeftOut, rows_to_leave_out
 from ridgefold.cells.run_cells import NewArray, combined_residuals, in_memory
@@ -48,6 +49,7 @@ from ridgefold.cells.streaming import (
     predicted_bytes,
 )
 from ridgefold.errors import InvalidInputError, NumericalError, UnsupportedInputError
+from ridgefold.estimators.effect_curves import Decisions, WithEffectCurves
 from ridgefold.estimators.effects import WithEffects
 from ridgefold.estimators.facts import (
     CellFacts,
@@ -85,6 +87,7 @@ from ridgefold.runtime.progress import progress_bar
 from ridgefold.runtime.run_request import folder_of
 from ridgefold.runtime.training_data import TrainingData
 from ridgefold.selection.importances import HeldOutSample
+from ridgefold.selection.outside import ColumnRanges, ranges_of
 from ridgefold.storage.annotations import check_fields
 from ridgefold.storage.run_directory import Run, RunDirectory
 from ridgefold.tables.sources import ArraySource, RowSource
@@ -96,7 +99,7 @@ _DONORS = 2000
 """Rows that stand for the values of all, where others are drawn from few cells."""
 
 
-class PartitionedModel(WithEffects, WithImportances, TakesOptions, Storable):
+class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOptions, Storable):
     """Base of the partitioned models; subclasses add their arguments, `fit` and `predict`."""
 
     partition: Any
@@ -401,6 +404,8 @@ class PartitionedModel(WithEffects, WithImportances, TakesOptions, Storable):
             explain=None if run is None else self.explain,
             methods_compared=False,
             importances=self._importances_for_facts(),
+            effect_curves=self._curves_for_facts,
+            is_outside=self.is_outside,
         )
 
     def _cell_facts(self) -> CellFacts:
@@ -445,29 +450,38 @@ class PartitionedModel(WithEffects, WithImportances, TakesOptions, Storable):
         )
         if len(rows) < 2:
             raise InvalidInputError("rows are left out of models of 2 or more, got one row")
-        left_out = RowsLeftOut(self._smoothers(None), rows)
+        predict, how = self._left_out(rows)
         donors = np.sort(random.choice(n, size=min(n, _DONORS), replace=False))
-
-        def predict(X: np.ndarray) -> np.ndarray:
-            new = np.asarray(X, dtype=self.X_fit_.dtype)
-            if self.length_scales_ is not None:
-                new = in_metric(new, self.length_scales_)
-            assignment = self._assignment(new)
-            whole = self._combined(new, assignment).astype(np.float64)
-            return np.asarray(whole - left_out.change(new, assignment))
-
         return HeldOutSample(
             X=np.asarray(self.X_fit_[rows]),
             targets=self._target_columns(rows).astype(np.float64),
             weights=np.ones(len(rows)) if weights is None else np.asarray(weights[rows], float),
             predict=predict,
-            how="leave-one-out in every cell",
+            how=how,
             clusters=clusters,
             donors=None if clusters is None else np.asarray(self.X_fit_[donors]),
             donor_weights=None
             if clusters is None or weights is None
             else np.asarray(weights[donors], dtype=np.float64),
         )
+
+    def _left_out(self, rows: np.ndarray) -> tuple[Callable[[np.ndarray], np.ndarray], str]:
+        """Predictions of changed versions of training rows without them; and how, in words."""
+        self._require_rows_to_leave_out()
+        order = np.argsort(rows, kind="stable")
+        left_out = RowsLeftOut(self._smoothers(None), rows[order])
+
+        def predict(X: np.ndarray) -> np.ndarray:
+            new = np.asarray(X, dtype=self.X_fit_.dtype)[order]
+            if self.length_scales_ is not None:
+                new = in_metric(new, self.length_scales_)
+            assignment = self._assignment(new)
+            whole = self._combined(new, assignment).astype(np.float64)
+            out = np.empty_like(whole)
+            out[order] = whole - left_out.change(new, assignment)
+            return out
+
+        return predict, "leave-one-out in every cell"
 
     def _can_leave_rows_out(self) -> bool:
         in_space = COMBINERS[self._combine].needs_space
@@ -511,6 +525,70 @@ class PartitionedModel(WithEffects, WithImportances, TakesOptions, Storable):
             counts = np.bincount(codes, weights, minlength=len(classes))
             return np.asarray(counts / weights.sum())
         return spread_of(self._fitted_targets(), weights)
+
+    def _rows_for_curves(
+        self, max_rows: int, random: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        check_is_fitted(self, "X_fit_")
+        n = int(self.X_fit_.shape[0])
+        rows = np.arange(n) if self._weights is None else np.flatnonzero(self._weights > 0)
+        if len(rows) > max_rows:
+            rows = np.sort(random.choice(rows, size=max_rows, replace=False))
+        weights = np.ones(len(rows)) if self._weights is None else self._weights[rows]
+        return np.asarray(self.X_fit_[rows]), np.asarray(weights, dtype=np.float64)
+
+    def _with_folds(self) -> Decisions:
+        """Of cells there are no models without a fold."""
+
+        def decide(X: np.ndarray) -> tuple[np.ndarray, None]:
+            new = np.asarray(X, dtype=self.X_fit_.dtype)
+            if self.length_scales_ is not None:
+                new = in_metric(new, self.length_scales_)
+            return self._combined(new, self._assignment(new)).astype(np.float64), None
+
+        return decide
+
+    # -- rows outside --------------------------------------------------------------------
+
+    @out_of_memory_is_a_budget_error("is_outside")
+    @np.errstate(over="ignore", invalid="ignore", divide="ignore")
+    def is_outside(self, X: Any) -> np.ndarray:
+        """Whether each row of X lies outside what the model was fitted to.
+
+        As :meth:`KernelRidge.is_outside`, with the rows of the cell that weighs most for it in the
+        place of all rows. Models without cells of their own for every row (averages, refined ones)
+        look at the ranges of the columns alone.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        outside : bool array of shape (n_rows,)
+        """
+        check_is_fitted(self, "X_fit_")
+        X = check_new_rows(self, X, self.X_fit_, accept_sparse=False)
+        ranges, surroundings = self._surroundings()
+        outside = ranges.beyond(X)
+        inside = np.flatnonzero(~outside)
+        if surroundings is not None and len(inside):
+            rows = self._new_rows(X[inside])
+            outside[inside] = surroundings.beyond(rows, self._assignment(rows))
+        return np.asarray(outside)
+
+    def _surroundings(self) -> tuple[ColumnRanges, SurroundingsOfCells | None]:
+        """Computed when they are first asked for, and again after another fit."""
+        kept = self.__dict__.get("_known_surroundings")
+        if kept is None or kept[0] is not self._models:
+            counted = None if self._weights is None else np.asarray(self._weights) > 0
+            ranges, of_cells = ranges_of(self.X_fit_, counted), None
+            if COMBINERS[self._combine].needs_space:
+                rows = self._training_rows()
+                of_cells = SurroundingsOfCells(rows, self._weights, self._cells, self._models)
+            kept = (self._models, ranges, of_cells)
+            self._known_surroundings = kept
+        return kept[1], kept[2]
 
     # -- prediction ----------------------------------------------------------------------
 
@@ -566,7 +644,7 @@ class PartitionedModel(WithEffects, WithImportances, TakesOptions, Storable):
     def __getstate__(self) -> dict[str, Any]:
         """Without files that are there only as long as this object is."""
         state = dict(super().__getstate__())
-        for name in ("_workspace", "_stored"):
+        for name in ("_workspace", "_stored", "_known_surroundings"):
             state.pop(name, None)
         return state
 

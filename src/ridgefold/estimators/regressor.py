@@ -35,6 +35,7 @@ from ridgefold.selection.fold_models import targets_without_folds
 _FOLDS = 10
 """Folds of CV+ for a model that was not cross-validated."""
 _BLOCK_BYTES = 64e6
+"""Kernel values that are held at once where intervals of new rows are made."""
 
 
 class KernelRegressor(WithPosterior, WithDiagnostics, KernelModel):

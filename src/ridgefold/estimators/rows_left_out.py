@@ -11,6 +11,7 @@ import scipy.sparse
 from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.errors import BudgetError, InvalidInputError
+from ridgefold.estimators.effect_curves import Decisions, WithEffectCurves
 from ridgefold.estimators.facts import class_columns, to_numpy
 from ridgefold.estimators.importances import WithImportances
 from ridgefold.estimators.stacked import decided, sum_of, weighted
@@ -34,7 +35,7 @@ _FOLDS = 5
 """Folds of a model that has kept none."""
 
 
-class LeavesRowsOut(WithImportances):
+class LeavesRowsOut(WithImportances, WithEffectCurves):
     """What an exact model knows of its own rows without them."""
 
     def _held_out_sample(  # type: ignore[misc]
@@ -51,20 +52,55 @@ class LeavesRowsOut(WithImportances):
             rows = np.sort(random.choice(rows, size=max_rows, replace=False))
         X = self.X_fit_[rows] if scipy.sparse.issparse(self.X_fit_) else _taken(self.X_fit_, rows)
         X = _dense(X, self.memory_budget)
+        predict, how = self._left_out(rows)
+        return HeldOutSample(X, targets[rows], weights[rows], predict, how)
+
+    def _rows_for_curves(  # type: ignore[misc]
+        self: KernelModel, max_rows: int, random: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        check_is_fitted(self, "X_fit_")
+        require_rows(self)
+        n = int(self.X_fit_.shape[0])
+        weights = np.ones(n) if self._weights is None else self._weights.astype(np.float64)
+        rows = np.flatnonzero(weights > 0)
+        if len(rows) > max_rows:
+            rows = np.sort(random.choice(rows, size=max_rows, replace=False))
+        X = self.X_fit_[rows] if scipy.sparse.issparse(self.X_fit_) else _taken(self.X_fit_, rows)
+        return _dense(X, self.memory_budget), weights[rows]
+
+    def _with_folds(self: KernelModel) -> Decisions:  # type: ignore[misc]
+        predictor = self._predictor()
+        if not self._can_leave_rows_out():
+            return lambda X: (_numbers(self, predictor(_as_fitted(self, X), self._model)), None)
+        model, groups, _ = _models_without(self)
+        t = int(self._model.intercept.shape[0])
+
+        def decide(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            new = _as_fitted(self, X)
+            whole = _numbers(self, predictor(new, self._model))
+            values = predictor(new, model)
+            if groups is None:  # jackknife+: changes by one row each
+                kept: Intervals = self.intervals_
+                changes = to_numpy(values).astype(np.float64)
+                residuals = to_numpy(kept.residuals)
+                return whole, whole[:, None, :] - changes[:, :, None] * residuals[None, :, :]
+            folds = range(int(values.shape[1]) // t)
+            parts = [_numbers(self, values[:, k * t : (k + 1) * t]) for k in folds]
+            return whole, np.stack(parts, axis=1)
+
+        return decide
+
+    def _left_out(  # type: ignore[misc]
+        self: KernelModel, rows: np.ndarray
+    ) -> tuple[Callable[[np.ndarray], np.ndarray], str]:
+        """Predictions of changed versions of training rows without them; and how, in words."""
         model, groups, how = _models_without(self)
         predict = _one_model_a_row if groups is None else _one_model_a_fold
-        return HeldOutSample(
-            X=X,
-            targets=targets[rows],
-            weights=weights[rows],
-            predict=predict(self, model, rows, groups),
-            how=how,
-        )
+        return predict(self, model, rows, groups), how
 
     def _can_leave_rows_out(self: KernelModel) -> bool:  # type: ignore[misc]
         return (
-            isinstance(self.kernel_, Kernel)
-            and not hasattr(self, "compression_bound_")
+            keeps_rows(self)
             and hasattr(self, "y_fit_")
             and int(self.X_fit_.shape[0]) > 1
             and (self._weights is not None or not self.plan_.problem.weighted)
@@ -233,6 +269,11 @@ def _fitted_targets(model: KernelModel) -> np.ndarray:
     if hasattr(model, "classes_"):
         return class_columns(y, t)
     return y.reshape(len(y), -1)
+
+
+def keeps_rows(model: KernelModel) -> bool:
+    """Whether the model has the rows that it was fitted to, as rows of columns."""
+    return isinstance(model.kernel_, Kernel) and not hasattr(model, "compression_bound_")
 
 
 def require_rows(model: KernelModel) -> None:

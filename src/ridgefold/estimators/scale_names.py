@@ -14,6 +14,7 @@ from ridgefold.options import metric_of
 from ridgefold.records import CategoryColumn
 
 _SAMPLE_ROWS = 5000
+"""Rows whose spreads turn scales into shares."""
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,15 @@ from ridgefold.planning import available_resources, device_of
 from ridgefold.records import Problem, Resources, StepRecord
 from ridgefold.runtime.training_data import TrainingData, seconds_left
 from ridgefold.selection.fit_steps import SearchWork
+from ridgefold.selection.grids import alphas_from_data, check_alphas, kernel_grid
 from ridgefold.selection.held_out_predictions import by_row
 from ridgefold.selection.learned_grid import LearnedGrid, learned_grid, to_learn
+from ridgefold.selection.likelihood_search import LikelihoodSearch
 from ridgefold.selection.path_tasks import gram_of
-from ridgefold.selection.scoring import Truth
-from ridgefold.selection.search import Choice
+from ridgefold.selection.scoring import Truth, by_likelihood
+from ridgefold.selection.search import Choice, GridSearch
 from ridgefold.selection.stack.candidates import StackPlan, stack_plan
-from ridgefold.selection.stack.search import StackChoice
+from ridgefold.selection.stack.search import StackChoice, stack_search
 
 if TYPE_CHECKING:
     from ridgefold.estimators.cross_validated import CrossValidatedModel
@@ -82,7 +84,23 @@ class OneKernelWork(ModelSearch):
         return used
 
     def choose(self) -> tuple[StepRecord, ...]:
-        self.choice = self.model._search(self)
+        model, data, given = self.model, self.data, self.model.alpha is not None
+        if self.learned is not None:
+            grid, alphas = self.learned.grid, self.learned.alphas
+        else:
+            settings = {"gamma": model.gamma, "kernel_params": model.kernel_params}
+            grid = kernel_grid(model.kernel, settings, data)
+            middle = grid.candidates[len(grid.candidates) // 2].kernel
+            alphas = np.empty(0) if given else alphas_from_data(middle, data)
+        if given:
+            alphas = check_alphas(model.alpha)
+        with model._searching(data, self.targets, self.folds, self.truth) as (paths, progress):
+            paths.reserved_seconds = model._seconds_to_fit(data, self.targets, grid, alphas)
+            search_by = LikelihoodSearch if by_likelihood(model.scoring) else GridSearch
+            search = search_by(paths, model._rule(self.truth), self.settings)
+            self.choice = search.run(grid, alphas, not given, progress)
+        if data.deadline is not None:
+            data.deadline.begun = True
         return (self.choice.record,)
 
     def solve(self) -> tuple[StepRecord, ...]:
@@ -113,7 +131,18 @@ class StackWork(ModelSearch):
         self.plan = stack_plan(self.model, self.data, self.targets, self.folds, classify=classify)
 
     def choose(self) -> tuple[StepRecord, ...]:
-        self.chosen = self.model._search_stack(self)
+        model, data, targets = self.model, self.data, self.targets
+        if self.plan is None:
+            classify = self.truth.classes is not None
+            self.plan = stack_plan(model, data, targets, self.folds, classify=classify)
+        with model._searching(data, targets, self.folds, self.truth) as (paths, progress):
+            paths.reserved_seconds = sum(
+                model._seconds_to_fit(data, targets, each.grid, each.alphas)
+                for each in self.plan.candidates
+            )
+            self.chosen = stack_search(paths, self.plan, self.truth, self.settings, progress)
+        if data.deadline is not None:
+            data.deadline.begun = True
         return self.chosen.records
 
     def solve(self) -> tuple[StepRecord, ...]:

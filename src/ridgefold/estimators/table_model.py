@@ -31,7 +31,7 @@ from ridgefold.estimators.validation import unchanged_on_error
 from ridgefold.linalg import namespace_of
 from ridgefold.linalg.namespace import on_device
 from ridgefold.options import metric_of
-from ridgefold.records import Importances, TableColumns
+from ridgefold.records import EffectCurve, Importances, TableColumns
 from ridgefold.records.kinds import Count
 from ridgefold.storage.annotations import check_fields
 from ridgefold.tables.encode import encode
@@ -264,6 +264,17 @@ class TableModel(Storable):
             return float(r2_score(y, predictions))
         return float(accuracy_score(y, predictions))
 
+    def is_outside(self, X: Any) -> np.ndarray:
+        """Whether each row of a table lies outside what the model was fitted to.
+
+        See :meth:`KernelRidge.is_outside`. False for rows that have no prediction.
+        """
+        matrix, rows, n = self._numbers(X)
+        outside = np.zeros(n, dtype=bool)
+        if len(rows):
+            outside[rows] = self.model_.is_outside(self._on_device(matrix))
+        return outside
+
     def held_out_importances(
         self, *, n_repeats: int = 5, max_rows: int = 500, random_state: int = 0
     ) -> Importances:
@@ -278,6 +289,24 @@ class TableModel(Storable):
             n_repeats=n_repeats, max_rows=max_rows, groups=groups, random_state=random_state
         )
         return replace(found, names=names)
+
+    def effect_curves(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        target: int | None = None,
+        max_rows: int = 200,
+        random_state: int = 0,
+    ) -> list[EffectCurve]:
+        """How the prediction moves with each column of the table, as curves with an error.
+
+        See :meth:`KernelRidgeCV.effect_curves`.
+        """
+        check_is_fitted(self, "model_")
+        found: list[EffectCurve] = self.model_._curves_of(
+            self.columns_, columns, target, max_rows, random_state
+        )
+        return found
 
     def report_facts(self) -> ModelFacts:
         """What a report may know of the fitted model: that of numbers, with names of a table."""
@@ -297,6 +326,10 @@ class TableModel(Storable):
             else lambda n_repeats, max_rows: self.held_out_importances(
                 n_repeats=n_repeats, max_rows=max_rows
             ),
+            effect_curves=None
+            if facts.effect_curves is None
+            else lambda columns, target: self.effect_curves(columns, target=target),
+            is_outside=None if facts.is_outside is None else self.is_outside,
             effects=lambda: effects_in_short(self.model_, self._effects()),
             predict=self.predict,
             predict_proba=None if facts.predict_proba is None else self.predict_proba,

@@ -82,8 +82,10 @@ class DifferentiableGram:
         assert self._kernel is not None
         assert self._rows is not None
         assert self._slopes is not None
-        xp = self.namespace.xp
         total = self.namespace.zeros(self._X.shape[1], self._X)
+        side = min(_PANEL, int(self._X.shape[0]))
+        square = self.namespace.ones((side, side), self._slopes)
+        left_of_diagonal = self.namespace.xp.tril(square, k=-1)
         for start, stop in self._panels():
             panel, below = slice(start, stop), slice(0, stop)
             weights = left[panel, :] @ right[below, :].T
@@ -91,7 +93,7 @@ class DifferentiableGram:
                 weights += matrix[panel, below]
             weights *= self._slopes[panel, below]
             # The diagonal has no derivative; entries right of it are counted from the left.
-            weights[:, start:stop] = xp.tril(weights[:, start:stop], k=-1)
+            weights[:, start:stop] *= left_of_diagonal[: stop - start, : stop - start]
             total += self._kernel.contract(
                 self.namespace,
                 self._rows.take(self.namespace, panel),

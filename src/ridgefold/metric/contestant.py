@@ -71,7 +71,7 @@ class Contestant:
         if not before > now > 0:
             return now
         power = min(math.log(before / now) / math.log(more / few), _STEEPEST)
-        return now * (more / max(rows, more)) ** power
+        return float(now * (more / max(rows, more)) ** power)
 
     def descend_from_both(self, max_steps: int) -> None:
         """Every scale by itself, on the rows of the start: from slopes, and from a common scale.

@@ -149,10 +149,10 @@ class HeldOutError:
         few = self._single and n >= _SINGLE_ROWS and alpha >= _SINGLE_ALPHA * n
         dtype = xp.float32 if few else namespace.double()
         A = self._gram.evaluate(kernel, dtype)
-        inverse_weights, y, scores = (
-            None if each is None else namespace.astype(each, dtype)
-            for each in (self._inverse_weights, self._y, self._scores)
-        )
+        y, scores = (namespace.astype(each, dtype) for each in (self._y, self._scores))
+        inverse_weights = self._inverse_weights
+        if inverse_weights is not None:
+            inverse_weights = namespace.astype(inverse_weights, dtype)
         namespace.add_to_diagonal_in_place(
             A, alpha if inverse_weights is None else inverse_weights * alpha
         )

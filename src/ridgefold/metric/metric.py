@@ -50,16 +50,17 @@ class _Stage:
 
     def steps_on(self, rows: float, scales: int) -> int:
         """More steps where there are fewer rows, which are cheap, and where more scales move."""
-        several = min(2.0, max(1.0, math.sqrt(scales / _FEW_SCALES)))
-        return min(_MOST_STEPS, round(self.steps * several * min(self.rows, MAX_ROWS) / rows))
+        several = min(2.0, max(0.5, math.sqrt(scales / _FEW_SCALES)))
+        cheap = math.sqrt(min(self.rows, MAX_ROWS) / rows)
+        return min(_MOST_STEPS, math.ceil(self.steps * several * cheap))
 
 
-_FIRST_STEPS = 10
+_FIRST_STEPS = 6
 """Steps from each start, on the rows of the start."""
 _MOST_STEPS = 40
 """More steps hardly lowered an error outside the criterion any further."""
 _FEW_SCALES = 8
-"""So many need no more steps than the stages name; on pol, 26 columns, twelve were too few."""
+"""So many need as many steps as the stages name; on pol, 26 columns, twelve were too few."""
 _STAGES = (
     _Stage(700, 500, 10, 4, math.inf),
     _Stage(1200, 1000, 8, 3, 1.6),
@@ -225,10 +226,12 @@ def _starts(sample: Sample, preprocess: str | None, *, learn: bool) -> list[Star
     plain = best = start_on(sample, fitted["standardise"], learn=learn)
     for name in fitted:
         if name != "standardise" and not sample.limit.spent:
-            other = start_on(sample, fitted[name], learn=learn, near=plain)
-            if other.best.pooled_error < best.best.pooled_error * (1 - _MARGIN):
+            other = start_on(sample, fitted[name], learn=False, near=plain)
+            if other.isotropic.pooled_error < best.isotropic.pooled_error * (1 - _MARGIN):
                 best = other
     assert best.transforms is not None
+    if best is not plain:
+        best = start_on(sample, best.transforms, learn=learn, near=best)
     if sample.limit.spent:
         return [plain] if best is plain else [best, plain]
     few = sample.first(START_ROWS, START_OUTSIDE)
@@ -316,7 +319,7 @@ def _going_on(running: list[Contestant], stage: _Stage, size: int) -> list[Conte
 def _first_in_line(
     starts: list[Start], families: Mapping[str, DistanceKernel], limit: TimeLimit
 ) -> list[Contestant]:
-    """One family of every kind, two of the smooth ones, and the best of each on other columns."""
+    """One family of every kind, two of the smooth ones, and the best of them on other columns."""
     ordered = sorted(families, key=_place_in_line)
     kinds = [kin_of(families[name]) for name in ordered]
     names = [
@@ -325,11 +328,9 @@ def _first_in_line(
         if kinds[:k].count(kinds[k]) < (2 if kinds[k] == "smooth" else 1)
     ]
     found: list[Contestant] = []
-    for start in starts:
+    for start in sorted(starts, key=lambda each: each.best.pooled_error):
         if found:
-            ranked = sorted(found, key=lambda each: each.leading.pooled_error)
-            kinds = [each.kin for each in ranked]
-            names = [each.name for k, each in enumerate(ranked) if each.kin not in kinds[:k]]
+            names = [min(found, key=lambda each: each.leading.pooled_error).name]
         for name in names:
             if not found or not limit.spent:
                 found.append(Contestant(name, families[name], start))

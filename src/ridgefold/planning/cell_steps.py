@@ -38,8 +38,8 @@ CELL_WORK: Mapping[str, str] = {
 }
 """What each kind of step is, in words."""
 _PILOT_KERNELS = 7
+"""Widths that a first look goes to."""
 _PILOT_RIDGES = 5
-"""Kernels that a first look goes to, and ridge values with each."""
 _COARSE_KERNELS = 4
 """Kernels of the model behind the cells."""
 _QUICK = 0.6
@@ -52,6 +52,7 @@ LIKELY_REPEATS = 1.7
 _BLOCK_BYTES = float(1 << 26)
 """Rows that are looked at together, and a copy of them."""
 _SECONDS_A_CUT = 3e-4
+"""What Python takes for one cell that is cut, as measured."""
 _MOVED_A_LEVEL = 30.0
 """What a level of the tree moves, in rows for every row: as measured, to cut and to place them."""
 

@@ -20,6 +20,7 @@ from ridgefold.planning.words import in_bytes, in_seconds
 from ridgefold.records import CELL_SEARCH, Plan, Problem, Resources
 
 ROWS_A_TASK = 4096
+"""Rows of the cells that are one task (`cells.cell_rows.ROWS_A_BATCH`)."""
 DISK_BYTES = 2e8
 """Assumed of the file system: bytes a second that every worker reads or writes."""
 SECONDS_TO_OPEN = 1e-3

@@ -12,6 +12,7 @@ from ridgefold.records.columns import (
     TableColumns,
 )
 from ridgefold.records.cost import Cost
+from ridgefold.records.effects import EffectCurve
 from ridgefold.records.importances import Importances
 from ridgefold.records.intervals import Intervals
 from ridgefold.records.kernel_path import KernelPath
@@ -47,6 +48,7 @@ __all__ = [
     "Cost",
     "DateColumn",
     "DatePart",
+    "EffectCurve",
     "FittedBatch",
     "FittedModel",
     "FoldShape",

@@ -21,7 +21,7 @@ from ridgefold.linalg import Array
 from ridgefold.linalg.namespace import is_out_of_memory
 from ridgefold.planning.words import in_bytes
 from ridgefold.records import Plan, Resources, StepRecord
-from ridgefold.runtime.meter import Reading, metered
+from ridgefold.runtime.meter import Meter
 
 
 class Work(ABC):
@@ -67,18 +67,11 @@ class AnyStep(ABC, Generic[Known, AnyWork]):
 
     @abstractmethod
     def carry_out(self, known: Known, work: AnyWork) -> tuple[Known, tuple[StepRecord, ...]]:
-        """Do it; what is known then, and what it took."""
+        """Do it; what is known then, and what it took.
 
-
-class StepOfParts(AnyStep[Known, AnyWork]):
-    """An entry that stands for several steps, each of which is planned by itself from the data."""
-
-    @abstractmethod
-    def parts(self, work: AnyWork) -> tuple[StepRecord, ...]:
-        """Do them all, and say what each took."""
-
-    def carry_out(self, known: Known, work: AnyWork) -> tuple[Known, tuple[StepRecord, ...]]:
-        return self.foresee(known), self.parts(work)
+        An entry that stands for several, each of which is planned by itself from the data, has a
+        record of every one.
+        """
 
 
 class Step(AnyStep[Known, AnyWork]):
@@ -110,11 +103,7 @@ class Step(AnyStep[Known, AnyWork]):
             done = self._attempt(known, plan, work)
         if done is None:
             raise _no_memory(self.title(known), plan)
-        title = self.title(known)
-        (known, messages), reading = done
-        method = self.method_of(work, plan)
-        record = StepRecord(title, plan, method, reading.seconds, reading.peak_bytes, messages)
-        return known, record
+        return done
 
     def carry_out(self, known: Known, work: AnyWork) -> tuple[Known, tuple[StepRecord, ...]]:
         known, record = self.perform(known, work)
@@ -128,27 +117,27 @@ class Step(AnyStep[Known, AnyWork]):
         except BudgetError:
             raise _no_memory(self.title(known), failed) from None
 
-    def _attempt(
-        self, known: Known, plan: Plan, work: AnyWork
-    ) -> tuple[tuple[Known, tuple[str, ...]], Reading] | None:
+    def _attempt(self, known: Known, plan: Plan, work: AnyWork) -> tuple[Known, StepRecord] | None:
         """What a plan gives, measured; None if there was no memory for it.
 
         What a failed attempt had taken is free again when this returns, as nothing refers to its
         frames any longer.
         """
-
-        def run() -> tuple[Known, tuple[str, ...]]:
-            with notices.collected() as given, work.progress(self.name) as progress:
-                after = self.run(known, plan, work, progress)
-            notices.give(given)
-            return after, tuple(dict.fromkeys(each.message for each in given))
-
         try:
-            return metered(run, work.like)
+            with (
+                Meter(work.like) as meter,
+                notices.collected() as given,
+                work.progress(self.name) as progress,
+            ):
+                after = self.run(known, plan, work, progress)
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
             return None
+        notices.give(given)
+        messages = tuple(dict.fromkeys(each.message for each in given))
+        method, title = self.method_of(work, plan), self.title(known)
+        return after, StepRecord(title, plan, method, meter.seconds, meter.peak_bytes, messages)
 
 
 def perform_all(

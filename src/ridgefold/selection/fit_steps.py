@@ -19,11 +19,11 @@ from ridgefold.metric import FAMILIES
 from ridgefold.metric.metric import families_of
 from ridgefold.metric.transforms import TRANSFORMS
 from ridgefold.options import MetricLearning
-from ridgefold.planning import plan_cross_validation
+from ridgefold.planning import plan_cross_validation, plan_fit
 from ridgefold.planning.cell_memory import learning_rows_within
 from ridgefold.planning.learning import learning_plan
 from ridgefold.records import FoldShape, Plan, Problem, Resources, StepRecord
-from ridgefold.runtime.step import Step, StepOfParts, Work
+from ridgefold.runtime.step import AnyStep, Step, Work
 from ridgefold.selection.held_out_predictions import HOLD_OUT
 from ridgefold.selection.kernel_paths import place_of, together
 from ridgefold.selection.learned_grid import AUTO, families_to_learn, likely_grid
@@ -33,6 +33,8 @@ from ridgefold.selection.scoring import Rule
 from ridgefold.selection.search import Settings, may_race
 from ridgefold.selection.stack.nested import worth_leaving_two_out
 
+_DECOMPOSITION = "eigendecomposition"
+"""The solver whose work is that of a likelihood."""
 LIKELY_MEMBERS = 5
 """Kernels that a stack seldom has more of."""
 
@@ -103,6 +105,7 @@ class LearnMetric(Step[Problem, SearchWork]):
             families=self.families,
             starts=len(TRANSFORMS) if self.asked.transforms == AUTO else 1,
             times=times,
+            most_seconds=None if self.asked.seconds is None else float(self.asked.seconds),
         )
 
     def _rows(self, known: Problem, resources: Resources) -> int:
@@ -134,7 +137,7 @@ class LearnMetric(Step[Problem, SearchWork]):
 
 
 @dataclass(frozen=True)
-class HoldOut(StepOfParts[Problem, GivenWork]):
+class HoldOut(AnyStep[Problem, GivenWork]):
     """Held-out predictions of a model whose kernel and ridge are given."""
 
     n_folds: int
@@ -144,12 +147,12 @@ class HoldOut(StepOfParts[Problem, GivenWork]):
         folds = fold_shapes(known.n_rows, min(self.n_folds, known.n_rows))
         return HOLD_OUT.cost(replace(known, folds=folds), resources)
 
-    def parts(self, work: GivenWork) -> tuple[StepRecord, ...]:
-        return work.hold_out(self.n_folds)
+    def carry_out(self, known: Problem, work: GivenWork) -> tuple[Problem, tuple[StepRecord, ...]]:
+        return self.foresee(known), work.hold_out(self.n_folds)
 
 
 @dataclass(frozen=True)
-class Choose(StepOfParts[Problem, SearchWork]):
+class Choose(AnyStep[Problem, SearchWork]):
     """Kernel and ridge by exact cross-validation, on whatever workers there are."""
 
     executor: Executor
@@ -175,8 +178,27 @@ class Choose(StepOfParts[Problem, SearchWork]):
     def foresee(self, known: Problem) -> Problem:
         return replace(known, judged=False, n_kernels=1)
 
-    def parts(self, work: SearchWork) -> tuple[StepRecord, ...]:
-        return work.choose()
+    def carry_out(self, known: Problem, work: SearchWork) -> tuple[Problem, tuple[StepRecord, ...]]:
+        return self.foresee(known), work.choose()
+
+
+@dataclass(frozen=True)
+class ChooseByLikelihood(Choose):
+    """Kernel and ridge by the marginal likelihood: one eigendecomposition a kernel, then held-out
+    predictions of what is chosen."""
+
+    def cost(self, known: Problem, resources: Resources) -> Plan:
+        one = replace(known, n_kernels=1, n_alphas=1)
+        held_out = super().cost(one, resources)
+        decomposition = plan_fit(replace(one, folds=()), resources, _DECOMPOSITION)
+        peak = max(held_out.cost.peak_bytes, decomposition.cost.peak_bytes)
+        count = known.n_kernels
+        return replace(
+            held_out,
+            cost=replace(held_out.cost, peak_bytes=peak),
+            seconds=held_out.seconds + count * decomposition.seconds,
+            seconds_at_most=held_out.seconds_at_most + count * decomposition.seconds_at_most,
+        )
 
 
 @dataclass(frozen=True)
@@ -207,7 +229,7 @@ class ChooseMembers(Choose):
 
 
 @dataclass(frozen=True)
-class Solve(StepOfParts[Problem, ModelWork]):
+class Solve(AnyStep[Problem, ModelWork]):
     """The system of all rows; of a stack, that of every kernel in it."""
 
     solver: str
@@ -222,8 +244,8 @@ class Solve(StepOfParts[Problem, ModelWork]):
             return plan
         return together([plan] * known.n_kernels, plan, 1, known.n_kernels)
 
-    def parts(self, work: ModelWork) -> tuple[StepRecord, ...]:
-        return work.solve()
+    def carry_out(self, known: Problem, work: ModelWork) -> tuple[Problem, tuple[StepRecord, ...]]:
+        return self.foresee(known), work.solve()
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,8 @@ from ridgefold.planning import available_resources, device_of
 from ridgefold.planning.cell_memory import learning_rows_within
 from ridgefold.runtime.training_data import TrainingData, as_ridgefold_errors
 from ridgefold.selection.grids import Candidate, KernelGrid
+from ridgefold.selection.likely_scales import with_likely_scales
+from ridgefold.selection.scoring import by_likelihood
 
 AUTO = "auto"
 _SHARE_OF_TIME = 0.5
@@ -118,12 +120,25 @@ def learned_grid(
     *,
     max_rows: int,
 ) -> LearnedGrid:
-    """Learn from at most so many rows, then lay a small grid around what was learned."""
+    """Learn from at most so many rows, then lay a small grid around what was learned.
+
+    Where the likelihood is to choose, it moves the scales that the held-out error has found.
+    """
     arguments = {**learning_arguments(model, asked, data), "max_rows": max_rows}
     learn: Relearn = partial(learn_metric, learn_scales=bool(asked.scales), **arguments)
     metric = learn(data.X, targets, weights=data.weights, folds=folds_to_learn_from(folds))
     if data.deadline is not None:
         data.deadline.begun = True
+    if by_likelihood(model.scoring):
+        metric = with_likely_scales(
+            metric,
+            data,
+            targets,
+            bias=bool(model.fit_intercept),
+            groups=asked.groups,
+            max_rows=max_rows,
+            look_at_clock=arguments["look_at_clock"],
+        )
     factors, ridges = _around(int(data.X.shape[0]), isotropic=metric.isotropic)
     candidates = tuple(
         Candidate(

@@ -27,6 +27,7 @@ from ridgefold.selection.race import promised, settle
 from ridgefold.selection.scoring import Rule, Truth
 
 _MOST_EXTENSIONS = 4
+"""How often a grid grows where its best pair lies on an edge: by two decades, or a width."""
 _FEWEST_RACED = 1000
 """With fewer rows, "auto" scores every pair: it costs little."""
 _LEAST_SAMPLED, _MOST_SAMPLED, _SAMPLE_FOLDS, _SAMPLE_ALPHAS = 160, 512, 4, 6

@@ -4,6 +4,7 @@ from ridgefold.report.displays.cells import CellsDisplay
 from ridgefold.report.displays.confusion import ConfusionDisplay
 from ridgefold.report.displays.coverage import CoverageDisplay
 from ridgefold.report.displays.cv_surface import CVSurfaceDisplay
+from ridgefold.report.displays.effect_curve import EffectCurveDisplay
 from ridgefold.report.displays.effects import EffectsDisplay
 from ridgefold.report.displays.held_out import HeldOutDisplay
 from ridgefold.report.displays.importance import ImportanceDisplay
@@ -16,6 +17,7 @@ __all__ = [
     "CellsDisplay",
     "ConfusionDisplay",
     "CoverageDisplay",
+    "EffectCurveDisplay",
     "EffectsDisplay",
     "HeldOutDisplay",
     "ImportanceDisplay",

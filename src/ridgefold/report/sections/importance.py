@@ -1,4 +1,4 @@
-"""Which columns count, by what held-out errors rise by without them."""
+"""Which columns count, by what held-out errors rise by without them; and what they do."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import numpy as np
 
 from ridgefold.estimators.facts import ModelFacts
 from ridgefold.records import Importances
+from ridgefold.report.displays.effect_curve import EffectCurveDisplay
 from ridgefold.report.displays.importance import ImportanceDisplay, most_important
 from ridgefold.report.formatting import clean, count, number, plural
-from ridgefold.report.layout import Canvas, Cell, Section, Table, rows_of, text
+from ridgefold.report.layout import Canvas, Cell, Picture, Section, Table, rows_of, text
 from ridgefold.report.reported_model import ReportedModel
 
 _MOST_BARS = 12
@@ -20,6 +21,8 @@ _MOST_SAMPLED = 300
 _MOST_VALUES = 5e8
 """Kernel values that are computed for the section, at a few nanoseconds each: some seconds."""
 _REPEATS = 5
+_CURVES = 4
+"""Columns whose curves are drawn."""
 _NAMED = 3
 """Columns that the sentence names."""
 
@@ -58,14 +61,37 @@ def importance(reported: ReportedModel, canvas: Canvas) -> Section | None:
         + ("" if bars == len(found.names) else f" The first {bars} of {len(found.names)} columns."),
         height=0.5 + 0.27 * bars,
     )
+    curves = _curves(reported, canvas, [found.names[j] for j in order[:_CURVES] if clear[j]])
     return Section(
         "importance",
         "Which columns count",
         lead,
-        (picture,),
+        (picture, *curves),
         (_table(found, order),),
         tuple(remarks),
     )
+
+
+def _curves(reported: ReportedModel, canvas: Canvas, names: list[str]) -> list[Picture]:
+    """How the prediction moves with the columns that count most."""
+    if reported.facts.effect_curves is None or not names:
+        return []
+    pictures = []
+    for curve in reported.facts.effect_curves(names, None):
+        band = "" if curve.standard_errors is None else " Band: two standard errors."
+        if curve.levels is not None:
+            band = "" if curve.standard_errors is None else " Lines: two standard errors."
+        which = f" of {reported.target_names[0]}" if reported.facts.classes is None else ""
+        pictures.append(
+            canvas.draw(
+                EffectCurveDisplay(curve=curve).plot,
+                title=f"What {clean(curve.name, 40)} does",
+                caption=f"The {clean(curve.quantity, 60)}{which} with each of these values in the "
+                f"place of the rows' own.{band}",
+                height=2.4 if curve.levels is None else 0.9 + 0.22 * min(12, len(curve.levels)),
+            )
+        )
+    return pictures
 
 
 def _found(facts: ModelFacts) -> Importances | None:
