@@ -276,3 +276,17 @@ def test_the_first_command_succeeds_or_says_all_that_is_wrong(file, tmp_path):
 @pytest.mark.parametrize("file", FILES, ids=lambda f: f.name)
 def test_the_first_command_succeeds_for_every_messy_file(file, tmp_path):
     first_command(file, tmp_path)
+
+
+def test_rows_unlike_all_others_are_marked_if_asked(plant, tmp_path):
+    model = tmp_path / "k"
+    how = ("--alpha", 0.1, "--length-scale", 2.0, "--missing", "fill")
+    table = pd.DataFrame(PLANT.X[:200], columns=PLANT.feature_names).assign(y=PLANT.y[:200])
+    table.to_csv(tmp_path / "t.csv", index=False)
+    run("fit-kernel", tmp_path / "t.csv", "-t", "y", "-o", model, *how)
+    new = table[:6].copy()
+    new.loc[3, "AT"] = 400.0
+    new.to_csv(tmp_path / "new.csv", index=False)
+    run("predict", model, tmp_path / "new.csv", "-o", tmp_path / "out.csv", "--outside")
+    outside = pd.read_csv(tmp_path / "out.csv")["outside"]
+    assert outside.tolist() == [False, False, False, True, False, False]

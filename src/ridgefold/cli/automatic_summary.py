@@ -115,7 +115,8 @@ def _top_columns(model: Any) -> dict[str, Any]:
     order = np.argsort(-found.rises, kind="stable")[:_MOST_COLUMNS]
     clear = [j for j in order if found.rises[j] > 2 * found.standard_errors[j]]
     shown = {found.names[j]: f"{100 * found.rises[j]:.1f}%" for j in clear}
-    return {"error_rises_without": shown or "no column clearly"}
+    lost = "lost_without" if hasattr(model, "classes_") else "r2_lost_without"
+    return {lost: shown or "no column clearly"}
 
 
 def what_next(model: Any, read: TableToFit, data: Path, output: Path) -> Iterator[str]:
