@@ -31,8 +31,8 @@ from ridgefold.tables import load_bundled
 
 ALWAYS = {"asked"}
 SECTIONS = {
-    "automatic": {"held-out", "coverage", "tried", "computed"},
-    "automatic classes": {"classes", "tried", "computed"},
+    "automatic": {"held-out", "coverage", "tried", "importance", "computed"},
+    "automatic classes": {"classes", "tried", "importance", "computed"},
     "regressor": {
         "computed",
         "coverage",
