@@ -33,7 +33,7 @@ from ridgefold.automatic.table_reading import (
 from ridgefold.automatic.weighing import error_alone, error_of, nested
 from ridgefold.crossval import Folds
 from ridgefold.errors import InvalidInputError, ModelFileError
-from ridgefold.estimators.facts import HeldOutFacts, ModelFacts
+from ridgefold.estimators.facts import HeldOutFacts, ModelFacts, TriedFacts
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.stored_values import HeldOut
 from ridgefold.estimators.validation import out_of_memory_is_a_budget_error, unchanged_on_error
@@ -388,6 +388,7 @@ class TableEstimator(KeepsRows, Storable):
             run=self.run_record_,
             explain=self.explain,
             methods_compared=False,
+            tried=TriedFacts(tuple(self.leaderboard_), self.held_out_error_, self._measure),
             importances=self._importances_for_facts() if self.stack_ else None,
             effect_curves=self._curves_for_facts if self.stack_ else None,
             is_outside=self.is_outside,

@@ -49,7 +49,7 @@ def _model_has(name: str) -> Any:
 
 
 class TableModel(Storable):
-    """A ridgefold model with the preparation of its columns: what ``ridgefold fit`` saves.
+    """A ridgefold model with the preparation of its columns: what ``ridgefold fit-kernel`` saves.
 
     Numbers are standardised, text becomes one column a category, and the model file holds both
     with the model, so that raw tables go in. For a table of numbers, ``TableModel(model)`` is
