@@ -15,10 +15,10 @@ from ridgefold.kernels import Columns, Kernel, Laplacian
 from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.kernels.warped import Warped
 from ridgefold.linalg import Array, namespace_of
-from ridgefold.metric.contestant import Contestant, kin_of
 from ridgefold.metric.families import FAMILIES, family_of, with_scales
 from ridgefold.metric.groups import scales_of_columns
-from ridgefold.metric.leaving_out import columns_to_keep
+from ridgefold.metric.irrelevant_columns import columns_to_keep
+from ridgefold.metric.racing_family import RacingFamily, kind_of_family
 from ridgefold.metric.sample import MOST_OUTSIDE, Sample, draw_sample
 from ridgefold.metric.slope_start import START_OUTSIDE, START_ROWS, Start, start_on
 from ridgefold.metric.spreads import shares_of_variance
@@ -38,15 +38,15 @@ MAX_ROWS = 2000
 
 @dataclass(frozen=True)
 class _Stage:
-    """A part of the race: on how many rows, how many steps, and who takes part."""
+    """A stage of the race: how many rows and steps it has, and which families take part."""
 
     rows: float
     outside: float
     steps: int
     most: int
-    """How many go on, the best of those still in the race."""
+    """How many families take part, the best of those that are still in the race."""
     margin: float
-    """How many times the least error theirs may be."""
+    """A family takes part if its error is at most so many times the least one."""
 
     def steps_on(self, rows: float, scales: int) -> int:
         """More steps where there are fewer rows, which are cheap, and where more scales move."""
@@ -60,22 +60,24 @@ _FIRST_STEPS = 6
 _MOST_STEPS = 40
 """More steps hardly lowered an error outside the criterion any further."""
 _FEW_SCALES = 8
-"""So many need as many steps as the stages name; on pol, 26 columns, twelve were too few."""
+"""The steps of the stages are meant for so many scales; pol, with 26 columns, needed more than
+twelve."""
 _STAGES = (
     _Stage(700, 500, 10, 4, math.inf),
     _Stage(1200, 1000, 8, 3, 1.6),
     _Stage(math.inf, math.inf, 5, 2, 1.1),
 )
-"""Most of the way is gone on few rows, where steps are cheap."""
+"""Most steps are taken on few rows, where they are cheap."""
 _MORE_ROWS = 1.2
 """A stage with fewer than this many times the rows of the one before it is left out."""
 _GROWTH = 2.5
 """Power of the rows by which the time of a step grows, where a limit has to be kept."""
 _SHARE = 0.85
-"""The part of a limit that the race may take: columns are left out in the rest."""
+"""The race may take this share of the time limit; the rest is for leaving out columns."""
 _ROUGH = ("manhattan", "rough")
-"""Kernels that need more rows than others to show what they can do: a place is kept for them. On
-ccpp the Laplacian is fifth of six families on 500 rows and first on 2,000."""
+"""Kinds of kernels that need more rows than others to show what they can do: one place in every
+stage is kept for them. On ccpp the Laplacian is fifth of six families on 500 rows and first on
+2,000."""
 _ORDER = ("matern12", "laplacian", "matern32", "rbf")
 _MARGIN = 0.005
 """A transform of all columns must lower the error by this share to replace an earlier one."""
@@ -137,7 +139,7 @@ def learn_metric(
     -------
     LearnedMetric
     """
-    contestants = contest(
+    racing_families = race_families(
         X,
         y,
         family,
@@ -152,10 +154,10 @@ def learn_metric(
         look_at_clock=look_at_clock,
         seconds=seconds,
     )
-    return _as_metric(contestants, leave_out=leave_out)
+    return _as_metric(racing_families, leave_out=leave_out)
 
 
-def contest(
+def race_families(
     X: Array,
     y: Array,
     family: Any,
@@ -170,8 +172,8 @@ def contest(
     scale_groups: Any,
     look_at_clock: Callable[[], None] | None,
     seconds: float | None = None,
-) -> list[Contestant]:
-    """Every family on every transform that took part, the best first."""
+) -> list[RacingFamily]:
+    """Race the families against each other on every transform worth it; the best comes first."""
     namespace = namespace_of(X)
     if X.ndim != 2 or y.shape[0] != X.shape[0]:
         raise InvalidInputError(
@@ -188,7 +190,7 @@ def contest(
             f"{preprocess!r}"
         )
     limit = TimeLimit(None if seconds is None else _SHARE * seconds)
-    contenders = families_of(family)
+    families = families_of(family)
     targets = y[:, None] if y.ndim == 1 else y
     sample = draw_sample(
         X,
@@ -204,7 +206,7 @@ def contest(
     if look_at_clock is not None:
         sample = replace(sample, look_at_clock=look_at_clock)
     starts = _starts(sample, preprocess, learn=learn_scales)
-    return _race(starts, contenders, sample.limit)
+    return _race(starts, families, sample.limit)
 
 
 def _place_in_line(name: str) -> int:
@@ -254,105 +256,111 @@ def families_of(family: Any) -> dict[str, DistanceKernel]:
 
 def _race(
     starts: list[Start], families: Mapping[str, DistanceKernel], limit: TimeLimit
-) -> list[Contestant]:
-    """The best family on the best transform; those that fall back are not followed further.
+) -> list[RacingFamily]:
+    """Descend on more and more rows, with fewer and fewer families; the best comes first.
 
-    Families of one kind follow the best among them, and take over what it has found. In every
-    stage all see the same rows and folds, and may take as many steps.
+    Of several families of one kind, only the best runs: after the first stage the others join
+    it, with the scales that it has found. In every stage all families see the same rows and folds,
+    and may take the same number of steps.
     """
-    everyone = _first_in_line(starts, families, limit)
-    sample = everyone[0].sample
+    entered = _starters(starts, families, limit)
+    sample = entered[0].sample
     size, scales = len(sample), len(np.unique(sample.scale_of))
     # Repeating rows must do what weights do: steps are as many as for the rows that differ.
     share = sample.distinct / size
     few = min(START_ROWS, size)
-    running = _going_on(everyone, _STAGES[0], size)
+    still_racing = _who_goes_on(entered, _STAGES[0], size)
     seconds = _Seconds(limit)
     steps = _Stage(START_ROWS, START_OUTSIDE, _FIRST_STEPS, 0, 0.0).steps_on(share * few, scales)
-    for each in running:
+    for each in still_racing:
         if not limit.spent:
             with seconds.counted(few, 2 * steps):
                 each.descend_from_both(steps)
     rows, outside = few, START_OUTSIDE
     for stage in _STAGES:
-        running = _going_on(running, stage, size)
-        wanted = min(stage.rows, size, seconds.rows_for(stage.steps * len(running)))
-        if wanted >= _MORE_ROWS * rows or (stage is _STAGES[-1] and wanted == size > rows):
-            rows, outside = int(wanted), int(min(stage.outside, MOST_OUTSIDE))
-            for each in running:
+        still_racing = _who_goes_on(still_racing, stage, size)
+        stage_rows = min(stage.rows, size, seconds.rows_for(stage.steps * len(still_racing)))
+        if stage_rows >= _MORE_ROWS * rows or (stage is _STAGES[-1] and stage_rows == size > rows):
+            rows, outside = int(stage_rows), int(min(stage.outside, MOST_OUTSIDE))
+            for each in still_racing:
                 if not limit.spent:
                     steps = stage.steps_on(share * rows, scales)
                     with seconds.counted(rows, steps):
                         each.advance(rows, outside, steps)
         if stage is _STAGES[0]:
-            for head, each in _relatives(_going_on(running, _STAGES[1], size), everyone, families):
+            for head, each in _relatives(
+                _who_goes_on(still_racing, _STAGES[1], size), entered, families
+            ):
                 each.take_over(head, rows, outside)
-                running += [] if each in running else [each]
-                everyone += [] if each in everyone else [each]
-    everyone.sort(key=_rank)
-    everyone[0].look_at_isotropic()
-    return everyone
+                still_racing += [] if each in still_racing else [each]
+                entered += [] if each in entered else [each]
+    entered.sort(key=_rank)
+    entered[0].look_at_isotropic()
+    return entered
 
 
-def _rank(each: Contestant) -> tuple[int, float]:
-    """Those that came farthest first, then those of the least error."""
+def _rank(each: RacingFamily) -> tuple[int, float]:
+    """Sort first by the number of rows that a family has got to, then by its error."""
     return -each.most_rows, each.leading.pooled_error
 
 
-def _going_on(running: list[Contestant], stage: _Stage, size: int) -> list[Contestant]:
-    """The best of every kind on its best transform, then the best on another one.
+def _who_goes_on(still_racing: list[RacingFamily], stage: _Stage, size: int) -> list[RacingFamily]:
+    """Which families go on to a stage: the best of every kind, and the best on another transform.
 
-    Of several places one is kept for the best kernel of a rough kind.
+    Where there is more than one place, one of them goes to the best family of a rough kind.
     """
-    ranked = sorted(running, key=lambda each: each.expected_error(size))
+    ranked = sorted(still_racing, key=lambda each: each.expected_error(size))
     limit = stage.margin * ranked[0].expected_error(size)
     ranked = [each for each in ranked if each.expected_error(size) <= limit]
-    kinds = [each.kin for each in ranked]
-    heads = [each for k, each in enumerate(ranked) if each.kin not in kinds[:k]]
+    kinds = [each.kind for each in ranked]
+    heads = [each for k, each in enumerate(ranked) if each.kind not in kinds[:k]]
     others = [each for each in ranked if each.transforms is not ranked[0].transforms]
     queue = list(dict.fromkeys([*heads, *others[:1]]))
-    rough = [each for each in queue if each.kin in _ROUGH][:1] if stage.most > 1 else []
+    rough = [each for each in queue if each.kind in _ROUGH][:1] if stage.most > 1 else []
     first = queue[0]
     return list(dict.fromkeys([first, *rough, *queue]))[: stage.most]
 
 
-def _first_in_line(
+def _starters(
     starts: list[Start], families: Mapping[str, DistanceKernel], limit: TimeLimit
-) -> list[Contestant]:
-    """One family of every kind, two of the smooth ones, and the best of them on other columns."""
+) -> list[RacingFamily]:
+    """Who starts: one family of every kind, two of the smooth ones, all on the best transform.
+
+    On the other transforms only the family starts that did best on the first one.
+    """
     ordered = sorted(families, key=_place_in_line)
-    kinds = [kin_of(families[name]) for name in ordered]
+    kinds = [kind_of_family(families[name]) for name in ordered]
     names = [
         name
         for k, name in enumerate(ordered)
         if kinds[:k].count(kinds[k]) < (2 if kinds[k] == "smooth" else 1)
     ]
-    found: list[Contestant] = []
+    starters: list[RacingFamily] = []
     for start in sorted(starts, key=lambda each: each.best.pooled_error):
-        if found:
-            names = [min(found, key=lambda each: each.leading.pooled_error).name]
+        if starters:
+            names = [min(starters, key=lambda each: each.leading.pooled_error).name]
         for name in names:
-            if not found or not limit.spent:
-                found.append(Contestant(name, families[name], start))
-    return found
+            if not starters or not limit.spent:
+                starters.append(RacingFamily(name, families[name], start))
+    return starters
 
 
 def _relatives(
-    heads: list[Contestant], known: list[Contestant], families: Mapping[str, DistanceKernel]
-) -> Iterator[tuple[Contestant, Contestant]]:
-    """The other families of the same kind as each, on the same columns."""
+    heads: list[RacingFamily], known: list[RacingFamily], families: Mapping[str, DistanceKernel]
+) -> Iterator[tuple[RacingFamily, RacingFamily]]:
+    """Pairs of a family that leads its kind and another family of that kind, on one transform."""
     for head in heads:
         for name in sorted(families, key=_place_in_line):
-            if kin_of(families[name]) != head.kin or name == head.name:
+            if kind_of_family(families[name]) != head.kind or name == head.name:
                 continue
             if head.sample.limit.spent:
                 return
             same = [each for each in known if each.name == name and each.start is head.start]
-            yield head, same[0] if same else Contestant(name, families[name], head.start)
+            yield head, same[0] if same else RacingFamily(name, families[name], head.start)
 
 
 class _Seconds:
-    """How long steps take, and for how many rows there is time."""
+    """Measures how long a step takes, and says for how many rows there is time."""
 
     def __init__(self, limit: TimeLimit) -> None:
         self._limit = limit
@@ -360,24 +368,24 @@ class _Seconds:
 
     @contextmanager
     def counted(self, rows: int, steps: int) -> Iterator[None]:
-        """Measure so many steps."""
+        """Measure what is done in the context, which is `steps` steps on `rows` rows."""
         begun = self._limit.elapsed
         yield
         self._per_step, self._rows = (self._limit.elapsed - begun) / steps, rows
 
     def rows_for(self, steps: int) -> float:
-        """On how many rows so many steps can be taken in half of what is left."""
+        """The number of rows on which so many steps take half of the time that is left."""
         if self._per_step <= 0 or self._limit.left == math.inf:
             return math.inf
         possible = max(0.0, 0.5 * self._limit.left) / (steps * self._per_step)
         return float(self._rows * possible ** (1.0 / _GROWTH))
 
 
-def _as_metric(contestants: list[Contestant], *, leave_out: bool) -> LearnedMetric:
-    winner = contestants[0]
+def _as_metric(racing_families: list[RacingFamily], *, leave_out: bool) -> LearnedMetric:
+    winner = racing_families[0]
     best, sample, transforms = winner.best, winner.sample, winner.transforms
     families: dict[str, float] = {}
-    for each in contestants:
+    for each in racing_families:
         families.setdefault(each.name, each.leading.pooled_error)
     scales = three_digits(best.kernel.length_scale)
     kernel = with_scales(best.kernel, scales)
@@ -410,14 +418,14 @@ def _as_metric(contestants: list[Contestant], *, leave_out: bool) -> LearnedMetr
                 error=in_units(step.error),
                 outside_error=in_units(step.outside_error),
             )
-            for each in contestants
+            for each in racing_families
             for step in each.history
         ),
     )
 
 
 def three_digits(values: Any) -> np.ndarray:
-    """No more digits mean anything, and runs that differ by rounding then give the same."""
+    """Rounded to three digits: more mean nothing, and runs that differ by rounding agree."""
     return np.asarray([float(f"{value:.2e}") for value in np.asarray(values)])
 
 
@@ -426,13 +434,13 @@ def on_columns(
 ) -> Kernel:
     """The kernel on rows as they were given: of the columns that are kept, transformed."""
     columns = tuple(np.flatnonzero(kept).tolist())
-    found: Kernel = with_scales(kernel, scales[kept])
+    on_kept: Kernel = with_scales(kernel, scales[kept])
     if transforms is not None:
-        found = Warped(found, tuple(transforms.warps[j] for j in columns))
-    return found if kept.all() else Columns(found, columns)
+        on_kept = Warped(on_kept, tuple(transforms.warps[j] for j in columns))
+    return on_kept if kept.all() else Columns(on_kept, columns)
 
 
-def _relevance(winner: Contestant, sample: Sample, scales: np.ndarray) -> np.ndarray:
+def _relevance(winner: RacingFamily, sample: Sample, scales: np.ndarray) -> np.ndarray:
     """Shares in the mean distance: ∝ s_j/ℓ_j for Manhattan distances, its square for others.
 
     That of a group is divided among its columns by their variances.

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ridgefold.linalg import Array
-from ridgefold.metric.contestant import Contestant
 from ridgefold.metric.descent import Descent
 from ridgefold.metric.families import with_scales
-from ridgefold.metric.metric import AUTO, MAX_ROWS, contest, on_columns, three_digits
+from ridgefold.metric.metric import AUTO, MAX_ROWS, on_columns, race_families, three_digits
+from ridgefold.metric.racing_family import RacingFamily
 from ridgefold.records import MetricCandidate
 
 
@@ -42,7 +42,7 @@ def candidates(
     tuple of MetricCandidate
     """
     begun = time.process_time()
-    contestants = contest(
+    racing_families = race_families(
         X,
         y,
         family,
@@ -60,7 +60,7 @@ def candidates(
     took = time.process_time() - begun
     every = [
         (each, origin, descent)
-        for each in contestants
+        for each in racing_families
         for origin, descent in (
             ("isotropic", each.isotropic),
             ("slopes", each.slopes),
@@ -74,16 +74,16 @@ def candidates(
 
 
 def _candidate(
-    contestant: Contestant, origin: str, descent: Descent, seconds: float
+    racing_family: RacingFamily, origin: str, descent: Descent, seconds: float
 ) -> MetricCandidate:
-    scales, transforms = three_digits(descent.kernel.length_scale), contestant.transforms
-    unit = contestant.sample.unit
+    scales, transforms = three_digits(descent.kernel.length_scale), racing_family.transforms
+    unit = racing_family.sample.unit
     return MetricCandidate(
         kernel=on_columns(
             with_scales(descent.kernel, scales), scales, np.ones(len(scales), bool), transforms
         ),
         alpha=float(three_digits([descent.alpha])[0]),
-        family=contestant.name,
+        family=racing_family.name,
         transforms=None if transforms is None else transforms.names,
         origin=origin,
         error=descent.pooled_error * unit * unit,

@@ -1,4 +1,4 @@
-"""Which columns a learned metric can do without.
+"""Which columns are irrelevant to a learned metric, so that it can do without them.
 
 A column of a large scale hardly moves distances but costs as much time as any other. Columns are
 left out in the order of their relevance, the least first, as many as change next to nothing: with
@@ -24,7 +24,7 @@ from ridgefold.metric.sample import Sample
 from ridgefold.solvers import SOLVERS, RidgeSystem
 
 CHANGE = 0.03
-"""ε: how far predictions may move, as a share of the error."""
+"""ε: predictions may move by this share of their error."""
 _LEAST = 0.05
 """Columns with a larger share in distances are kept without a trial."""
 
@@ -55,17 +55,19 @@ def columns_to_keep(
     def negligible(count: int) -> bool:
         kept = kept_without(count)
         columns = np.flatnonzero(kept)
-        part = sample.with_columns(
+        without = sample.with_columns(
             *(sample.namespace.xp.take(each, sample.namespace.indices(columns, each), axis=1)
               for each in (sample.X, sample.outside_X))
         )  # fmt: skip
-        found = _predictions(
-            replace(part, scale_of=sample.scale_of[kept]), with_scales(kernel, scales[kept]), alpha
+        predicted = _predictions(
+            replace(without, scale_of=sample.scale_of[kept]),
+            with_scales(kernel, scales[kept]),
+            alpha,
         )
-        if found is None:
+        if predicted is None:
             return False
-        change = _root_mean_square(sample, found - reference)
-        return change <= CHANGE * error or _root_mean_square(sample, truth - found) <= error
+        change = _root_mean_square(sample, predicted - reference)
+        return change <= CHANGE * error or _root_mean_square(sample, truth - predicted) <= error
 
     # What leaves out more changes more: a bisection finds about the largest number.
     low, high = 0, most + 1
@@ -77,7 +79,7 @@ def columns_to_keep(
 
 
 def _predictions(sample: Sample, kernel: DistanceKernel, alpha: float) -> np.ndarray | None:
-    """Of the rows outside, by a model of those inside."""
+    """Predictions of the rows outside the criterion, by a model of those inside it."""
     gram = KernelGram(kernel, sample.X)
     ridges = np.full(int(sample.y.shape[1]), alpha)
     system = RidgeSystem(gram, sample.y, ridges, weights=sample.weights, bias=sample.bias)

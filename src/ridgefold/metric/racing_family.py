@@ -1,4 +1,4 @@
-"""One family on its way through the stages: few rows first, then more."""
+"""One family of kernels in the race for the best metric: few rows first, then more."""
 
 from __future__ import annotations
 
@@ -15,52 +15,57 @@ from ridgefold.metric.slope_start import NO_FINITE_ERROR, START_OUTSIDE, START_R
 from ridgefold.records import LearningStep
 
 _TIED_STEPS = 4
-"""Steps in width and ridge alone: from a start that another family found, few are needed."""
+"""Steps in width and ridge alone, which are few as another family has found the start."""
 
 _STEEPEST = 1.5
-"""Errors that fell faster than by this power of the rows do not go on to do so."""
+"""Errors are expected to fall no faster than by this power of the number of rows."""
 _LEAST_LOG_ALPHA = math.log(0.1)
-"""From much smaller ridge values descents of smooth families ended in poor local minima."""
+"""Descents start from at least this ridge: from much smaller ones, those of smooth families ended
+in poor local minima."""
 
 
-class Contestant:
-    """A family on some transform of the columns: its best isotropic kernel, its best learned
-    scales, and the steps that led there.
+class RacingFamily:
+    """A family of kernels on one transform of the columns, and how far it has got in the race:
+    its best isotropic kernel, its best learned scales, and the steps that led there.
     """
 
     def __init__(self, name: str, family: DistanceKernel, start: Start) -> None:
         self.name, self.family = name, family
-        self.kin, self.start = kin_of(family), start
+        self.kind, self.start = kind_of_family(family), start
         self.sample, self.transforms, self.spread = start.sample, start.transforms, start.spread
         self.history: list[LearningStep] = []
         self._seen = START_ROWS, START_OUTSIDE
-        """Rows inside and outside that scales were learned from last."""
+        """How many rows inside and outside the criterion the last stage had."""
         self._by_rows: dict[int, float] = {}
-        """The error after every stage."""
-        part = self.sample.first(START_ROWS, START_OUTSIDE)
+        """The error after every stage, by its number of rows."""
+        rows_seen = self.sample.first(START_ROWS, START_OUTSIDE)
         shift = 0.0
         if isinstance(family, Laplacian):
             # A sum of d distances is about √d times their Euclidean length.
-            shift = 0.5 * math.log(len(np.unique(part.scale_of)))
-        isotropic = self._descend(part, _shifted(start.isotropic.point, shift), tied=True)
+            shift = 0.5 * math.log(len(np.unique(rows_seen.scale_of)))
+        isotropic = self._descend(rows_seen, _shifted(start.isotropic.point, shift), tied=True)
         if isotropic is None:
             raise InvalidInputError(NO_FINITE_ERROR)
         self.isotropic: Descent = isotropic
         self.slopes: Descent | None = None
         self._learns = start.slopes is not None
         if start.slopes is not None:
-            self.slopes = self._descend(part, _shifted(start.slopes.point, shift), tied=True)
+            self.slopes = self._descend(rows_seen, _shifted(start.slopes.point, shift), tied=True)
         self.learned = self.slopes
 
     def advance(self, rows: int, outside: int, max_steps: int) -> None:
         """Go on from the best point so far with more rows, every scale by itself."""
         self._seen = rows, outside
-        part = self.sample.first(rows, outside)
+        rows_seen = self.sample.first(rows, outside)
         if not self._learns:
-            self.isotropic = self._descend(part, self.isotropic.point, tied=True) or self.isotropic
+            self.isotropic = (
+                self._descend(rows_seen, self.isotropic.point, tied=True) or self.isotropic
+            )
         else:
             before = self.learned or self.isotropic
-            self.learned = self._descend(part, before.point, max_steps=max_steps) or self.learned
+            self.learned = (
+                self._descend(rows_seen, before.point, max_steps=max_steps) or self.learned
+            )
         self._by_rows[rows] = self.leading.pooled_error
 
     def expected_error(self, rows: int) -> float:
@@ -77,40 +82,40 @@ class Contestant:
         return float(now * (more / max(rows, more)) ** power)
 
     def descend_from_both(self, max_steps: int) -> None:
-        """Every scale by itself, on the rows of the start: from slopes, and from a common scale.
+        """Learn every scale by itself on the rows of the start; keep the better of two descents.
 
-        Slopes of few rows may call a column flat that counts, and from a long scale there is no
-        gradient that leads back.
+        One begins with the scales of the slopes, the other with one common scale. The slopes of
+        few rows may call a column flat that matters, and no gradient leads back from a long scale.
         """
         if not self._learns:
             return
-        part = self.sample.first(START_ROWS, START_OUTSIDE)
+        rows_seen = self.sample.first(START_ROWS, START_OUTSIDE)
         points = [self.isotropic.point]
         points += [self.learned.point] if self.learned is not None else []
-        tried = [each for p in points if (each := self._descend(part, p, max_steps=max_steps))]
+        tried = [each for p in points if (each := self._descend(rows_seen, p, max_steps=max_steps))]
         self.learned = min(tried, key=lambda each: each.pooled_error, default=self.learned)
 
-    def take_over(self, relative: Contestant, rows: int, outside: int) -> None:
-        """Go on from where a relative has got to, if that is better: width and ridge alone move.
+    def take_over(self, relative: RacingFamily, rows: int, outside: int) -> None:
+        """Take over the scales that another family of the same kind has found.
 
-        What a column is worth is much the same to all kernels of like smoothness.
+        Only width and ridge are adapted: the ratios of the scales are much the same for all
+        kernels of like smoothness.
         """
         if relative.learned is None:
             return
         self._seen = rows, outside
-        part = self.sample.first(rows, outside)
-        found = self._descend(part, relative.learned.point, tied=True)
-        self.learned = found or self.learned
+        rows_seen = self.sample.first(rows, outside)
+        self.learned = self._descend(rows_seen, relative.learned.point, tied=True) or self.learned
 
     def look_at_isotropic(self) -> None:
-        """The error of the isotropic kernel on the rows that the learned scales have seen."""
+        """Fit the isotropic kernel to the rows of the learned scales, so that they compare."""
         if self.learned is None:
             return
-        part = self.sample.first(*self._seen)
+        rows_seen = self.sample.first(*self._seen)
         seen = self.isotropic.rows, len(self.isotropic.outside_residuals)
-        if seen != (len(part), _number_outside(part)):
-            found = self._descend(part, self.isotropic.point, max_steps=0, tied=True)
-            self.isotropic = found or self.isotropic
+        if seen != (len(rows_seen), _number_outside(rows_seen)):
+            again = self._descend(rows_seen, self.isotropic.point, max_steps=0, tied=True)
+            self.isotropic = again or self.isotropic
 
     @property
     def best(self) -> Descent:
@@ -123,19 +128,22 @@ class Contestant:
 
     @property
     def leading(self) -> Descent:
-        """The one with the smaller error over all rows, before the two meet on equal terms."""
-        found = [self.isotropic] if self.learned is None else [self.learned, self.isotropic]
-        return min(found, key=lambda each: each.pooled_error)
+        """The isotropic or the learned kernel, whichever has the smaller error over all its rows.
+
+        The two may have seen different rows; `best` compares them on the same ones.
+        """
+        fits = [self.isotropic] if self.learned is None else [self.learned, self.isotropic]
+        return min(fits, key=lambda each: each.pooled_error)
 
     @property
     def most_rows(self) -> int:
-        """On how many rows it was tried last."""
+        """The largest number of rows that it was fitted to."""
         return max(each.rows for each in (self.isotropic, self.learned) if each is not None)
 
     def _descend(
         self, sample: Sample, start: Point, *, max_steps: int = _TIED_STEPS, tied: bool = False
     ) -> Descent | None:
-        found = descend(
+        descent = descend(
             sample,
             self.family,
             self.spread,
@@ -144,19 +152,19 @@ class Contestant:
             tied=tied,
             max_steps=max_steps,
         )
-        self.history += [] if found is None else found.steps
-        return found
+        self.history += [] if descent is None else descent.steps
+        return descent
 
 
-def kin_of(family: DistanceKernel) -> str:
-    """Families that may have the same scales: of one kind of distance, and of like smoothness."""
+def kind_of_family(family: DistanceKernel) -> str:
+    """The kind of a family: families of one kind of distance and like smoothness share scales."""
     if isinstance(family, Laplacian):
         return "manhattan"
     return "rough" if isinstance(family, Matern) and family.rough else "smooth"
 
 
 def _number_outside(sample: Sample) -> int:
-    """Different rows outside the criterion."""
+    """The number of different rows outside the criterion."""
     return int(sample.outside_groups.max()) + 1 if len(sample.outside_groups) else 0
 
 
