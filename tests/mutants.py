@@ -204,7 +204,7 @@ MUTANTS = (
     ),
     Mutant(
         "rows that share x are left out together",
-        "cells/members.py",
+        "cells/merged_rows.py",
         "left = 1.0 - self.spread(leverage) * self.shares[:, None]",
         "left = 1.0 - self.spread(leverage)",
     ),

@@ -18,7 +18,7 @@ import numpy as np
 
 from ridgefold.cells.cell_rows import Training, number_of, rows_of
 from ridgefold.cells.local_search import Choice, best_of, search_with_all_ridges
-from ridgefold.cells.members import Members
+from ridgefold.cells.merged_rows import MergedRows
 from ridgefold.executors import Executor
 from ridgefold.kernels import Kernel, KernelGram
 from ridgefold.linalg import Array, namespace_of
@@ -43,7 +43,7 @@ class _Sample:
     """Their merged rows, or they themselves; in ascending order."""
     targets: np.ndarray
     counts: np.ndarray
-    members: Members | None
+    members: MergedRows | None
     """What each is to its merged row, one after the other."""
 
 

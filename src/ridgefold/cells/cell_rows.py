@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from ridgefold.cells.local_fit import CellData
-from ridgefold.cells.members import Members
+from ridgefold.cells.merged_rows import MergedRows
 from ridgefold.records import Cells
 
 
@@ -57,7 +57,7 @@ class Training:
     weights: np.ndarray | None
     weighted_scores: bool = False
     """True if rows count in scores by their weights."""
-    members: Members | None = None
+    members: MergedRows | None = None
     """The given rows, if scores are to leave out each of them by itself."""
 
     def taken(self, rows: np.ndarray) -> Training:

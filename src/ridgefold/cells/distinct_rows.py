@@ -1,9 +1,9 @@
-"""Rows that are the same as one row: so that a weight of 2 is the row twice.
+"""Equal rows are merged into one, so that a weight of 2 does what the row twice does.
 
 Rows with the same x are, for every fit with squared errors, one row of their weights' sum W and
 their targets' weighted mean ȳ; rows of weight zero are none. Cells are cut, counted and
 tuned by the rows that are left, in an order that is theirs alone. Then every row gets its own
-residual (`cells.members`) and coefficient back: with a that of the merged row, α the ridge of
+residual (`cells.merged_rows`) and coefficient back: with a that of the merged row, α the ridge of
 the cell and f = ȳ − αa/W its prediction,
 
     a_i = w_i(y_i − f)/α.
@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ridgefold.cells.members import Members
+from ridgefold.cells.merged_rows import MergedRows
 from ridgefold.linalg.blocks import CACHE_BYTES, row_blocks
 from ridgefold.records import Cells, LocalModels
 from ridgefold.selection.limits import limits_of
@@ -43,9 +43,9 @@ class DistinctRows:
     """For each of the given rows the number of its distinct row; −1 for rows of weight zero."""
     given_targets: np.ndarray
     given: np.ndarray
-    """The given rows of positive weight in the order of their distinct rows,"""
-    members: Members
-    """and what they are to these."""
+    """Numbers of the given rows of positive weight, in the order of their distinct rows."""
+    members: MergedRows
+    """Their deviations from the distinct rows, and their weights, in the same order."""
 
     @property
     def are_draws(self) -> bool:
@@ -89,8 +89,8 @@ class DistinctRows:
         return Cells(rows, offsets, shares, cells.router), expanded, residuals
 
 
-def _dual_coef(members: Members, merged: np.ndarray, alpha: np.ndarray) -> np.ndarray:
-    """a_i of the members of merged rows with these coefficients, and a ridge each."""
+def _dual_coef(members: MergedRows, merged: np.ndarray, alpha: np.ndarray) -> np.ndarray:
+    """a_i of every member, from the coefficients `merged` and ridges `alpha` of merged rows."""
     more = members.deviations
     ridge = members.spread(alpha)[:, None]
     extra = np.divide(
@@ -132,7 +132,7 @@ def distinct_rows(
         moved = np.bincount(groups, weights=counted[order] * deviations[:, j]) / total
         means[:, j] += moved.astype(means.dtype)
     offsets = np.concatenate([np.flatnonzero(new), [len(order)]])
-    members = Members(
+    members = MergedRows(
         offsets, targets[order] - means[groups], counted[order], counted[order] / total[groups]
     )
     return DistinctRows(

@@ -24,7 +24,7 @@ from ridgefold.cells.combine import cell_alpha
 from ridgefold.cells.cut import Guided
 from ridgefold.cells.held_out_errors import held_out_errors
 from ridgefold.cells.local_fit import FitSettings
-from ridgefold.cells.members import Members
+from ridgefold.cells.merged_rows import MergedRows
 from ridgefold.cells.options import Options
 from ridgefold.cells.partition_count import (
     Count,
@@ -122,9 +122,9 @@ class CellFitting(Work):
         options: Options,
         run: Run,
         *,
-        members: Members | None = None,
+        members: MergedRows | None = None,
     ) -> None:
-        """`members`: the given rows behind the data, if scores are to leave out each of them."""
+        """`members` are the given rows behind merged ones, if scores leave out each by itself."""
         self.model, self.options, self.run = model, options, run
         if not self.in_files:
             require_comparable(targets, data.weights)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ridgefold.cells.members import Members
+from ridgefold.cells.merged_rows import MergedRows
 from ridgefold.errors import NumericalError
 from ridgefold.kernels import Kernel, KernelGram, WidthTable
 from ridgefold.kernels.gram import columns_of
@@ -31,7 +31,7 @@ class CellData:
     """The cell's part in the combined prediction of each row; None if it is all of it."""
     weighted_scores: bool = False
     """True if rows count in scores by their weights, too."""
-    members: Members | None = None
+    members: MergedRows | None = None
     """The given rows, if scores are to leave out each of them by itself."""
 
     def counts(self) -> np.ndarray | None:

@@ -1,4 +1,4 @@
-"""The given rows behind merged ones, and what leaving out one of them says.
+"""Rows with the same x as one merged row, and what leaving out one of its members says.
 
 Rows with the same x are, for every fit with squared errors, one row of their weights' sum W and
 their targets' weighted mean ȳ. With a and r the coefficient and the leave-one-out residual of the
@@ -18,41 +18,48 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Members:
-    """The given rows of every merged row, one merged row after the other."""
+class MergedRows:
+    """The members of every merged row: the given rows that it stands for.
+
+    Arrays hold the members of the first merged row, then those of the second, and so on.
+    """
 
     offsets: np.ndarray
-    """Where those of each begin, and where the last ones end."""
+    """Where the members of each merged row begin, and where those of the last one end."""
     deviations: np.ndarray
-    """y_i − ȳ, of shape (members, t)."""
+    """y_i − ȳ of every member, of shape (members, t)."""
     weights: np.ndarray
-    """w_i."""
+    """w_i of every member."""
     shares: np.ndarray
-    """w_i/W."""
+    """w_i/W of every member."""
 
     @property
     def sizes(self) -> np.ndarray:
+        """How many members every merged row has."""
         return np.diff(self.offsets)
 
     def spread(self, values: np.ndarray) -> np.ndarray:
-        """What is known of merged rows, for each of their members."""
+        """Values of merged rows, repeated for each of their members."""
         return np.repeat(values, self.sizes, axis=0)
 
     def places(self, rows: np.ndarray) -> np.ndarray:
-        """Where the members of some merged rows stand, one row after the other."""
+        """Positions of the members of the numbered merged rows, one merged row after the other."""
         sizes = self.sizes[rows]
         ends = np.cumsum(sizes)
         return np.repeat(self.offsets[rows] - ends + sizes, sizes) + np.arange(sizes.sum())
 
-    def taken(self, rows: np.ndarray) -> Members:
-        """Those of some merged rows."""
+    def taken(self, rows: np.ndarray) -> MergedRows:
+        """The members of the numbered merged rows alone."""
         places = self.places(rows)
         offsets = np.concatenate([[0], np.cumsum(self.sizes[rows])])
-        return Members(offsets, self.deviations[places], self.weights[places], self.shares[places])
+        return MergedRows(
+            offsets, self.deviations[places], self.weights[places], self.shares[places]
+        )
 
-    def apart(self, places: np.ndarray) -> tuple[Members, np.ndarray]:
-        """Some members, each by itself, and the merged row of each."""
-        alone = Members(
+    def apart(self, places: np.ndarray) -> tuple[MergedRows, np.ndarray]:
+        """The members at some positions, each as a merged row of its own; and whose members they
+        were."""
+        alone = MergedRows(
             np.arange(len(places) + 1),
             self.deviations[places],
             self.weights[places],
@@ -73,5 +80,5 @@ class Members:
         leverage = np.where(np.isnan(bottom), 1.0, np.clip(1.0 - kept, 0.0, 1.0))
         left = 1.0 - self.spread(leverage) * self.shares[:, None]
         apart = self.spread(errors) + self.deviations
-        found = np.divide(apart, left, out=np.full_like(apart, np.nan), where=left != 0.0)
-        return np.where(self.shares[:, None] == 1.0, self.spread(merged), found)
+        own = np.divide(apart, left, out=np.full_like(apart, np.nan), where=left != 0.0)
+        return np.where(self.shares[:, None] == 1.0, self.spread(merged), own)
