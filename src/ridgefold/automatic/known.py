@@ -15,7 +15,7 @@ from ridgefold.errors import BudgetError
 from ridgefold.kernels import Kernel
 from ridgefold.linalg import Array
 from ridgefold.planning import available_resources
-from ridgefold.planning.words import in_seconds
+from ridgefold.planning.amounts import in_seconds
 from ridgefold.records import Plan, Problem, Resources
 from ridgefold.runtime.step import Work
 from ridgefold.selection.stack.weights import StackWeights

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ridgefold.planning.words import in_seconds
+from ridgefold.planning.amounts import in_seconds
 from ridgefold.records import Attempt
 
 _COLUMNS = ("candidate", "held-out error", "share", "planned", "took", "note")

@@ -13,7 +13,7 @@ from ridgefold.automatic.steps import (
 )
 from ridgefold.errors import BudgetError, InvalidInputError, NumericalError
 from ridgefold.executors.interruption import looking
-from ridgefold.planning.words import in_seconds
+from ridgefold.planning.amounts import in_seconds
 from ridgefold.records import Plan, Resources, StepRecord
 
 _PUTTING_TOGETHER = 0.05

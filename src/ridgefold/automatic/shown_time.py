@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ridgefold.automatic.promised_time import PromisedTime
-from ridgefold.planning.words import in_seconds
+from ridgefold.planning.amounts import in_seconds
 
 
 @contextmanager

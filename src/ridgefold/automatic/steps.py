@@ -28,7 +28,7 @@ from ridgefold.automatic.models_of_numbers import (
     whole_model,
 )
 from ridgefold.automatic.weighing import weigh_all
-from ridgefold.cells.explained import cell_plans
+from ridgefold.cells.explain_cell_fit import cell_plans
 from ridgefold.crossval import Folds, Progress
 from ridgefold.errors import BudgetError, InvalidInputError
 from ridgefold.estimators.kernel_ridge_cv import LSSVMRegressorCV

@@ -41,7 +41,7 @@ from ridgefold.kernels import Kernel
 from ridgefold.linalg.blocks import row_blocks
 from ridgefold.options import cells_of, compute_of
 from ridgefold.planning import available_resources
-from ridgefold.planning.words import in_bytes
+from ridgefold.planning.amounts import in_bytes
 from ridgefold.records import (
     Backdrop,
     Cells,

@@ -15,7 +15,7 @@ import numpy as np
 
 from ridgefold.cells.cell_request import CellShape
 from ridgefold.cells.cell_rows import CellRows, Training, batches_of, spaced
-from ridgefold.cells.cell_run import asked_of
+from ridgefold.cells.cell_run_directory import asked_of
 from ridgefold.cells.cell_store import Placing, StoredRows, place_rows
 from ridgefold.cells.cut import learning_rows
 from ridgefold.cells.fitting import CellFitting, FittedCells

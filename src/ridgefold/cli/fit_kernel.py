@@ -279,7 +279,7 @@ def _say_if_long(model: Any, n: int, d: int) -> None:
     """Say before a long search how long it may take, and what would be faster."""
     from ridgefold.estimators.cross_validated import CrossValidatedModel
     from ridgefold.estimators.explain import explain
-    from ridgefold.planning.words import in_seconds
+    from ridgefold.planning.amounts import in_seconds
 
     if not isinstance(model, CrossValidatedModel) or model.kernel == "auto" or model.metric:
         return  # how much there is to learn is found out on the way

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ridgefold.cells.explained import explain_cell_fit
+from ridgefold.cells.explain_cell_fit import explain_cell_fit
 from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.cross_validated import CrossValidatedModel
 from ridgefold.estimators.fixed_columns import resolve_fixed

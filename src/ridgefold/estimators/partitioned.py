@@ -42,8 +42,8 @@ from ridgefold.estimators.validation import out_of_memory_is_a_budget_error, unc
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.options import CellOptions, Compute, MetricLearning, cells_of
 from ridgefold.planning import available_resources
+from ridgefold.planning.amounts import in_bytes
 from ridgefold.planning.cell_memory import WORK_BYTES
-from ridgefold.planning.words import in_bytes
 from ridgefold.runtime.training_data import TrainingData
 from ridgefold.selection.probabilities import fit_curves
 from ridgefold.tables.sources import ArraySource, RowSource

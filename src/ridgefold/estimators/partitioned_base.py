@@ -18,7 +18,7 @@ from ridgefold.cells.cell_gradients import combined_gradients, with_coarse_slope
 from ridgefold.cells.cell_intervals import CellIntervals
 from ridgefold.cells.cell_prediction import CellsOfRows, IndexedRows, predict_cells
 from ridgefold.cells.cell_rows import ROWS_A_BATCH, Training, number_of
-from ridgefold.cells.cell_run import opened_run
+from ridgefold.cells.cell_run_directory import opened_run
 from ridgefold.cells.cell_store import StoredRows
 from ridgefold.cells.combine import COMBINERS, Assignment
 from ridgefold.cells.cut import PARTITIONERS

@@ -21,7 +21,7 @@ from ridgefold.kernels import Kernel
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.options import compute_of
 from ridgefold.planning import available_resources
-from ridgefold.planning.words import in_bytes
+from ridgefold.planning.amounts import in_bytes
 from ridgefold.records import FittedModel, Intervals
 from ridgefold.runtime.training_data import TrainingData
 from ridgefold.selection.fold_models import fold_models

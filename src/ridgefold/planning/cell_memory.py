@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ridgefold.errors import BudgetError
-from ridgefold.planning.words import in_bytes
+from ridgefold.planning.amounts import in_bytes
 from ridgefold.records import CELL_SEARCH, CellSearch, Problem
 
 WORK_BYTES = 8e6

@@ -8,9 +8,9 @@ from typing import Protocol
 
 from ridgefold.crossval import METHODS
 from ridgefold.errors import BudgetError, InvalidInputError
+from ridgefold.planning.amounts import in_bytes, in_seconds
 from ridgefold.planning.calibration import calibrate_if_unknown, known_rates
 from ridgefold.planning.rates import seconds
-from ridgefold.planning.words import in_bytes, in_seconds
 from ridgefold.records import Cost, FoldShape, Plan, Problem, Rejection, Resources
 from ridgefold.solvers import SOLVERS
 

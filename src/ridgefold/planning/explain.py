@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ridgefold.crossval import METHODS
+from ridgefold.planning.amounts import in_bytes, in_seconds
 from ridgefold.planning.cell_steps import CELL_WORK
-from ridgefold.planning.words import in_bytes, in_seconds
 from ridgefold.records import Plan, Problem, RunRecord
 from ridgefold.solvers import SOLVERS
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from ridgefold.planning.amounts import in_bytes, in_seconds
 from ridgefold.planning.explain import Explanation
-from ridgefold.planning.words import in_bytes, in_seconds
 from ridgefold.records import CELL_SEARCH, Plan, Problem, Resources
 
 ROWS_A_TASK = 4096

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ridgefold.estimators.facts import ModelFacts, SearchFacts
-from ridgefold.planning.words import in_seconds
+from ridgefold.planning.amounts import in_seconds
 from ridgefold.report.formatting import clean, count, number, percent, plural, setting
 from ridgefold.report.kernel_description import described_kernel
 from ridgefold.report.reported_model import ReportedModel

@@ -21,9 +21,9 @@ def folder_of(model: Any) -> Path | None:
     return None if folder is None else usable_path(folder, "compute.run_dir").resolve()
 
 
-def settings_of(model: Any, no_part: Collection[str]) -> dict[str, str]:
-    """The arguments of an estimator that change its result, all but those of `no_part`."""
-    apart = {"random_state", *no_part}
+def settings_of(model: Any, without_effect: Collection[str]) -> dict[str, str]:
+    """The arguments of an estimator that change its result, all but those of `without_effect`."""
+    apart = {"random_state", *without_effect}
     settings = {name: v for name, v in flat_arguments(model).items() if name not in apart}
     return {
         **fingerprint.of_settings(settings),

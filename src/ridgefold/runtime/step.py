@@ -19,7 +19,7 @@ from ridgefold.crossval import Progress, no_progress
 from ridgefold.errors import BudgetError
 from ridgefold.linalg import Array
 from ridgefold.linalg.namespace import is_out_of_memory
-from ridgefold.planning.words import in_bytes
+from ridgefold.planning.amounts import in_bytes
 from ridgefold.records import Plan, Resources, StepRecord
 from ridgefold.runtime.meter import Meter
 

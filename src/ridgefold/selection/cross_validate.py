@@ -15,7 +15,7 @@ from ridgefold.kernels import Gram
 from ridgefold.linalg import Array
 from ridgefold.linalg.threads import threads
 from ridgefold.planning import plan_cross_validation
-from ridgefold.planning.words import in_bytes, in_seconds
+from ridgefold.planning.amounts import in_bytes, in_seconds
 from ridgefold.records import Plan, Problem, Resources
 from ridgefold.runtime.step import Step, Work
 

@@ -21,7 +21,7 @@ from ridgefold.errors import BudgetError, ConditionWarning
 from ridgefold.executors import Executor
 from ridgefold.notices import warn
 from ridgefold.planning import available_resources, device_of, plan_cross_validation
-from ridgefold.planning.words import in_bytes, in_seconds
+from ridgefold.planning.amounts import in_bytes, in_seconds
 from ridgefold.records import KernelPath, Plan, Problem, Resources, StepRecord
 from ridgefold.runtime.resumable import resumable_map
 from ridgefold.runtime.training_data import TrainingData, seconds_left

@@ -21,7 +21,7 @@ from ridgefold.exact.likelihood import Spectrum, spectrum
 from ridgefold.kernels import Gram, Kernel
 from ridgefold.linalg import namespace_of
 from ridgefold.linalg.threads import threads
-from ridgefold.planning.words import in_bytes
+from ridgefold.planning.amounts import in_bytes
 from ridgefold.records import StepRecord
 from ridgefold.selection.grids import Candidate
 from ridgefold.selection.path_tasks import gram_of

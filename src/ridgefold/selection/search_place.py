@@ -24,7 +24,7 @@ from ridgefold.storage import fingerprint
 from ridgefold.storage.model_file import library_versions
 from ridgefold.storage.run_directory import NoRunDirectory, Run, RunDirectory
 
-_NO_PART = (
+_WITHOUT_EFFECT = (
     "compute.device",
     "compute.executor",
     "compute.n_jobs",
@@ -95,7 +95,7 @@ def _asked_of(model: Any, data: TrainingData, common: Common) -> dict[str, Any]:
     scoring = {"scoring": common.scoring} if isinstance(common.scoring, str | None) else {}
     return {
         "estimator": type(model).__name__,
-        "settings": {**settings_of(model, _NO_PART), **fingerprint.of_settings(scoring)},
+        "settings": {**settings_of(model, _WITHOUT_EFFECT), **fingerprint.of_settings(scoring)},
         "X": _of_matrix(data.X),
         "y": fingerprint.of_rows(common.targets),
         "sample_weight": None if weights is None else fingerprint.of_rows(weights),

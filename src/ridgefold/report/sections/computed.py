@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ridgefold.planning.words import in_bytes, in_seconds
+from ridgefold.planning.amounts import in_bytes, in_seconds
 from ridgefold.report.formatting import clean
 from ridgefold.report.layout import Canvas, Cell, Section, Table, rows_of, text
 from ridgefold.report.reported_model import ReportedModel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ridgefold.planning.words import in_seconds
+from ridgefold.planning.amounts import in_seconds
 from ridgefold.records import Attempt
 from ridgefold.report.formatting import clean, number, percent
 from ridgefold.report.layout import Canvas, Cell, Section, Table, rows_of, text

@@ -1,4 +1,4 @@
-"""Amounts as people write them."""
+"""Bytes and seconds as text: "1.2 GB", "3 min"."""
 
 from __future__ import annotations
 

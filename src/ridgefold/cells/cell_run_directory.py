@@ -11,7 +11,7 @@ from ridgefold.storage import fingerprint
 from ridgefold.storage.model_file import library_versions
 from ridgefold.storage.run_directory import NoRunDirectory, Run, RunDirectory
 
-_NO_PART = (
+_WITHOUT_EFFECT = (
     "compute.executor",
     "compute.n_jobs",
     "compute.run_dir",
@@ -39,7 +39,7 @@ def asked_of(
     return {
         "on_disk": on_disk,
         "estimator": type(model).__name__,
-        "settings": settings_of(model, _NO_PART),
+        "settings": settings_of(model, _WITHOUT_EFFECT),
         "X": fingerprint.of_rows(X),
         "y": fingerprint.of_rows(targets),
         "sample_weight": None if weights is None else fingerprint.of_rows(weights),
