@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from ridgefold.tables.encoder import TableEncoder
 
 _MOST_KEPT = 2000
-"""Rows that are kept as numbers: members keep theirs in coordinates that cannot be turned back."""
+"""At most so many rows of the fit are kept as numbers: the members of the stack keep theirs in
+coordinates that cannot be turned back."""
 _MOST_CELLS = 48
-"""Of many cells so many are looked at: the inverse of each has to be computed again."""
+"""At most so many cells are looked at: the inverse of each has to be computed again."""
 
 
 class KeepsRows(WithImportances, WithEffectCurves):

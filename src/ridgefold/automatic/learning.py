@@ -26,11 +26,12 @@ from ridgefold.selection.stack.nested import fold_groups, rows_of_groups
 from ridgefold.selection.stack.relearned import MOST_RELEARNED, relearned_predictions
 
 _FEWEST_LEARNED = 40
-"""With fewer different rows one width for all columns is all that they tell."""
+"""From fewer different rows no metric is learned: they tell one width for all columns at most."""
 MOST_ROWS, FEWEST_ROWS = 2000, 400
-"""Rows that metrics are learned from where there is time, and at the least."""
+"""Metrics are learned from the first number of rows where there is time, and at least from the
+second."""
 _ROWS_LEARNED_AGAIN = 1000
-"""Of metrics that are learned only to predict rows that they have not seen."""
+"""Rows for metrics that are learned only to predict rows that they have not seen."""
 _SAMPLE_ROWS = 1500
 """Rows that kernels are compared on before any is fitted to all rows: how many of them are worth a
 fit, the time that is left decides."""
@@ -83,29 +84,29 @@ def learned_kernels(work: AutomaticWork, known: Known, seconds: float) -> list[F
     }
     classify = work.codes is not None
     folds = folds_to_learn_from(work.folds)
-    found = candidates(
+    metrics = candidates(
         work.X, work.targets, weights=work.weights, folds=folds, max_rows=MOST_ROWS, **settings
     )
     if not known.few_rows:
         rows = np.random.default_rng(work.seed).permutation(len(work.X))[:_SAMPLE_ROWS]
         weights = None if work.weights is None else work.weights[rows]
         chosen = promising(
-            found, work.X[rows], work.targets[rows], weights, bias=True, classify=classify
+            metrics, work.X[rows], work.targets[rows], weights, bias=True, classify=classify
         )
-        return [_as_found(each, None) for each in chosen]
+        return [_to_fit(each, None) for each in chosen]
     again = partial(candidates, max_rows=_ROWS_LEARNED_AGAIN, **settings)
     groups = rows_of_groups(work.folds, fold_groups(work.folds, MOST_RELEARNED))
     training = (work.X, work.targets, work.weights)
-    held_out = relearned_predictions(found, again, training, groups, bias=True)
+    held_out = relearned_predictions(metrics, again, training, groups, bias=True)
     used = np.flatnonzero(work.counts > 0)
-    some, targets = held_out[:, used], work.targets[used]
+    predictions, targets = held_out[:, used], work.targets[used]
     weigh = partial(weigh_candidates, bias=True, classify=classify)
     most = most_candidates(len(work.X))
-    kept = most_useful(some, targets, work.counts[used], weigh, most)
-    return [_as_found(found[m], held_out[m]) for m in kept]
+    kept = most_useful(predictions, targets, work.counts[used], weigh, most)
+    return [_to_fit(metrics[m], held_out[m]) for m in kept]
 
 
-def _as_found(metric: MetricCandidate, held_out: np.ndarray | None) -> FoundKernel:
+def _to_fit(metric: MetricCandidate, held_out: np.ndarray | None) -> FoundKernel:
     words = f"{metric.family}, {metric.origin}"
     if metric.transforms is not None and set(metric.transforms) - {"standardise", "none"}:
         words += ", transformed"

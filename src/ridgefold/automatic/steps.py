@@ -49,25 +49,25 @@ _LARGEST_WHOLE = 30_000
 _SAMPLE_ROWS = 600
 """Rows on which one width for all columns is looked for."""
 _CANDIDATES_WORTH_HAVING = 3.0
-"""One model of all rows may take the time that is left over this: else there would be too few
-candidates to combine."""
+"""One model of all rows may take the time that is left divided by this, so that there is time for
+a few candidates to combine."""
 _LEAST_GAIN = 0.002
-"""Two candidates in a row that lower the error of the stack by less than this share end the
-search."""
+"""The search ends when two candidates in a row have lowered the error of the stack by less than
+this share."""
 _SHARE_OF_LEARNING = 0.5
-"""Of the time that is left, at most, before the first kernel is fitted."""
+"""Learning may take this share of the time that is left, before the first kernel is fitted."""
 _SURE_METHOD = "inverse_blocks"
-"""What the time for one model of all rows is reckoned by: it takes as long as predicted whatever
-the data are. Where a look at the data promises more of another method, that one runs."""
+"""The method by which the time for one model of all rows is predicted: it takes as long as
+predicted whatever the data are. The fit itself may find a faster one when it sees the data."""
 _SMOOTHNESS = {"matern12": 0.5, "matern52": 2.5}
 """Matérn families that are tried with one width: a rough one and a smooth one."""
 _ISOTROPIC = tuple(_SMOOTHNESS)
 _WIDTHS = 2.0 ** np.arange(-2.0, 3.0)
-"""Tried, in units of a typical distance of two rows."""
+"""The widths to try, in units of a typical distance between two rows."""
 _RIDGES = 10.0 ** np.arange(-4.0, 1.5, 0.5)
 
 LINEAR, WIDTH, LEARNING, WHOLE, CELLS = "linear", "width", "learning", "whole", "cells"
-"""Kinds of work whose pace is measured."""
+"""The kinds of work, each of which has a measured pace (`Known.pace`)."""
 
 
 class AutomaticStep(Step[Known, AutomaticWork]):
@@ -84,7 +84,7 @@ class AutomaticStep(Step[Known, AutomaticWork]):
 
 @dataclass(frozen=True)
 class FitLinear(AutomaticStep):
-    """Ridge regression on all columns: quick, so that there is an answer whatever comes."""
+    """Ridge regression on all columns: quick, so that there is a model whatever comes."""
 
     name = "fitting a linear model"
 
@@ -92,7 +92,7 @@ class FitLinear(AutomaticStep):
         return LINEAR
 
     def cost(self, known: Known, resources: Resources) -> Plan:
-        # Not held against the time that is left: without any model there is no answer.
+        # It runs even if too little time is left: without it there would be no model at all.
         problem = replace(
             known.problem,
             feature_dimension=known.problem.n_columns,
@@ -273,21 +273,21 @@ class FitKernel(AutomaticStep):
         return after, words
 
     def run(self, known: Known, plan: Plan, work: AutomaticWork, progress: Progress) -> Known:
-        known, wanted = replace(known, waiting=known.waiting[1:]), work.kernels[0]
+        known, chosen = replace(known, waiting=known.waiting[1:]), work.kernels[0]
         work.kernels = work.kernels[1:]
         if self.kind(plan) == CELLS:
-            cells = cell_model(work, wanted.family)
-            X = in_coordinates(wanted.kernel, work.X)
+            cells = cell_model(work, chosen.family)
+            X = in_coordinates(chosen.kernel, work.X)
             held_out = fit_cells(work, cells, X, exchangeable=known.exchangeable)
             work.n_cells = cells.n_partitions_
-            made = Candidate(f"{wanted.words}, in cells", cells, held_out, wanted.kernel)
+            made = Candidate(f"{chosen.words}, in cells", cells, held_out, chosen.kernel)
         else:
-            model = whole_model(work, wanted.kernel, [wanted.alpha])
+            model = whole_model(work, chosen.kernel, [chosen.alpha])
             held_out = fit_whole(work, model)
-            if wanted.held_out is not None:
-                held_out = wanted.held_out
+            if chosen.held_out is not None:
+                held_out = chosen.held_out
             work.last_method = model.cv_plan_.method
-            made = Candidate(wanted.words, model, held_out)
+            made = Candidate(chosen.words, model, held_out)
         return _added(known, work, made)
 
 

@@ -17,7 +17,7 @@ from ridgefold.kernels import KernelGram
 from ridgefold.records import Grid
 
 _ROWS_A_CELL = 512
-"""Of the cells with which a pair is chosen, where their number is not given."""
+"""Rows of each cell while a pair is chosen, where the number of cells is not given."""
 _DIMENSION_ROWS = 500
 """Rows whose spectrum tells the effective dimension, which only has to be right to a factor."""
 

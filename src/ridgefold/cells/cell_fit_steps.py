@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from ridgefold.cells.fitting import CellFitting
 
 _LIKELY_STEPS = 20
-"""Steps that refining to a certificate most often takes: the preconditioner is exact in cells."""
+"""Refining to a certificate seldom takes more steps: the preconditioner is exact in cells."""
 
 
 @dataclass(frozen=True)
 class CellStep(Step[CellShape, "CellFitting"]):
-    """A step that is planned from what is asked and known."""
+    """A step that is planned from the request and the shapes, and performed by `CellFitting`."""
 
     request: CellRequest
 
@@ -51,7 +51,7 @@ class CellStep(Step[CellShape, "CellFitting"]):
 
 
 class LookAtRows(CellStep):
-    """Where rows lie in files: whether all numbers are finite, and the same as before."""
+    """Where rows lie in files, check that all numbers are finite, and the same as before."""
 
     name = "looking at all rows"
 
@@ -76,7 +76,7 @@ class LookAtRows(CellStep):
 
 
 class LearnScales(CellStep):
-    """One scale a column: cells are cut, and distances measured, in that metric."""
+    """Learn one scale a column: cells are cut, and distances measured, in that metric."""
 
     name = "learning scales"
 
@@ -107,7 +107,7 @@ class LearnScales(CellStep):
 
 
 class FindSlopes(CellStep):
-    """In which directions targets change, for the tree that cuts across them."""
+    """Find the directions in which targets change, for the tree that cuts across them."""
 
     name = "finding slopes"
 
@@ -129,10 +129,10 @@ class FindSlopes(CellStep):
 
 
 class ChooseCount(CellStep):
-    """How many cells, tried on all rows or on two regions.
+    """Choose the number of cells by trying several, on all rows or on two regions of them.
 
-    Where all rows were tried, the cells that were chosen are those that were tried; where all
-    share a pair, so are their models.
+    If all rows were tried, the chosen cells are already cut, and if all cells share a pair, their
+    models are already fitted: later steps then have nothing left to do.
     """
 
     name = "choosing how many cells"
@@ -158,7 +158,7 @@ class ChooseCount(CellStep):
 
 
 class CutCells(CellStep):
-    """Which rows every cell has."""
+    """Cut the rows into cells."""
 
     name = "cutting cells"
 
@@ -181,7 +181,7 @@ class CutCells(CellStep):
 
 
 class LearnCells(CellStep):
-    """Where rows lie in files: which region is whose, from a sample of the rows."""
+    """Where rows lie in files, learn the region of every cell from a sample of the rows."""
 
     name = "learning cells"
 
@@ -205,7 +205,7 @@ class LearnCells(CellStep):
 
 
 class PlaceRows(CellStep):
-    """Where rows lie in files: every row to its cells, block by block."""
+    """Where rows lie in files, put every row into its cells, block by block."""
 
     name = "placing rows"
 
@@ -230,7 +230,7 @@ class PlaceRows(CellStep):
 
 
 class ChoosePair(CellStep):
-    """One pair of kernel and ridge that is good for all cells: each begins there, or keeps it."""
+    """Choose one kernel and ridge for all cells, which keep them or begin their search there."""
 
     name = "choosing a pair for all cells"
 
@@ -251,7 +251,7 @@ class ChoosePair(CellStep):
 
 
 class ChooseAverage(CellStep):
-    """Cells that are drawn at random, and a pair that is good for the mean of them all."""
+    """Draw cells at random, and choose a pair of kernel and ridge for the mean of their models."""
 
     name = "cutting cells and choosing a pair for their mean"
 
@@ -276,7 +276,7 @@ class ChooseAverage(CellStep):
 
 
 class FitCells(CellStep):
-    """Every cell by itself."""
+    """Fit every cell by itself."""
 
     name = "fitting cells"
 
@@ -302,7 +302,7 @@ class FitCells(CellStep):
 
 
 class FitCoarse(CellStep):
-    """A coarse model of all rows behind the cells, where it lowers their error."""
+    """Fit a coarse model of all rows, and mix it in where it lowers the error of the cells."""
 
     name = "fitting a coarse model of all rows"
 
@@ -338,7 +338,7 @@ class RefiningWork(Work):
 
 @dataclass(frozen=True)
 class Refine(Step[CellShape, RefiningWork]):
-    """One model of all rows in place of those of the cells, by conjugate gradients from there."""
+    """Turn the models of the cells into one of all rows, by conjugate gradients from there."""
 
     request: CellRequest
     name = "refining"
@@ -360,7 +360,7 @@ class Refine(Step[CellShape, RefiningWork]):
 
 
 def cell_steps(request: CellRequest) -> list[AnyStep[CellShape, Any]]:
-    """What a fit in cells does, in order, up to models of all cells."""
+    """The steps of a fit in cells, in order, up to models of all cells; `Refine` comes after."""
     if request.options.combiner.scales_alpha:
         return [LearnScales(request), ChooseAverage(request), FitCells(request)]
     return [

@@ -26,8 +26,8 @@ from ridgefold.kernels.slopes import SlopeGram
 from ridgefold.records import Backdrop, Cells, LocalModels
 
 _STEP = 1e-5
-"""Of a column's spread: rounding errors of weights (1e-16) are then 1e-11 of a slope, and a ramp
-is thousands of steps wide."""
+"""The step of a difference quotient as a share of a column's spread: rounding errors of weights
+(1e-16) are then 1e-11 of a slope, and a ramp is thousands of steps wide."""
 
 
 def combined_gradients(

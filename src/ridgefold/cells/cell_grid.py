@@ -34,7 +34,7 @@ _MORE_WIDTHS = 4
 _STRIDE = 2
 """Widths to a step of the ordinary grid: for large cells, its best two may be too far apart."""
 SAMPLE_ROWS = 512
-"""Of which a grid is made, where there are no cells yet."""
+"""Rows from which a grid is made, where there are no cells yet."""
 
 
 def grid_asked(model: Any, data: TrainingData, rows: np.ndarray, n_rows: int) -> Grid:

@@ -32,7 +32,7 @@ class CellPosteriors:
 
     rows: CellsOfRows
     targets: np.ndarray
-    """Of all training rows, shape (n, t)."""
+    """The targets of all training rows, shape (n, t)."""
     weights: np.ndarray | None
     cells: Cells
     models: LocalModels

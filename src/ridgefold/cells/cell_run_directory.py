@@ -1,4 +1,4 @@
-"""The run directory of a partitioned fit, and what it is told was asked."""
+"""The run directory of a partitioned fit, and the description of the fit that it is kept for."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def opened_run(model: Any, X: Any, targets: Any, weights: Any) -> Iterator[Run]:
 def asked_of(
     model: Any, X: Any, targets: Any, weights: Any, *, on_disk: bool = False
 ) -> dict[str, Any]:
-    """What a fit is asked to do: data, settings, versions."""
+    """The description of a fit by its data, settings and versions: another fit has another one."""
     return {
         "on_disk": on_disk,
         "estimator": type(model).__name__,

@@ -69,7 +69,7 @@ _NEAREST_NUMBERS = 1 << 22
 
 @dataclass(frozen=True)
 class FittedCells:
-    """What a fit comes to."""
+    """The cells and their models as a fit leaves them, and how it came to them."""
 
     cells: Cells
     models: LocalModels
@@ -82,8 +82,8 @@ class FittedCells:
     dimension: float | None
     length_scales: np.ndarray | None
     widening: np.ndarray | None
-    """What errors of intervals are multiplied by for every target, as scales were learned from the
-    same rows; None for nothing."""
+    """A factor for the errors of intervals, one a target, because scales were learned from the same
+    rows; None if no scales were learned."""
     training: Training
     """All rows, in the metric of the cells."""
     backdrop: Backdrop | None
@@ -92,7 +92,7 @@ class FittedCells:
     """What was done, with predicted and measured cost."""
     request: CellRequest
     known: CellShape
-    """What further steps are planned from."""
+    """Shapes after the last step, from which refining is planned."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class CellFitting(Work):
     in_files = False
     """Whether rows and models lie in files."""
     seconds_read = 0.0
-    """In which rows were read from files, and looked at, before the first step."""
+    """Seconds in which rows were read from files, and looked at, before the first step."""
 
     def __init__(
         self,
@@ -217,11 +217,12 @@ class CellFitting(Work):
 
     @property
     def limits(self) -> CellSearch:
-        """As many rows as the budget lets searches look at, and cells hold."""
+        """The numbers of rows that searches may look at, and cells may hold, within the budget."""
         return self.request.limits(self.allowed)
 
     def _require_room_for_cells(self, n_cells: int | None) -> None:
-        """Before anything is done: cells of a given number are not too large, however cut."""
+        """Refuse a given number of cells at the start, if some cell would be too large however rows
+        are cut."""
         limits = self.limits
         if n_cells is not None and self.n_rows > min(n_cells, self.n_rows) * limits.most_cell_rows:
             raise self._too_large(-(-self.n_rows // n_cells))
@@ -241,7 +242,7 @@ class CellFitting(Work):
         )
 
     def _require_room(self, name: str, needed: float) -> None:
-        """A step of which it was not known before that it fits."""
+        """Refuse a step that needs more than the budget, where that was not known at the start."""
         budget = self.allowed.memory_bytes
         room = self.request.memory.room(budget)
         if self.request.kept_to_budget and needed > room:
@@ -260,7 +261,7 @@ class CellFitting(Work):
         return executor.at_most(most)
 
     def _workers_within(self, cell_rows: int, settings: FitSettings) -> Executor:
-        """As many workers as the budget holds at once."""
+        """The executor with as many workers as the budget holds at once."""
         if not self.request.kept_to_budget:
             return self._executor
         memory = replace(self.request.memory, choose=settings.choose, held_out=settings.held_out)

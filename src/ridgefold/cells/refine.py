@@ -34,12 +34,12 @@ from ridgefold.linalg.unpenalised import without_penalty
 from ridgefold.notices import warn
 
 _RELATIVE_ERROR = 1e-10
-"""Aimed at by "exact": error of a prediction, relative to the largest target."""
+"""The error of a prediction, relative to the largest target, that "exact" aims at."""
 _BLOCK_BYTES, _SMALLEST_BLOCK = float(1 << 25), float(1 << 20)
 _COPIES = 3
-"""F, what the cells make of it, and a part of it on the way."""
+"""Copies of F that are held at once: itself, what the cells make of it, and a piece on the way."""
 _FEWEST_COLUMNS = 8
-"""Of F, however little memory there is."""
+"""Columns of F that are worked on at once at least, however little memory there is."""
 _POWER_STEPS = 5
 """Steps of power iteration: the size of the matrix is needed to its order of magnitude only."""
 _ROUNDING = 10.0

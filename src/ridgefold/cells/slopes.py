@@ -1,4 +1,4 @@
-"""In which directions targets change: the mean slopes of fits of some rows.
+"""The directions in which targets change: mean slopes of fits to some rows.
 
 With f a ridge fit with the RBF kernel, k(x, x') = exp(−‖x − x'‖²/2ℓ²),
 
@@ -26,9 +26,10 @@ from ridgefold.records import CELL_SEARCH, Grid, Slopes
 _GRADIENTS = 1024
 """Gradients that are averaged, of all targets together."""
 _LINEAR_PART = 0.5
-"""What is left of the mean gradient."""
+"""The share of the mean gradient that is left in every gradient."""
 _MOST_TARGETS = 8
-"""Of more targets the slopes of their leading combinations are taken: each costs a solution."""
+"""With more targets, the slopes of so many leading combinations of them are taken: each costs a
+solution."""
 _MOST_DIRECTIONS = 32
 """Further ones count as flat."""
 

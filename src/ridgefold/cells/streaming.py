@@ -48,9 +48,10 @@ from ridgefold.tables.sources import (
 _SHARE_IN_MEMORY = 0.25
 """Rows that take a smaller share of the memory budget are fitted in memory."""
 _SHARE_OF_A_BLOCK = 0.125
-"""Of a budget, for a block of rows that is placed; its order and its pieces take as much again."""
+"""A block of rows to be placed takes this share of the memory budget; its order and its pieces
+take as much again."""
 _PREDICTED_SHARE = 1 / 6
-"""Of a budget, for rows that are predicted together."""
+"""Rows that are predicted together take this share of the memory budget."""
 _CELLS_LOOKED_AT = 4
 """Cells in which repeated rows are counted: copies lie in the same cells, so a few tell."""
 _NUMBERS_BYTES = float(1 << 24)

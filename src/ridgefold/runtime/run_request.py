@@ -1,4 +1,4 @@
-"""What a run directory is told of a fit: where it is, and what was asked."""
+"""The run directory that a model asks for, and the arguments that a fit is compared by."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def folder_of(model: Any) -> Path | None:
 
 
 def settings_of(model: Any, without_effect: Collection[str]) -> dict[str, str]:
-    """The arguments of an estimator that change its result, all but those of `without_effect`."""
+    """The arguments of an estimator as text, but for those whose names are in `without_effect`."""
     apart = {"random_state", *without_effect}
     settings = {name: v for name, v in flat_arguments(model).items() if name not in apart}
     return {
@@ -32,7 +32,7 @@ def settings_of(model: Any, without_effect: Collection[str]) -> dict[str, str]:
 
 
 def _seed_words(random_state: Any) -> str:
-    """The state of a generator counts by what it would draw first."""
+    """A generator is described by the first number that it would draw, anything else by itself."""
     if isinstance(random_state, np.random.RandomState):
         copy = np.random.RandomState()
         copy.set_state(random_state.get_state())
