@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse
 
 from ridgefold.crossval import Folds, least_training_share_of
 from ridgefold.errors import InvalidInputError, ModelFileError, UndeterminedColumnsWarning
 from ridgefold.exact.fixed_effects import FixedErrors
 from ridgefold.kernels import PRECOMPUTED
 from ridgefold.kernels.gram import columns_of
-from ridgefold.linalg import Array, namespace_of
+from ridgefold.linalg import Array
 from ridgefold.linalg.unpenalised import unpenalised_space
 from ridgefold.notices import warn
 from ridgefold.records import FixedEffects
@@ -204,20 +203,6 @@ class WithFixedColumns:
         if coefficients is None:
             return 0.0
         return columns_of(X, self.fixed_effects_.columns) @ coefficients
-
-
-def unpenalised_matrix(model: KernelModel, X: Array) -> Array:
-    """The unpenalised columns F (n, q) at checked rows of X: ones for a bias, then `fixed`.
-
-    Without weights. It serves models that are fitted and those that are being fitted, once their
-    rows have been checked; where nothing is unpenalised, F has no columns.
-    """
-    like = X.data if scipy.sparse.issparse(X) else X
-    namespace, columns = namespace_of(like), model._fixed_columns()
-    ones = namespace.ones((int(X.shape[0]), int(bool(model.fit_intercept))), like)
-    if not columns:
-        return ones
-    return namespace.xp.concat([ones, columns_of(X, columns)], axis=1)
 
 
 def _is_transform(transform: Any, n_columns: int) -> bool:

@@ -117,15 +117,6 @@ class Posterior:
             right = right - self.basis @ inner
         return self.factor.solve(right)
 
-    # -- logarithms of determinants ------------------------------------------------------
-
-    def log_determinant(self) -> float:
-        """log|K̃ + αI|."""
-        xp = self.namespace.xp
-        if isinstance(self.factor, CholeskyFactor):
-            return 2.0 * float(xp.sum(xp.log(self.namespace.diagonal(self.factor.lower))))
-        return float(xp.sum(xp.log(self.factor.values)))  # type: ignore[attr-defined]
-
     # -- the smoother --------------------------------------------------------------------
 
     @cached_property
