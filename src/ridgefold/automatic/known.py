@@ -1,4 +1,4 @@
-"""What the steps of an automatic fit know of each other, and what they work on."""
+"""What is known between the steps of an automatic fit, and the data that they work on."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from ridgefold.runtime.step import Work
 from ridgefold.selection.stack.weights import StackWeights
 
 _SLOWEST_PACE, _FASTEST_PACE = 10.0, 0.2
-"""One measured step says no more about the next than this: very short ones are mostly noise."""
+"""A measured pace is kept within these limits: that of very short steps is mostly noise."""
 _WORTH_MEASURING = 0.05
 """Steps predicted to be shorter say nothing about the machine."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """Shapes and times, as far as a step knows them before it begins."""
+    """The shapes and times that are known before a step, from which it is planned."""
 
     problem: Problem
     """The table as numbers: rows, columns, targets, folds."""
@@ -43,7 +43,8 @@ class Known:
     """Whether a metric is to be learned again without each group of folds, as there are few rows
     a scale."""
     waiting: tuple[str, ...] = ()
-    """How the kernels that are found and not yet fitted measure distances."""
+    """One entry for each kernel that is found and not yet fitted: how it measures distances, as
+    `Problem.kernel` has it."""
     learned: bool = False
     """Whether a metric was learned."""
     gains: tuple[float, ...] = ()
@@ -52,11 +53,11 @@ class Known:
     """Measured over predicted seconds, of each kind of work that was done."""
 
     def pace(self, kind: str) -> float:
-        """What predictions of this kind of work are to be multiplied by."""
+        """The factor by which predicted seconds of this kind of work are multiplied."""
         return self.paces.get(kind, max([1.0, *self.paces.values()]))
 
     def measured(self, kind: str, predicted: float, seconds: float) -> Known:
-        """With the pace of a kind of work as it was last."""
+        """The same after a step of a kind of work, with its pace."""
         if predicted < _WORTH_MEASURING:
             return self
         pace = min(max(seconds / predicted, _FASTEST_PACE), _SLOWEST_PACE)
@@ -82,7 +83,7 @@ class Known:
 class FoundKernel:
     """A kernel to be fitted to all rows."""
 
-    words: str
+    description: str
     kernel: Kernel
     family: str
     alpha: float
@@ -95,7 +96,7 @@ class FoundKernel:
 class Candidate:
     """A fitted model of numbers, and its predictions of rows that it had not seen."""
 
-    words: str
+    description: str
     model: Any
     held_out: np.ndarray
     """Shape (n, t); NaN for rows that no fold tests."""
@@ -128,11 +129,12 @@ class AutomaticWork(Work):
     last_method: str = ""
     """The method that cross-validated the last candidate of all rows."""
     whole: StackWeights | None = None
+    """Weights of the candidates so far."""
     error: float = np.inf
     """Held-out error of the stack of the candidates so far."""
 
-    say: Callable[[str], None] = lambda words: None
-    """Is told what is done next."""
+    say: Callable[[str], None] = lambda name: None
+    """Is called with the name of what is done next, to show it."""
 
     @contextmanager
     def progress(self, name: str) -> Iterator[Progress]:

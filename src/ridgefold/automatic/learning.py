@@ -107,7 +107,7 @@ def learned_kernels(work: AutomaticWork, known: Known, seconds: float) -> list[F
 
 
 def _to_fit(metric: MetricCandidate, held_out: np.ndarray | None) -> FoundKernel:
-    words = f"{metric.family}, {metric.origin}"
+    description = f"{metric.family}, {metric.origin}"
     if metric.transforms is not None and set(metric.transforms) - {"standardise", "none"}:
-        words += ", transformed"
-    return FoundKernel(words, metric.kernel, metric.family, metric.alpha, held_out)
+        description += ", transformed"
+    return FoundKernel(description, metric.kernel, metric.family, metric.alpha, held_out)

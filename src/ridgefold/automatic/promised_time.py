@@ -19,8 +19,8 @@ _WIDE = 40.0
 """Columns at which the automatic budget is √2 times that of a narrow table."""
 _LEAST_AUTOMATIC = 2.0
 _STOPPED_SHARE, _STOPPED_SECONDS = 0.08, 0.4
-"""Beyond the budget, when work that looks at the clock stops: what is left until 1.15 times the
-budget and a second is for putting together what there is."""
+"""Work that looks at the clock stops so far beyond the budget. What is left until 1.15 times the
+budget and a second is for putting the models together."""
 
 
 def seconds_for(time_budget: Any, n_rows: int, n_columns: int) -> float:
@@ -37,7 +37,7 @@ def seconds_for(time_budget: Any, n_rows: int, n_columns: int) -> float:
 
 
 class PromisedTime:
-    """Counts from where it is made.
+    """The time that a fit has been promised to take, counted from where this is made.
 
     Parameters
     ----------
@@ -56,10 +56,10 @@ class PromisedTime:
 
     @property
     def left(self) -> float:
-        """Until the budget is over; negative afterwards."""
+        """Seconds until the budget is over; negative afterwards."""
         return self.budget - self.passed
 
     def look(self) -> None:
-        """Raise a typed error if it is too late: what is under way is given up."""
+        """Raise a `BudgetError` if it is too late, so that the work under way is given up."""
         if self.passed > self.budget * (1.0 + _STOPPED_SHARE) + _STOPPED_SECONDS:
             raise BudgetError(f"it took longer than predicted, and {self.budget:.3g} s are over")

@@ -1,4 +1,8 @@
-"""Walk the list of steps: explaining it, or running it within the time."""
+"""Go through the list of steps within a time: run them, or foresee what would be run.
+
+`runtime.step` has the same two walks for fits that either end or are refused. Here a step for which
+there is no time is left out, and the next one is planned with what is left.
+"""
 
 from __future__ import annotations
 
@@ -24,19 +28,20 @@ _PUTTING_TOGETHER = 0.05
 class Outcome:
     """What became of one step."""
 
-    words: str
-    """What it was to do or to fit."""
+    description: str
+    """What the step was to do or to fit."""
     plan: Plan | None
     record: StepRecord | None
-    """None if it was not run, or did not end."""
+    """None if the step was not run, or did not end."""
     candidate: Candidate | None
-    """What it made, if that is a candidate."""
+    """The candidate that it made, if it made one."""
     seconds: float
     why_not: str = ""
+    """Why it was not run, or failed."""
 
 
 def run_steps(known: Known, work: AutomaticWork) -> tuple[Outcome, ...]:
-    """Run what fits into the time, each step with what is left of it."""
+    """Run the steps for which there is time, each within the time that is left."""
     outcomes: list[Outcome] = []
     with looking(work.time.look):
         for step in automatic_steps():
@@ -49,16 +54,17 @@ def run_steps(known: Known, work: AutomaticWork) -> tuple[Outcome, ...]:
 
 
 def _run(step: AutomaticStep, known: Known, work: AutomaticWork) -> tuple[Outcome, Known]:
-    """One step; if there is no time or memory for it, what it would have fitted is left out."""
+    """Run one step; without time or memory for it, what it would have fitted is left out."""
     count, begun, waiting = len(work.candidates), work.time.passed, len(work.kernels)
     try:
         plan = step.cost(known, work.resources())
     except BudgetError as error:
         if not work.candidates:
             raise
-        known, words = step.passed_over(known, work)
-        return Outcome(words, None, None, None, 0.0, str(error)), known
-    words = work.kernels[0].words if known.waiting and isinstance(step, FitKernel) else step.name
+        known, description = step.passed_over(known, work)
+        return Outcome(description, None, None, None, 0.0, str(error)), known
+    fits_kernel = bool(known.waiting) and isinstance(step, FitKernel)
+    description = work.kernels[0].description if fits_kernel else step.name
     try:
         after, record = step.perform(known, work, plan)
     except (BudgetError, NumericalError, InvalidInputError) as error:
@@ -67,12 +73,14 @@ def _run(step: AutomaticStep, known: Known, work: AutomaticWork) -> tuple[Outcom
         if isinstance(step, FitKernel) and len(work.kernels) == waiting:
             work.kernels = work.kernels[1:]
         after = replace(known, waiting=distances_of(work.kernels))
-        return Outcome(words, plan, None, None, work.time.passed - begun, str(error)), after
+        return Outcome(description, plan, None, None, work.time.passed - begun, str(error)), after
     passed = work.time.passed - begun
     kind = step.kind(plan)
     after = after.measured(kind, plan.seconds / known.pace(kind), passed)
     made = work.candidates[-1] if len(work.candidates) > count else None
-    return Outcome(words if made is None else made.words, plan, record, made, passed), after
+    if made is not None:
+        description = made.description
+    return Outcome(description, plan, record, made, passed), after
 
 
 def foreseen(known: Known, resources: Resources) -> list[tuple[str, Plan | BudgetError]]:

@@ -12,12 +12,12 @@ from ridgefold.planning.amounts import in_seconds
 
 @contextmanager
 def time_shown(verbose: int, time: PromisedTime) -> Iterator[Callable[[str], None]]:
-    """Gives a function that is told what is done next; a bar on stderr if `verbose`.
+    """Gives a function to call with the name of what is done next; a bar on stderr if `verbose`.
 
     The bar moves by itself, also while one step takes long.
     """
     if not verbose:
-        yield lambda words: None
+        yield lambda name: None
         return
     from rich.console import Console
     from rich.progress import Progress, ProgressColumn, SpinnerColumn, TextColumn
@@ -35,4 +35,4 @@ def time_shown(verbose: int, time: PromisedTime) -> Iterator[Callable[[str], Non
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeBar(), TimeLeft())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("looking at the table", total=None)
-        yield lambda words: bar.update(task, description=words)
+        yield lambda name: bar.update(task, description=name)

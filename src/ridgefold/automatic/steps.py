@@ -78,7 +78,8 @@ class AutomaticStep(Step[Known, AutomaticWork]):
         """The kind of work that a plan is."""
 
     def passed_over(self, known: Known, work: AutomaticWork | None) -> tuple[Known, str]:
-        """What is known after the step had no time, and what it would have fitted, in words."""
+        """What is known after there was no time for the step, and a description of what it would
+        have fitted."""
         return known, self.name
 
 
@@ -176,7 +177,7 @@ class FindWidth(AutomaticStep):
         return replace(known, waiting=("euclidean",) * len(_ISOTROPIC))
 
     def run(self, known: Known, plan: Plan, work: AutomaticWork, progress: Progress) -> Known:
-        found = []
+        searches = []
         rows = np.sort(np.random.default_rng(work.seed).permutation(len(work.X))[:_SAMPLE_ROWS])
         folds = _folds_within(work.folds, rows)
         weights = None if work.weights is None else work.weights[rows]
@@ -191,9 +192,9 @@ class FindWidth(AutomaticStep):
                 intervals=None,
             )
             model.fit(work.X[rows], work.targets[rows], weights)
-            found.append((model.best_score_, family, model))
-        found.sort(key=lambda each: -each[0])
-        for _, family, model in found:
+            searches.append((model.best_score_, family, model))
+        searches.sort(key=lambda each: -each[0])
+        for _, family, model in searches:
             assert isinstance(model.kernel_, Kernel)
             work.kernels.append(
                 FoundKernel(f"{family}, one width", model.kernel_, family, float(model.alpha_))
@@ -251,11 +252,11 @@ class FitKernel(AutomaticStep):
         if problem.n_rows < FEWEST_IN_CELLS:
             raise BudgetError(f"{problem.n_rows:,} rows are few enough for one model")
         model = PartitionedLSSVMRegressor(memory_budget=resources.memory_bytes)
-        parts = [plan for _, plan in cell_plans(model, replace(problem, folds=()), resources)]
-        for part in parts:
-            if isinstance(part, Exception):
-                raise part
-        plans = [part for part in parts if isinstance(part, Plan)]
+        step_plans = [plan for _, plan in cell_plans(model, replace(problem, folds=()), resources)]
+        for each in step_plans:
+            if isinstance(each, Exception):
+                raise each
+        plans = [each for each in step_plans if isinstance(each, Plan)]
         repeats = 1 if known.exchangeable else 1 + known.problem.n_folds
         seconds = repeats * sum(plan.seconds for plan in plans)
         peak = max(plan.cost.peak_bytes for plan in plans)
@@ -266,28 +267,28 @@ class FitKernel(AutomaticStep):
         return replace(known, waiting=known.waiting[1:])
 
     def passed_over(self, known: Known, work: AutomaticWork | None) -> tuple[Known, str]:
-        after, words = replace(known, waiting=known.waiting[1:]), self.name
+        after, description = replace(known, waiting=known.waiting[1:]), self.name
         if work is not None:
-            words = work.kernels[0].words
+            description = work.kernels[0].description
             work.kernels = work.kernels[1:]
-        return after, words
+        return after, description
 
     def run(self, known: Known, plan: Plan, work: AutomaticWork, progress: Progress) -> Known:
-        known, chosen = replace(known, waiting=known.waiting[1:]), work.kernels[0]
+        known, kernel = replace(known, waiting=known.waiting[1:]), work.kernels[0]
         work.kernels = work.kernels[1:]
         if self.kind(plan) == CELLS:
-            cells = cell_model(work, chosen.family)
-            X = in_coordinates(chosen.kernel, work.X)
+            cells = cell_model(work, kernel.family)
+            X = in_coordinates(kernel.kernel, work.X)
             held_out = fit_cells(work, cells, X, exchangeable=known.exchangeable)
             work.n_cells = cells.n_partitions_
-            made = Candidate(f"{chosen.words}, in cells", cells, held_out, chosen.kernel)
+            made = Candidate(f"{kernel.description}, in cells", cells, held_out, kernel.kernel)
         else:
-            model = whole_model(work, chosen.kernel, [chosen.alpha])
+            model = whole_model(work, kernel.kernel, [kernel.alpha])
             held_out = fit_whole(work, model)
-            if chosen.held_out is not None:
-                held_out = chosen.held_out
+            if kernel.held_out is not None:
+                held_out = kernel.held_out
             work.last_method = model.cv_plan_.method
-            made = Candidate(chosen.words, model, held_out)
+            made = Candidate(kernel.description, model, held_out)
         return _added(known, work, made)
 
 
@@ -337,9 +338,9 @@ def _folds_within(folds: Folds, rows: np.ndarray) -> list[tuple[np.ndarray, np.n
     place = np.full(folds.n_rows, -1)
     place[rows] = np.arange(len(rows))
 
-    def within(some: np.ndarray) -> np.ndarray:
-        found = place[some]
-        return np.asarray(found[found >= 0])
+    def within(fold_rows: np.ndarray) -> np.ndarray:
+        places = place[fold_rows]
+        return np.asarray(places[places >= 0])
 
     pairs = [(within(folds.training_rows(k)), within(test)) for k, test in enumerate(folds.test)]
     return pairs if all(len(train) and len(test) for train, test in pairs) else None

@@ -228,13 +228,13 @@ class TableEstimator(KeepsRows, Storable):
         heavy = [int(m) for m in np.argsort(-totals, kind="stable") if totals[m] > 0]
         members = [work.candidates[m] for m in heavy]
         if members:
-            found = nested(work, members)
-            weights, offset, held_out = found.whole.weights, found.whole.offset, found.held_out
+            stack = nested(work, members)
+            weights, offset, held_out = stack.whole.weights, stack.whole.offset, stack.held_out
         else:  # nothing predicts better than the mean
             weights, offset = np.empty((0, work.targets.shape[1])), whole.offset
             held_out = np.broadcast_to(offset, work.targets.shape).copy()
         self.stack_ = tuple(
-            Member(each.words, each.model, each.coordinates, w)
+            Member(each.description, each.model, each.coordinates, w)
             for each, w in zip(members, weights, strict=True)
         )
         self._offset, self._log_odds = offset, whole.log_odds
@@ -263,15 +263,17 @@ class TableEstimator(KeepsRows, Storable):
                 note = "" if share > 0 else "adds nothing to the others"
                 error = error_alone(work, each.candidate)
                 attempts.append(
-                    Attempt(each.words, "fitted", error, share, planned, each.seconds, note)
+                    Attempt(each.description, "fitted", error, share, planned, each.seconds, note)
                 )
             elif each.why_not:
                 outcome = "left out" if each.plan is None else "failed"
                 attempts.append(
-                    Attempt(each.words, outcome, None, 0.0, planned, each.seconds, each.why_not)
+                    Attempt(
+                        each.description, outcome, None, 0.0, planned, each.seconds, each.why_not
+                    )
                 )
         attempts += [
-            Attempt(each.words, "left out", None, 0.0, 0.0, 0.0, "others had little to add")
+            Attempt(each.description, "left out", None, 0.0, 0.0, 0.0, "others had little to add")
             for each in work.kernels
         ]
         return Leaderboard(attempts, self.held_out_error_, self._measure)

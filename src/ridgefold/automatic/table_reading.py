@@ -110,28 +110,28 @@ def _of_diagnosis(diagnosis: TableDiagnosis, y: Any, target: Any, *, classify: b
         raise InvalidInputError(
             "a diagnosis holds its target: pass neither y nor target, or diagnose another target"
         )
-    found = diagnosis.target
-    if found is None or diagnosis.y is None or found.name not in diagnosis.frame.columns:
+    its_target = diagnosis.target
+    if its_target is None or diagnosis.y is None or its_target.name not in diagnosis.frame.columns:
         raise InvalidInputError(
             "the diagnosis has no column as its target: call diagnose(table, target) with a name"
         )
-    names = tuple(name for name in diagnosis.frame.columns if name != found.name)
+    names = tuple(name for name in diagnosis.frame.columns if name != its_target.name)
     values, rows = diagnosis.y, diagnosis.rows
     if not classify:
-        values, rows = _numbers_of(diagnosis, f"target={found.name!r}")
-    return ReadTable(diagnosis, values, rows, len(names), names, found.name)
+        values, rows = _numbers_of(diagnosis, f"target={its_target.name!r}")
+    return ReadTable(diagnosis, values, rows, len(names), names, its_target.name)
 
 
 def _numbers_of(diagnosis: TableDiagnosis, what: str) -> tuple[np.ndarray, np.ndarray]:
-    found = diagnosis.target
-    assert found is not None
+    its_target = diagnosis.target
+    assert its_target is not None
     assert diagnosis.y is not None
-    if found.task == "classification" and found.column is None:
+    if its_target.task == "classification" and its_target.column is None:
         values = np.asarray(diagnosis.y)
         if values.dtype.kind not in "iufb":
             raise InvalidInputError(
-                f"{what} is no number: {found.reason}, such as {found.classes[0]!r}. Predict "
-                "classes with RidgefoldClassifier, or turn them into numbers"
+                f"{what} is no number: {its_target.reason}, such as {its_target.classes[0]!r}. "
+                "Predict classes with RidgefoldClassifier, or turn them into numbers"
             )
         return values.astype(np.float64), diagnosis.rows
     return np.asarray(diagnosis.y, dtype=np.float64), diagnosis.rows

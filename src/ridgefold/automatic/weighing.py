@@ -1,4 +1,4 @@
-"""Weights of candidates by their held-out predictions, and how good a combination is."""
+"""Weights of candidates from their held-out predictions, and the error of their sum."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def nested(work: AutomaticWork, members: list[Candidate]) -> NestedStack:
     single = stacked(members)
     groups = rows_of_groups(work.folds, fold_groups(work.folds))
     double = np.broadcast_to(single[:, None], (len(members), len(groups), *single.shape[1:]))
-    found = nested_stack(
+    stack = nested_stack(
         single,
         double,
         groups,
@@ -97,5 +97,5 @@ def nested(work: AutomaticWork, members: list[Candidate]) -> NestedStack:
     if not work.folds.each_row_once:
         untested = np.ones(len(work.X), dtype=bool)
         untested[work.folds.stacked] = False
-        found.held_out[untested] = np.nan
-    return found
+        stack.held_out[untested] = np.nan
+    return stack

@@ -111,9 +111,6 @@ class CrossValidatedModel(KernelModel):
         self._warn_of_folds(data, folds)
         require_comparable(data.namespace.to_numpy(targets))
         self.__dict__.pop("stack_", None)
-        if self.stack:
-            weights = None if data.weights is None else data.namespace.to_numpy(data.weights)
-            require_stackable(folds, weights, self.cv)
         kind = StackWork if self.stack else OneKernelWork
         work = kind(self, data, targets, folds, truth)
         _, records = perform_all(self._steps(), work.problem(), work)
@@ -198,9 +195,11 @@ class CrossValidatedModel(KernelModel):
             offset = chosen.nested.whole.offset if place == 0 else np.zeros(t)
             models.insert(0, weighted(self._model, chosen.nested.whole.weights[place], offset))
             kept.insert(0, self._without_folds(chosen, place, folds))
-            words = chosen.candidates[members[place]].words
+            description = chosen.candidates[members[place]].description
             steps = self.run_record_.steps
-            fits.insert(0, tuple(replace(each, name=f"{each.name}: {words}") for each in steps))
+            fits.insert(
+                0, tuple(replace(each, name=f"{each.name}: {description}") for each in steps)
+            )
         self._model = sum_of(models)
         self.stack_ = chosen.record()
         self._set_stack_intervals(data, targets, chosen, kept)
@@ -258,7 +257,7 @@ class CrossValidatedModel(KernelModel):
         return max(plan.seconds for plan in plans)
 
     def _require_usable(self, data: TrainingData, folds: Folds) -> None:
-        """What is asked for can be had from these folds: to be known before a long search."""
+        """Refuse, before a long search, what these folds and options cannot give."""
         if self._fixed_columns() and (self.stack or to_learn(self) is not None):
             raise InvalidInputError(
                 f"fixed={self.fixed!r} needs one kernel in the columns as they are, and a learned "
@@ -293,7 +292,7 @@ class CrossValidatedModel(KernelModel):
         self._solve_with(data, final, gram, choice.alphas, observed=targets)
 
     def _widen_intervals(self, data: TrainingData, targets: Array, learned: LearnedGrid) -> None:
-        """Reckon with a metric that has seen the rows that were held out from the fits."""
+        """Widen intervals where the metric has seen the rows that were held out from the fits."""
 
     def _final_targets(
         self, data: TrainingData, targets: Array, choice: Choice, folds: Folds

@@ -39,20 +39,20 @@ from ridgefold.selection.stack.weights import weights_for_classes, weights_for_n
 
 _FEW_ROWS, _MANY_ROWS = 1500, 6000
 _MOST_CANDIDATES = (4, 3, 2)
-"""Of few, more, and many rows: each costs a cross-validation and a fit of all rows, and the third
-member of a stack lowers its error by less than the second."""
+"""The most candidates with few, more, and many rows: each costs a cross-validation and a fit of all
+rows, and the third member of a stack lowers its error by less than the second."""
 _SAMPLE_ROWS, _SAMPLE_FOLDS = 800, 5
 _WORST = 3.0
-"""Times the least squared error: candidates with more are not looked at."""
+"""Candidates with more than so many times the least squared error are not looked at."""
 _ROWS_LEARNED_AGAIN = 1000
-"""Of metrics that are learned only to see how much the learning has flattered itself."""
+"""Rows for metrics that are learned only to see how much the learning has flattered itself."""
 _RIDGES = 10.0 ** np.asarray([0.0, -0.5, 0.5])
 """Ridges to try around a learned one: it was found on other rows, or fewer."""
 _RIDGES_OF_CLASSES = 10.0 ** np.asarray([0.0, 0.5, 1.0])
 """Learned ridges are for the squared error of labels; probabilities ask for larger ones."""
 _ROWS_FOR_CLASSES = 700
-"""Of classes: metrics that were learned from more rows gave stacks that were no better, in half as
-much time again."""
+"""Rows to learn metrics from where targets are classes: more rows gave stacks that were no better,
+in half as much time again."""
 
 
 Weigh: TypeAlias = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
@@ -73,7 +73,7 @@ class StackCandidate:
     """Whether the ridges were chosen here, so that they are extended if the best is at an end."""
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """What it is called in an explanation."""
         return self.family if self.origin == GRID else f"{self.family}, {self.origin}"
 
@@ -157,21 +157,21 @@ def _learned(
     again: LearnAgain = partial(
         candidates, **{**arguments, "max_rows": min(arguments["max_rows"], _ROWS_LEARNED_AGAIN)}
     )
-    found = learn(data.X, targets, weights=data.weights, folds=folds_to_learn_from(folds))
+    metrics = learn(data.X, targets, weights=data.weights, folds=folds_to_learn_from(folds))
     if not asked.scales:
-        found = tuple(each for each in found if each.origin == "isotropic")
+        metrics = tuple(each for each in metrics if each.origin == "isotropic")
     if data.deadline is not None:
         data.deadline.begun = True
     bias = bool(model.fit_intercept)
     if not few_rows_a_scale(data.X, data.weights, asked.groups):
-        chosen = promising(found, data.X, targets, data.weights, bias=bias, classify=classify)
+        chosen = promising(metrics, data.X, targets, data.weights, bias=bias, classify=classify)
         ridges = None if model.alpha is None else check_alphas(model.alpha)
         made = tuple(of_metric(each, ridges, classify=classify) for each in chosen)
         return StackPlan(made, None, fold_groups(folds))
     groups = fold_groups(folds, MOST_RELEARNED)
     training = (data.X, targets, data.weights)
     held_out = relearned_predictions(
-        found, again, training, rows_of_groups(folds, groups), bias=bias
+        metrics, again, training, rows_of_groups(folds, groups), bias=bias
     )
     numbers = data.namespace.to_numpy(targets).astype(np.float64)
     counts = np.ones(len(numbers))
@@ -185,27 +185,27 @@ def _learned(
         partial(weigh_candidates, bias=bias, classify=classify),
         most_candidates(len(numbers)),
     )
-    made = tuple(of_metric(found[m], np.asarray([found[m].alpha])) for m in kept)
+    made = tuple(of_metric(metrics[m], np.asarray([metrics[m].alpha])) for m in kept)
     return StackPlan(made, held_out[kept], groups)
 
 
 def of_metric(
-    found: MetricCandidate, alphas: np.ndarray | None, *, classify: bool = False
+    metric: MetricCandidate, alphas: np.ndarray | None, *, classify: bool = False
 ) -> StackCandidate:
     """A learned metric with these ridges; without any with its own and some around it."""
     around = _RIDGES_OF_CLASSES if classify else _RIDGES
-    params = {"kernel": found.family, "origin": found.origin}
+    params = {"kernel": metric.family, "origin": metric.origin}
     return StackCandidate(
-        found.family,
-        found.origin,
-        KernelGrid((Candidate(found.kernel, params),), widths_from_data=False),
-        found.alpha * around if alphas is None else alphas,
+        metric.family,
+        metric.origin,
+        KernelGrid((Candidate(metric.kernel, params),), widths_from_data=False),
+        metric.alpha * around if alphas is None else alphas,
         extended=False,
     )
 
 
 def promising(
-    found: Sequence[MetricCandidate],
+    metrics: Sequence[MetricCandidate],
     X: Array,
     targets: Array,
     weights: Array | None,
@@ -213,7 +213,7 @@ def promising(
     bias: bool,
     classify: bool = False,
 ) -> list[MetricCandidate]:
-    """Those that have a weight in a stack of some hundred rows, at most so many.
+    """The metrics that get a weight in a stack of a sample of the rows, at most `most_candidates`.
 
     Most learned metrics are near to another one that is better. Looking at a sample takes as long
     as one cross-validation of all rows.
@@ -221,9 +221,9 @@ def promising(
     n = int(X.shape[0])
     # In a stack of kernels of like smoothness, one that errs by much more than the best adds
     # nothing.
-    best = min(each.error for each in found)
-    found = [each for each in found if each.error <= _WORST * best or each.error == best]
-    gram = [KernelGram(each.kernel, X) for each in found if isinstance(each.kernel, Kernel)]
+    best = min(each.error for each in metrics)
+    metrics = [each for each in metrics if each.error <= _WORST * best or each.error == best]
+    gram = [KernelGram(each.kernel, X) for each in metrics if isinstance(each.kernel, Kernel)]
     namespace = gram[0].namespace
     rows = np.random.default_rng(0).permutation(n)[:_SAMPLE_ROWS]
     if weights is not None:
@@ -244,14 +244,14 @@ def promising(
                 weights=w,
                 bias=bias,
             )[0]
-            for each, metric in zip(gram, found, strict=True)
+            for each, metric in zip(gram, metrics, strict=True)
         ]
     )
     numbers = namespace.to_numpy(y).astype(np.float64)
     counts = np.ones(len(rows)) if w is None else namespace.to_numpy(w).astype(np.float64)
     weigh = partial(weigh_candidates, bias=bias, classify=classify)
     kept = most_useful(held_out, numbers, counts, weigh, most_candidates(n))
-    return [found[m] for m in kept]
+    return [metrics[m] for m in kept]
 
 
 def weigh_candidates(

@@ -107,7 +107,7 @@ def stack_search(
             candidate.extended,
             _part(progress, k, len(candidates)),
         )
-        records.append(replace(choice.record, name=f"{STEP}: {candidate.words}"))
+        records.append(replace(choice.record, name=f"{STEP}: {candidate.description}"))
         choices.append(choice)
     n = folds.n_rows
     weights = np.ones(n)
@@ -150,7 +150,7 @@ def _without_two_folds(
     """Predictions of a member's models without two folds, and what they took."""
     common, data = paths.common, paths.data
     gram = gram_of(choice.candidate.kernel, common.X, common.fixed)
-    step = LeaveTwoOut(f"leaving two folds out: {candidate.words}", len(groups))
+    step = LeaveTwoOut(f"leaving two folds out: {candidate.description}", len(groups))
     problem = describe(
         data,
         common.targets,
