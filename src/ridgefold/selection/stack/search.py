@@ -149,7 +149,7 @@ def _without_two_folds(
 ) -> tuple[np.ndarray, StepRecord]:
     """Predictions of a member's models without two folds, and what they took."""
     common, data = paths.common, paths.data
-    gram = gram_of(choice.candidate.kernel, common.X)
+    gram = gram_of(choice.candidate.kernel, common.X, common.fixed)
     step = LeaveTwoOut(f"leaving two folds out: {candidate.words}", len(groups))
     problem = describe(
         data,
