@@ -93,6 +93,10 @@ class SingularSystemWarning(ConditionWarning):
     """A linear system has no Cholesky factor; its pseudo-inverse was used instead."""
 
 
+class UndeterminedColumnsWarning(RidgefoldWarning):
+    """Unpenalised columns depend on each other on some rows, so that coefficients are a choice."""
+
+
 class ConvergenceWarning(RidgefoldWarning):
     """An iterative solver stopped short of its tolerance; the message gives what it reached."""
 

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from ridgefold.automatic.models_of_numbers import in_coordinates
 from ridgefold.errors import ModelFileError
 from ridgefold.estimators.kernel_ridge_cv import LSSVMRegressorCV
+from ridgefold.estimators.ls_svm import LSSVMRegressor
 from ridgefold.estimators.partitioned import PartitionedLSSVMRegressor
 from ridgefold.estimators.saving import unpack_estimator
 from ridgefold.estimators.stored_values import Floats
@@ -28,7 +29,8 @@ class Member:
     words: str
     """What it is."""
     model: Any
-    """A fitted :class:`LSSVMRegressorCV` or :class:`PartitionedLSSVMRegressor`."""
+    """A fitted :class:`LSSVMRegressor` (linear), :class:`LSSVMRegressorCV` (of all rows) or
+    :class:`PartitionedLSSVMRegressor` (in cells)."""
     coordinates: Kernel | None
     """The learned kernel in whose coordinates the model takes its rows; None for rows as they
     are."""
@@ -39,10 +41,22 @@ class Member:
     def in_cells(self) -> bool:
         return isinstance(self.model, PartitionedLSSVMRegressor)
 
+    @property
+    def kernel(self) -> Any:
+        """The kernel; of cells, which have widths of their own, the one whose metric they share."""
+        if self.in_cells:
+            return self.model.kernels_[0] if self.coordinates is None else self.coordinates
+        return self.model.kernel_
+
+    @property
+    def ridges(self) -> np.ndarray:
+        """The ridge, or one for each cell."""
+        return np.ravel(self.model.alpha_ if self.in_cells else self.model._ridge()).astype(float)
+
     def predict(self, X: np.ndarray, device: str | None = None) -> np.ndarray:
         """The weighted predictions of rows of numbers, shape (n, t)."""
         values = self._values(self.model.predict(on_device(self._rows(X), device)))
-        return values * self.weights
+        return np.asarray(values * self.weights)
 
     def left_out(
         self, rows: np.ndarray, fold_of: np.ndarray, *, one_by_one: bool
@@ -131,10 +145,11 @@ def unpacked_members(state: Mapping[str, Any], n_targets: int) -> tuple[Member, 
         if not matches(said["weights"], _WEIGHTS) or said["weights"].shape != (n_targets,):
             raise ModelFileError(f"{where}.weights must be one number >= 0 a target")
         model = unpack_estimator(state[f"model_{k}"])
-        if type(model) not in (LSSVMRegressorCV, PartitionedLSSVMRegressor):
+        if type(model) not in _MODELS:
             raise ModelFileError(f"model.state.model_{k} must be a model of numbers")
         members.append(Member(said["words"], model, said["coordinates"], said["weights"]))
     return tuple(members)
 
 
+_MODELS = (LSSVMRegressor, LSSVMRegressorCV, PartitionedLSSVMRegressor)
 _WEIGHTS = Annotated[np.ndarray, Floats((1,), least=0.0)]
