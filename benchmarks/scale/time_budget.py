@@ -32,7 +32,7 @@ NOTES = """
 Made-up tables of 300 to 60,000 rows and 3 to 200 columns, a quarter of them with two classes, and
 budgets of 2 to 120 s, drawn evenly on logarithmic scales. A fit is in time if it ends within 1.15
 times its budget and a second, or refuses before the work; it is never to take more than 1.5 times
-its budget and a second. Seconds are those of a clock on the wall: on a machine that others use as well,
+its budget and a second. Seconds are those of a clock on the wall: on a machine that others use,
 predictions are off by what these take. The second table is one table with more and more time: root
 mean square error over the deviation of the targets without their noise.
 """
