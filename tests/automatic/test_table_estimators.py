@@ -214,26 +214,6 @@ def test_columns_count_by_what_rows_not_seen_lose_without_them(priced):
     assert np.argmax(shares) == np.argmax([0.0, *found.rises])
 
 
-def test_the_sample_of_importances_is_predicted_by_models_that_have_not_seen_it():
-    from ridgefold.automatic.column_importances import sample_of
-
-    X, y = rows_of(150)
-    model = StillRegressor(time_budget=BRIEF).fit(X, y)
-    sample = sample_of(
-        model.stack_,
-        lambda summed: summed + model._offset,
-        rows=model._rows_fit,
-        targets=y[:, None],
-        counts=np.ones(150),
-        fold_of=model._fold_of,
-        max_rows=150,
-        random=np.random.default_rng(0),
-    )
-    # Weights are those of all rows there, and those without the fold here.
-    away = sample.predict(sample.X)[:, 0] - model.held_out_predictions_
-    assert np.max(np.abs(away)) < 0.3 * model.held_out_error_
-
-
 # -- time --------------------------------------------------------------------------------
 
 

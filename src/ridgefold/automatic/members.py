@@ -19,7 +19,6 @@ from ridgefold.estimators.stored_values import Floats
 from ridgefold.kernels import Kernel
 from ridgefold.linalg import namespace_of
 from ridgefold.linalg.namespace import on_device
-from ridgefold.records import FittedModel
 from ridgefold.storage.annotations import check_fields, matches
 
 
@@ -59,43 +58,57 @@ class Member:
         values = self._values(self.model.predict(on_device(self._rows(X), device)))
         return np.asarray(values * self.weights)
 
-    def without(self, fold: np.ndarray, k: int) -> Callable[[np.ndarray], np.ndarray]:
-        """The weighted predictions of the model that has not seen the rows of fold `k`, `fold`.
+    def left_out(
+        self, rows: np.ndarray, fold_of: np.ndarray, *, one_by_one: bool
+    ) -> Callable[[np.ndarray], np.ndarray]:
+        """The same for changed versions of training rows, by models that have not seen them.
 
-        Of kernels on all rows these models are kept; linear models and cells are fitted again.
+        Models of all rows keep those without a fold. Rows are left out of their cells one by one;
+        where rows belong together, the cells are fitted again without each fold.
         """
-        intervals = getattr(self.model, "intervals_", None)
-        if self.in_cells or intervals is None:
-            again = self._fitted_without(fold)
-            return lambda X: np.asarray(self._values(again.predict(self._rows(X))) * self.weights)
-        kept, t = intervals.model, len(self.weights)
-        columns = slice(k * t, (k + 1) * t)
-        without = FittedModel(
-            kept.dual_coef[:, columns],
-            kept.intercept[columns],
-            None if kept.primal_coef is None else kept.primal_coef[:, columns],
-        )
-        predict, like = self.model._predictor(), self.model.X_fit_
+        if self.in_cells and not one_by_one:
+            return self._by_cells_fitted_again(rows, fold_of)
+        without, _ = self.model._left_out(rows)
+        return lambda X: self._values(without(self._rows(X))) * self.weights
 
-        def predicted(X: np.ndarray) -> np.ndarray:
-            rows = namespace_of(like).asarray(self._rows(X), like)
-            return np.asarray(self._values(predict(rows, without)) * self.weights)
+    def _by_cells_fitted_again(
+        self, rows: np.ndarray, fold_of: np.ndarray
+    ) -> Callable[[np.ndarray], np.ndarray]:
+        weights, models = self.model._weights, {}
+        for k in np.unique(fold_of[rows]).tolist():
+            kept = np.flatnonzero(fold_of != k)
+            again = clone(self.model).set_params(n_partitions=self.model.n_partitions_)
+            models[k] = again.fit(
+                np.asarray(self.model.X_fit_[kept]),
+                np.asarray(self.model.y_fit_[kept]),
+                None if weights is None else weights[kept],
+            )
 
-        return predicted
+        def predict(X: np.ndarray) -> np.ndarray:
+            out = np.empty((len(X), len(self.weights)))
+            for k, model in models.items():
+                here = np.flatnonzero(fold_of[rows] == k)
+                out[here] = self._values(model.predict(self._rows(X[here]))) * self.weights
+            return out
 
-    def _fitted_without(self, fold: np.ndarray) -> Any:
-        """The same model of all rows but those of a fold."""
-        rows = np.arange(self.model.X_fit_.shape[0])
-        kept = np.setdiff1d(rows, fold)
-        again = clone(self.model)
-        if self.in_cells:
-            again.set_params(n_partitions=self.model.n_partitions_)
-        weights = getattr(self.model, "_weights", None)
-        return again.fit(
-            np.asarray(self.model.X_fit_[kept]),
-            np.asarray(self.model.y_fit_[kept]),
-            None if weights is None else weights[kept],
-        )
+        return predict
+
+    def with_folds(self) -> Callable[[np.ndarray], np.ndarray] | None:
+        """Weighted predictions (n, l, t) of the models without each fold; None of cells."""
+        intervals = None if self.in_cells else self.model.intervals_
+        if intervals is None or intervals.method != "cv+":
+            return None
+        decide = self.model._with_folds()
+
+        def predict(X: np.ndarray) -> np.ndarray:
+            _, without = decide(self._rows(X))
+            return np.asarray(without * self.weights[None, None, :])
+
+        return predict
+
+    def is_outside(self, X: np.ndarray) -> np.ndarray:
+        """Which rows are far from those of the fit, where the model takes them."""
+        return np.asarray(self.model.is_outside(self._rows(X)))
 
     def _rows(self, X: np.ndarray) -> np.ndarray:
         return in_coordinates(self.coordinates, X)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,7 +15,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from ridgefold.automatic.column_importances import column_importances, sample_of
+from ridgefold.automatic.kept_rows import KeepsRows
 from ridgefold.automatic.known import AutomaticWork, Known
 from ridgefold.automatic.leaderboard import Leaderboard
 from ridgefold.automatic.learning import is_short_of_rows, is_worth_learning
@@ -33,15 +33,13 @@ from ridgefold.automatic.table_reading import (
 from ridgefold.automatic.weighing import error_alone, error_of, nested
 from ridgefold.crossval import Folds
 from ridgefold.errors import InvalidInputError, ModelFileError
-from ridgefold.estimators.facts import HeldOutFacts, ModelFacts, class_columns
-from ridgefold.estimators.importances import check_count
-from ridgefold.estimators.rows_left_out import spread_of
+from ridgefold.estimators.facts import HeldOutFacts, ModelFacts, TriedFacts
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.stored_values import HeldOut
 from ridgefold.estimators.validation import out_of_memory_is_a_budget_error, unchanged_on_error
 from ridgefold.notices import collected
 from ridgefold.planning import Explanation, available_resources, explain_plans, explain_run
-from ridgefold.records import Attempt, Importances, Problem, RunRecord, TableColumns
+from ridgefold.records import Attempt, Problem, RunRecord, TableColumns
 from ridgefold.records.kinds import Count, Limit
 from ridgefold.runtime.training_data import as_ridgefold_errors
 from ridgefold.selection.held_out_predictions import shuffled_folds
@@ -57,7 +55,7 @@ from ridgefold.tables.wide_columns import packed_columns, unpacked_columns
 _FEW_FOLDS = 5
 
 
-class TableEstimator(Storable):
+class TableEstimator(KeepsRows, Storable):
     """Base of the estimators that choose everything; subclasses know their targets."""
 
     time_budget: Any
@@ -93,7 +91,7 @@ class TableEstimator(Storable):
             with collected(), time_shown(self.verbose, promise) as work.say:
                 outcomes = run_steps(known, work)
                 work.say("putting the models together")
-                self._put_together(work, outcomes)
+                self._put_together(work, known, outcomes)
             self._set_held_out(work, read)
         return self
 
@@ -113,7 +111,7 @@ class TableEstimator(Storable):
             )
 
     def _forget(self) -> None:
-        for name in ("feature_names_in_", "classes_", "target_", "_importances"):
+        for name in ("feature_names_in_", "classes_", "target_", "_known_importances"):
             self.__dict__.pop(name, None)
 
     def _note_columns(self, X: Any) -> None:
@@ -221,7 +219,9 @@ class TableEstimator(Storable):
 
     # -- putting together ----------------------------------------------------------------
 
-    def _put_together(self, work: AutomaticWork, outcomes: tuple[Outcome, ...]) -> None:
+    def _put_together(
+        self, work: AutomaticWork, known: Known, outcomes: tuple[Outcome, ...]
+    ) -> None:
         whole = work.whole
         assert whole is not None
         totals = whole.weights.sum(axis=1)
@@ -238,7 +238,8 @@ class TableEstimator(Storable):
             for each, w in zip(members, weights, strict=True)
         )
         self._offset, self._log_odds = offset, whole.log_odds
-        self._held_out, self._rows_fit = held_out, work.X
+        self._held_out = held_out
+        self._keep_rows(work, known, held_out)
         self._targets_fit = work.targets if work.codes is None else work.codes
         self._counts = work.counts
         self._fold_of = _fold_numbers(work.folds)
@@ -319,7 +320,9 @@ class TableEstimator(Storable):
     @out_of_memory_is_a_budget_error("predicting")
     def _decision(self, X: Any) -> np.ndarray:
         """The weighted sum for the rows of a table, shape (n, t)."""
-        return self._decision_of_numbers(self._numbers(X))
+        numbers = self._numbers(X)
+        self._warn_of_far_values(numbers)
+        return self._bounded(self._decision_of_numbers(numbers))
 
     def _decision_of_numbers(self, X: np.ndarray) -> np.ndarray:
         total = np.tile(self._offset, (len(X), 1))
@@ -329,75 +332,6 @@ class TableEstimator(Storable):
 
     def _decided(self, total: np.ndarray) -> np.ndarray:
         return decisions_of(total) if self._log_odds else total
-
-    # -- importance ----------------------------------------------------------------------
-
-    def held_out_importances(
-        self, *, n_repeats: int = 5, max_rows: int = 500, random_state: int = 0
-    ) -> Importances:
-        """How far held-out errors rise when a column's values are exchanged between rows.
-
-        By the columns of the table, whatever they were encoded as; see
-        :meth:`KernelRidgeCV.held_out_importances`. Rows are predicted by the models without their
-        fold; cells are fitted again without two of the folds, which takes as long as two fits.
-        """
-        check_is_fitted(self, "stack_")
-        random = np.random.default_rng(random_state)
-        codes = self._targets_fit if self._classify else None
-        targets = self._targets_fit
-        if codes is not None:
-            targets = class_columns(codes, len(self._offset))
-        sample = sample_of(
-            self.stack_,
-            lambda summed: self._decided(summed + self._offset),
-            rows=self._rows_fit,
-            targets=targets,
-            counts=self._counts,
-            fold_of=self._fold_of,
-            max_rows=check_count("max_rows", max_rows, 2),
-            random=random,
-        )
-        return column_importances(
-            sample,
-            self._encoder.columns,
-            codes=codes,
-            summary=self._target_summary(targets),
-            n_repeats=check_count("n_repeats", n_repeats, 1),
-            random=random,
-        )
-
-    def _importances_for_facts(self) -> Callable[[int, int], Importances] | None:
-        if not self._encoder.names or not self.stack_:
-            return None
-        return lambda n_repeats, max_rows: self.held_out_importances(
-            n_repeats=n_repeats, max_rows=max_rows
-        )
-
-    def _target_summary(self, targets: np.ndarray) -> np.ndarray:
-        """Of numbers, the spread of every target; of classes, their frequencies."""
-        if not self._classify:
-            return spread_of(targets, self._counts)
-        shares = np.bincount(self._targets_fit, self._counts)
-        return np.asarray(shares / shares.sum())
-
-    @property
-    def feature_importances_(self) -> np.ndarray:
-        """What every column of the table counts: the share that exchanging its values takes off the
-        held-out R² (of classes, the gain in log-loss); 0 for columns that are left out.
-
-        Computed when it is first asked for; `held_out_importances` gives standard errors, too.
-        """
-        check_is_fitted(self, "stack_")
-        if "_importances" not in self.__dict__:
-            self._importances = np.zeros(self.n_features_in_)
-            if self._encoder.names and self.stack_:
-                found = self.held_out_importances(n_repeats=3, max_rows=300)
-                known = getattr(self, "feature_names_in_", None)
-                names = [f"x{j}" for j in range(self.n_features_in_)] if known is None else known
-                place = {str(name): j for j, name in enumerate(names)}
-                for name, rise in zip(found.names, found.rises, strict=True):
-                    self._importances[place[name]] = max(float(rise), 0.0)
-        return self._importances
 
     # -- explanation and reports ---------------------------------------------------------
 
@@ -438,7 +372,7 @@ class TableEstimator(Storable):
         return ModelFacts(
             name=type(self).__name__,
             nature=self._nature,
-            rows=self._rows_fit,
+            rows=self._rows_fit(),
             n_rows=len(self._held_out),
             n_targets=int(self._held_out.shape[1]),
             column_names=tuple(self._encoder.feature_names),
@@ -454,8 +388,17 @@ class TableEstimator(Storable):
             run=self.run_record_,
             explain=self.explain,
             methods_compared=False,
-            importances=self._importances_for_facts(),
+            tried=TriedFacts(tuple(self.leaderboard_), self.held_out_error_, self._measure),
+            importances=self._importances_for_facts() if self.stack_ else None,
+            effect_curves=self._curves_for_facts if self.stack_ else None,
+            is_outside=self.is_outside,
         )
+
+    def _rows_fit(self) -> Any:
+        for each in self.stack_:
+            if each.coordinates is None:
+                return each.model.X_fit_
+        return self.stack_[0].model.X_fit_ if self.stack_ else np.zeros((0, 1))
 
     def report(self, path: Any, **options: Any) -> None:
         """Write the report of the fitted model as one page of HTML.
@@ -479,13 +422,13 @@ class TableEstimator(Storable):
         return {
             "columns": packed_columns(self._encoder.columns),
             **packed_members(self.stack_),
-            "rows": self._rows_fit,
             "offset": self._offset,
             "log_odds": self._log_odds,
             "held_out": self._held_out,
             "counts": self._counts,
             "targets": self._targets_fit,
             "fold_of": self._fold_of,
+            "kept_rows": self._kept_rows_state(),
             "n_splits": self.n_splits_,
             "error": self.held_out_error_,
             "attempts": list(self.leaderboard_),
@@ -520,9 +463,9 @@ class TableEstimator(Storable):
         self._offset, self._log_odds = state["offset"], state["log_odds"]
         self._held_out, self._counts = state["held_out"], state["counts"]
         self._targets_fit, self._fold_of = state["targets"], state["fold_of"]
-        self._rows_fit = state["rows"]
         n = len(self._fold_of)
-        entries = [self._counts, self._targets_fit, self._rows_fit]
+        self._restore_kept_rows(state["kept_rows"], width, n)
+        entries = [self._counts, self._targets_fit]
         entries += [] if self._held_out is None else [self._held_out]
         if any(len(each) != n for each in entries):
             raise ModelFileError("model.state must have one entry for each row of the fit")
@@ -548,13 +491,13 @@ _MOST_FOLDS = 20
 _STATE: Mapping[str, Any] = {
     "columns": TableColumns | Mapping[str, Any],
     "members": list[Mapping[str, Any]],
-    "rows": np.ndarray,
     "offset": np.ndarray,
     "log_odds": bool,
     "held_out": HeldOut | None,
     "counts": np.ndarray,
     "targets": np.ndarray,
     "fold_of": np.ndarray,
+    "kept_rows": Mapping[str, Any],
     "n_splits": Count,
     "error": Limit,
     "attempts": list[Attempt],
