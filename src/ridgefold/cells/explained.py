@@ -11,6 +11,7 @@ import numpy as np
 from ridgefold.cells.average_choice import first_number
 from ridgefold.cells.cell_grid import families_asked
 from ridgefold.cells.cut import Guided
+from ridgefold.cells.linear_part import looks_for_linear_part
 from ridgefold.cells.options import options_of
 from ridgefold.errors import BudgetError
 from ridgefold.options import metric_of
@@ -70,9 +71,12 @@ def _cell_plans(
         memory=memory,
         limits=limits,
     )
+    steps: list[tuple[str, Plan | Exception]] = []
+    if looks_for_linear_part(model, options, n, fit.n_columns):
+        steps.append(("fitting a linear part", plans.linear()))
     metric = metric_of(model)
     learns = metric is not None and metric.scales
-    steps = [("learning scales", plans.scales())] if learns else []
+    steps += [("learning scales", plans.scales())] if learns else []
     name = model.partition if isinstance(model.partition, str) else type(model.partition).__name__
     least = math.ceil((2 if options.overlap > 0 else 1) * n / limits.most_cell_rows)
     likely = options.n_cells or max(1, round(n / CELL_SEARCH.smallest_tried), least)

@@ -23,6 +23,15 @@ from ridgefold.cells.cell_rows import CellRows, Training, number_of, rows_of, sp
 from ridgefold.cells.combine import cell_alpha
 from ridgefold.cells.cut import Guided
 from ridgefold.cells.held_out_errors import held_out_errors
+from ridgefold.cells.linear_part import (
+    LeftToCells,
+    Task,
+    fit_linear_part,
+    looks_for_linear_part,
+    lowers_errors,
+    spreads_of,
+    with_limits,
+)
 from ridgefold.cells.local_fit import FitSettings
 from ridgefold.cells.members import Members
 from ridgefold.cells.options import Options
@@ -41,6 +50,7 @@ from ridgefold.kernels import Kernel
 from ridgefold.linalg.blocks import row_blocks
 from ridgefold.metric import FAMILIES
 from ridgefold.options import cells_of, compute_of, metric_of
+from ridgefold.options.cell_options import ALWAYS
 from ridgefold.planning import CellMemory, CellPlans, available_resources
 from ridgefold.planning.cell_memory import WORK_BYTES, learning_rows_within
 from ridgefold.planning.words import in_bytes
@@ -51,6 +61,7 @@ from ridgefold.records import (
     CellSearch,
     CellTrial,
     Grid,
+    LinearPart,
     LocalModels,
     Plan,
     Problem,
@@ -67,6 +78,8 @@ from ridgefold.storage.run_directory import Run
 
 Result = TypeVar("Result")
 
+_OF_LINEAR_PART = 1
+"""Random numbers that decide on it are its own: cells without it are those of before."""
 _MOST_CUTS = 6
 """How often rows are cut anew, into more cells, where some are larger than memory holds."""
 _NEAREST_NUMBERS = 1 << 22
@@ -93,6 +106,8 @@ class FittedCells:
     """All rows, in the metric of the cells."""
     backdrop: Backdrop | None
     """A coarse model of all rows that is mixed in."""
+    linear: LinearPart | None
+    """A linear model of all rows under the cells, which are fitted to what it leaves."""
     steps: tuple[StepRecord, ...]
     """What was done, with predicted and measured cost."""
     plans: CellPlans
@@ -145,22 +160,16 @@ class CellFitting:
         self.steps: list[StepRecord] = []
         self._require_room_for_cells(options.n_cells)
         self._executor = self._few_enough(self._executor)
-        metric = metric_of(model)
-        if metric is not None and metric.scales:
-            rows = self._learning_rows(int(metric.rows))
-            learned = self._noted(
-                "learning scales",
-                self._plans().scales(rows),
-                lambda: run.step(
-                    "scales", lambda: learned_scales(model, data, targets, self.rng, rows), self.rng
-                ),
-            )
-            self.scales = learned[0]
-            self.widening = learned[1] if len(learned) > 1 else None
+        self.linear: LinearPart | None = None
+        self._settle(
+            Training(data.X, targets, data.weights, model._weighs_scores(), members),
+            np.random.default_rng([seed, _OF_LINEAR_PART]),
+        )
+        if self.scales is not None:
             # Cells are cut, and distances measured, in the learned metric.
             self.data = replace(data, X=ScaledRows(data.X, self.scales))
         self.training = Training(
-            self.data.X, targets, data.weights, model._weighs_scores(), members
+            self.data.X, self.targets, data.weights, model._weighs_scores(), members
         )
 
     def fit(self) -> FittedCells:
@@ -174,6 +183,9 @@ class CellFitting:
         backdrop = None
         if residuals is not None and self._wants_backdrop(search):
             backdrop = self._backdrop(search, models, residuals)
+        linear = self.linear
+        if linear is not None and cells_of(self.model).clip:
+            linear = with_limits(linear, self._given, residuals)
         if not self.model._keeps_held_out(self._choosing(search.grid)):
             residuals = None
         return FittedCells(
@@ -188,9 +200,78 @@ class CellFitting:
             self.widening,
             self.training,
             backdrop,
+            linear,
             tuple(self.steps),
             self._plans(),
         )
+
+    # -- what cells learn, and in which metric -------------------------------------------
+
+    def _settle(self, given: Training, rng: np.random.Generator) -> None:
+        """Whether a linear part lies under the cells, and the scales of their metric."""
+        self._given = given.targets
+        part = self._linear_part(given, rng)
+        if part is None or self.options.linear_part != ALWAYS:
+            self.scales, self.widening = self._learned("scales", given.targets)
+        if part is None:
+            return
+        left = self._left_by(part, given.targets)
+        scales, widening = self._learned("scales-left", left)
+        if self.options.linear_part != ALWAYS and self.scales is not None and scales is not None:
+            tasks = Task(given.targets, self.scales), Task(left, scales)
+            if not self.run.step("linear-pays", lambda: self._lowers_errors(given, *tasks, rng)):
+                return
+        self.linear, self.targets = part, left
+        self.scales, self.widening = scales, widening
+
+    def _linear_part(self, given: Training, rng: np.random.Generator) -> LinearPart | None:
+        """The linear model of all rows; None if there shall be none, or it hardly helps cells."""
+        n, d = self.data.X.shape
+        if not looks_for_linear_part(self.model, self.options, int(n), int(d)):
+            return None
+
+        def make() -> LinearPart | None:
+            part = fit_linear_part(given)
+            if part is None or self.options.linear_part == ALWAYS:
+                return part
+            spreads = spreads_of(given.X)
+            left = Task(self._left_by(part, given.targets), spreads)
+            gains = self._lowers_errors(given, Task(given.targets, spreads), left, rng)
+            return part if gains else None
+
+        found: LinearPart | None = self._noted(
+            "fitting a linear part", self._plans().linear(), lambda: self.run.step("linear", make)
+        )
+        return found
+
+    def _left_by(self, part: LinearPart, targets: Any) -> Any:
+        """What the linear part leaves of the targets; of those in files, when it is read."""
+        left = LeftToCells(targets, self.data.X, part)
+        return left if self.in_files else left[:]
+
+    def _lowers_errors(
+        self, training: Training, given: Task, left: Task, rng: np.random.Generator
+    ) -> bool:
+        return lowers_errors(
+            training, given, left, bias=self.options.bias, rng=rng, limits=self.limits
+        )
+
+    def _learned(self, name: str, targets: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Scales of the columns, if they are to be learned, and by what intervals widen then."""
+        metric = metric_of(self.model)
+        if metric is None or not metric.scales:
+            return None, None
+        rows = self._learning_rows(int(metric.rows))
+        learned = self._noted(
+            "learning scales",
+            self._plans().scales(rows),
+            lambda: self.run.step(
+                name,
+                lambda: learned_scales(self.model, self.data, targets, self.rng, rows),
+                self.rng,
+            ),
+        )
+        return learned[0], learned[1] if len(learned) > 1 else None
 
     # -- memory --------------------------------------------------------------------------
 

@@ -101,11 +101,11 @@ def _range(data: CellData, settings: FitSettings) -> tuple[np.ndarray, np.ndarra
     return targets.min(axis=0), targets.max(axis=0)
 
 
-_BEYOND = 0.25
+BEYOND = 0.25
 """What a cell may predict beyond the range of its targets, as a share of that range."""
 
 
-_PRECISE = 0.01
+PRECISE = 0.01
 """The share of their range to which a cell that may predict more than any target foretells them."""
 
 
@@ -119,10 +119,10 @@ def limits_of(
     leave-one-out errors (root mean squares; infinite if they do not count) are as small as those of
     functions without noise.
     """
-    more = _BEYOND * (highest - lowest)
+    more = BEYOND * (highest - lowest)
     low, high = lowest - more, highest + more
     within = np.maximum(low, lowest.min(axis=0)), np.minimum(high, highest.max(axis=0))
-    precise = (errors <= _PRECISE * (highest - lowest)) & np.isfinite(more)
+    precise = (errors <= PRECISE * (highest - lowest)) & np.isfinite(more)
     return np.where(precise, low, within[0]), np.where(precise, high, within[1])
 
 

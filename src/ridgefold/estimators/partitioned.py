@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.cells.cell_intervals import CellIntervals, interval_bytes
 from ridgefold.cells.combine import COMBINERS
+from ridgefold.cells.linear_part import LeftToCells
 from ridgefold.cells.streaming import Stream, as_source
 from ridgefold.errors import BudgetError, InvalidInputError, ModelFileError, NumericalError
 from ridgefold.estimators.facts import IntervalFacts, ModelFacts, class_columns, with_classes
@@ -110,6 +111,8 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         their units.
     coarse_model_share_ : array of shape (n_targets,) or None
         How much the coarse model of all rows counts in predictions; None if there is none.
+    linear_coef_ : array of shape (n_columns, n_targets) or None
+        Coefficients of the linear part under the cells, one a column of X; None if there is none.
     certificate_ : array of shape (n_targets,) or None
         ‖y − (K + alpha·I)a − b‖ of a refined model.
     n_steps_ : int
@@ -288,11 +291,12 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         self, rows: np.ndarray, kept: CellIntervals, coverage: float
     ) -> tuple[np.ndarray, np.ndarray]:
         """Both ends for some checked rows."""
-        assignment = self._assignment(rows)
-        centre = self._combined(rows, assignment).astype(np.float64)
+        placed = self._in_metric(rows)
+        assignment = self._assignment(placed)
+        centre = self._combined_from(rows, placed, assignment).astype(np.float64)
         try:
             with np.errstate(over="raise"):
-                lower, upper = kept.predict(rows, assignment, centre, coverage)
+                lower, upper = kept.predict(placed, assignment, centre, coverage)
         except FloatingPointError:
             raise NumericalError(
                 "numbers overflow while intervals are computed: scale the columns of X, and the "
@@ -317,9 +321,12 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         return self.held_out_residuals_ if own and hasattr(self, "y_fit_") else None
 
     def _fitted_targets(self) -> np.ndarray:
-        """Targets of the training rows, shape (n, t)."""
+        """What the cells were fitted to, of the training rows; shape (n, t)."""
         targets = np.asarray(self.y_fit_)
-        return targets[:, None] if targets.ndim == 1 else targets
+        targets = targets[:, None] if targets.ndim == 1 else targets
+        if self._linear is None:
+            return targets
+        return LeftToCells(targets, self.X_fit_, self._linear)[:]
 
     def _why_no_intervals(self) -> str:
         if not hasattr(self, "y_fit_"):
@@ -390,7 +397,8 @@ memory_budget, compute, random_state
     calibration_ : array of shape (n_columns, 2)
         Slope and offset of the curve from decision values to probabilities, if asked for.
     n_partitions_, partition_sizes_, alpha_, kernels_, trials_, effective_dimension_, \
-held_out_residuals_, length_scales_, coarse_model_share_, certificate_, n_steps_
+held_out_residuals_, length_scales_, coarse_model_share_, linear_coef_, \
+certificate_, n_steps_
         As in :class:`PartitionedKernelRidge`.
 
     Examples
