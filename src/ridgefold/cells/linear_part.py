@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ridgefold.cells.cell_grid import cell_grid, families_asked
+from ridgefold.cells.cell_grid import cell_grid, chooses_widths
 from ridgefold.cells.cell_rows import Training
 from ridgefold.cells.feature_ridge import FeatureRidge, blocks_of
 from ridgefold.cells.local_fit import CellSystem
@@ -56,7 +56,7 @@ def looks_for_linear_part(model: Any, options: Options, n_rows: int, n_columns: 
         return options.linear_part == ALWAYS
     enough = n_columns <= _MOST_COLUMNS and n_rows >= _ROWS_A_COLUMN * (n_columns + 1)
     # Who fixes the ridge or the widths knows which model it is to be.
-    free = model.alpha is None and families_asked(model, n_columns)[0] > 0
+    free = model.alpha is None and chooses_widths(model, n_columns)
     return options.bias and enough and free
 
 

@@ -3,6 +3,7 @@
 from ridgefold.records.cell_search import CELL_SEARCH, CellSearch
 from ridgefold.records.columns import (
     CategoryColumn,
+    CodedColumn,
     ColumnRecord,
     DateColumn,
     DatePart,
@@ -41,6 +42,7 @@ __all__ = [
     "CellSearch",
     "CellTrial",
     "Cells",
+    "CodedColumn",
     "ColumnRecord",
     "Cost",
     "DateColumn",
