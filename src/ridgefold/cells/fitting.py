@@ -26,6 +26,7 @@ from ridgefold.cells.held_out_errors import held_out_errors
 from ridgefold.cells.linear_part import (
     LeftToCells,
     Task,
+    explains_enough,
     fit_linear_part,
     looks_for_linear_part,
     lowers_errors,
@@ -236,6 +237,8 @@ class CellFitting:
                 return part
             spreads = spreads_of(given.X)
             left = Task(self._left_by(part, given.targets), spreads)
+            if not explains_enough(given.targets, left.targets):
+                return None
             gains = self._lowers_errors(given, Task(given.targets, spreads), left, rng)
             return part if gains else None
 

@@ -45,6 +45,9 @@ _MOST_COLUMNS = 512
 _KERNELS = ("rbf", "laplacian")
 """A smooth and a rough one: which suits what is left need not suit what was given."""
 _NO_SETTINGS = {"gamma": None, "kernel_params": None}
+_LEAST_EXPLAINED = 0.05
+"""Of the variance of some target: a linear model that explains less has hardly any slope for cells
+to learn, and is not looked at further."""
 _LEAST_GAIN = 0.02
 """Of the mean square in regions. Less is within what chance does to the pairs of kernel and ridge,
 and cells can do without."""
@@ -205,6 +208,21 @@ def lowers_errors(
                 bias=bias,
             )
     return bool(scores[1] <= (1.0 - _LEAST_GAIN) * scores[0])
+
+
+def explains_enough(targets: Any, left: Any) -> bool:
+    """Whether a linear part explains so much of some target that it may help cells."""
+    n, t = targets.shape
+    sums, squares = np.zeros((2, t)), np.zeros((2, t))
+    for some in blocks_of(n, 2 * t):
+        # From the first row: a large mean would take the digits.
+        for j, values in enumerate((targets, left)):
+            block = np.asarray(values[some], dtype=np.float64)
+            origin = np.asarray(values[:1], dtype=np.float64)
+            sums[j] += (block - origin).sum(axis=0)
+            squares[j] += ((block - origin) ** 2).sum(axis=0)
+    given, rest = squares / n - (sums / n) ** 2
+    return bool(np.any(rest <= (1.0 - _LEAST_EXPLAINED) * given))
 
 
 def spreads_of(X: Any) -> np.ndarray:

@@ -56,8 +56,8 @@ class CellSearch:
     """Rows on which kernels for the coarse model are compared."""
     linear_regions: int = 4
     """Regions in which cells are compared with and without a linear part under them."""
-    linear_region_rows: int = 512
-    """Rows of each: of a cell of usual size, with those that it shares."""
+    linear_region_rows: int = 320
+    """Rows of each: of the smallest cells that are tried, with some of those that they share."""
     many_rows: int = 300_000
     """Above so many rows, cells share one pair and have at most `largest_of_many` rows."""
     largest_of_many: int = 512
