@@ -332,7 +332,7 @@ def main() -> int:
     measured = figures(checkout)
     print(markdown_table(measured))
     if options.write:
-        write_results(options.write, "The house, measured", NOTES, measured)
+        write_results(options.write, "The house, measured", NOTES, measured, whole=True)
     return 0
 
 

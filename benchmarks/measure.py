@@ -21,12 +21,19 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from provenance import recorded_now
+
 _THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 for _variable in _THREAD_VARIABLES:
     os.environ[_variable] = "1"
 
 ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "benchmarks" / "results"
+RESULTS = Path(os.environ.get("RIDGEFOLD_RESULTS") or ROOT / "benchmarks" / "results")
+"""Where results are written: `run.py` names a folder for every one of several runs."""
+REPLACE = "RIDGEFOLD_REPLACE_RESULTS"
+"""A variable of the environment: results that lack earlier figures take their place."""
 NOISE = 0.10
 """Two identical runs that differ by more than this are measured again."""
 
@@ -195,6 +202,8 @@ class Figure:
     at_least: float | None = None
     detail: Mapping[str, float] = field(default_factory=dict)
     """Further numbers behind this one, by name."""
+    spread: tuple[float, float] | None = None
+    """The least and the largest of several runs, of which `measured` is the median."""
 
     @property
     def held(self) -> bool | None:
@@ -210,6 +219,11 @@ class Figure:
         if self.at_most is not None:
             return f"≤ {number(self.at_most)}"
         return "" if self.at_least is None else f"≥ {number(self.at_least)}"
+
+
+def asdict_held(figure: Figure) -> dict[str, Any]:
+    """A figure as a result file keeps it."""
+    return asdict(figure) | {"held": figure.held}
 
 
 def all_held(figures: Sequence[Figure]) -> bool:
@@ -268,6 +282,8 @@ def markdown_table(figures: Sequence[Figure]) -> str:
     words = {True: "yes", False: "**no**", None: ""}
     for f in figures:
         measured = f"{'' if f.measured is None else number(f.measured)} {f.unit}".strip()
+        if f.spread is not None:
+            measured += f" ({number(f.spread[0])} to {number(f.spread[1])})"
         lines.append(f"| {f.what} | {f.target} | {measured} | {words[f.held]} |")
     return "\n".join(lines)
 
@@ -287,20 +303,32 @@ def write_results(
     *,
     more: str = "",
     data: Mapping[str, Any] | None = None,
+    whole: bool | None = None,
 ) -> None:
     """Write results/<name>.json and results/<name>.md.
 
-    `more` is Markdown that follows the table of figures, `data` the numbers behind it.
+    `more` is Markdown that follows the table of figures, `data` the numbers behind it. Results
+    that lack what the earlier ones have (a peer is not installed, a run was stopped, only a part
+    was asked for) never take their place: they go to results/partial, and what they lack is
+    printed. `whole` decides it where the script knows.
     """
     facts = machine_facts()
-    RESULTS.mkdir(parents=True, exist_ok=True)
+    folder = RESULTS
+    lacking = [] if whole else lost_figures(RESULTS / f"{name}.json", figures)
+    if whole is False or (lacking and not os.environ.get(REPLACE)):
+        folder = RESULTS / "partial"
+        print(f"{name}: not whole, so written to {folder} beside the earlier results.")
+        print(f"   not measured this time: {'; '.join(lacking) or 'what the script left out'}")
+        print(f"   {REPLACE}=1 puts it in their place, if figures were renamed or dropped.")
+    folder.mkdir(parents=True, exist_ok=True)
     record = {
         "machine": facts,
-        "figures": [asdict(f) | {"held": f.held} for f in figures],
+        "sources": recorded_now(_script()),
+        "figures": [asdict_held(f) for f in figures],
         **(data or {}),
     }
     text = json.dumps(record, indent=1, ensure_ascii=False)
-    (RESULTS / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+    (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
     details = "\n".join(
         f"- {f.what}: " + ", ".join(f"{key} {number(value)}" for key, value in f.detail.items())
         for f in figures
@@ -311,7 +339,22 @@ def write_results(
         page += f"\n{more.strip()}\n"
     if details:
         page += f"\n## The numbers behind them\n\n{details}\n"
-    (RESULTS / f"{name}.md").write_text(page, encoding="utf-8")
+    (folder / f"{name}.md").write_text(page, encoding="utf-8")
+
+
+def lost_figures(path: Path, figures: Sequence[Figure]) -> list[str]:
+    """What earlier results have measured and these have not."""
+    if not path.exists():
+        return []
+    measured = {figure.what for figure in figures if figure.measured is not None}
+    before = json.loads(path.read_text(encoding="utf-8"))["figures"]
+    return [f["what"] for f in before if f["measured"] is not None and f["what"] not in measured]
+
+
+def _script() -> Path | None:
+    """The script that this process runs, if it is a benchmark."""
+    path = Path(sys.argv[0]).resolve()
+    return path if path.suffix == ".py" and ROOT / "benchmarks" in path.parents else None
 
 
 def command_line(main: Callable[[bool], bool], description: str | None) -> None:

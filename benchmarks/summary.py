@@ -8,13 +8,15 @@ an error, and so is an explanation without a miss: the page cannot hide one or k
 from __future__ import annotations
 
 import json
+import re
 import sys
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from measure import RESULTS, Figure, number
+from measure import RESULTS, Figure, machine_line, number
+from provenance import changed_since
 
 HERE = Path(__file__).resolve().parent
 FOLDERS = {
@@ -32,6 +34,15 @@ class Page:
     title: str
     figures: tuple[Figure, ...]
     machine: dict[str, str]
+    changed: tuple[str, ...] | None
+    """What has changed in the code since; None if the results do not say what they measured."""
+
+    @property
+    def code_since(self) -> str:
+        """Whether the page is as old as the code, in words."""
+        if self.changed is None:
+            return "not recorded"
+        return f"changed: {', '.join(self.changed)}" if self.changed else "the same"
 
     @property
     def missed(self) -> list[Figure]:
@@ -57,7 +68,31 @@ def read_page(name: str) -> Page:
         figures.append(Figure(**entry))
     text = (RESULTS / f"{name}.md").read_text(encoding="utf-8")
     title = text.splitlines()[0].removeprefix("# ")
-    return Page(name, title, tuple(figures), record["machine"])
+    changed = changed_since(record, script_of(name))
+    return Page(
+        name,
+        title,
+        tuple(figures),
+        record["machine"],
+        None if changed is None else tuple(changed),
+    )
+
+
+def script_of(name: str) -> Path:
+    """The script that measures a page."""
+    return next(path for folder in FOLDERS for path in (HERE / folder).glob(f"{name}.py"))
+
+
+def machine_paragraph() -> list[str]:
+    """The machine that `run.py` measured last, with its rates."""
+    path = RESULTS / "machine.json"
+    if not path.exists():
+        return []
+    facts = json.loads(path.read_text(encoding="utf-8"))
+    rates = facts.pop("rates")
+    lines = ["", f"Machine: {machine_line(facts)}.", ""]
+    lines += ["| kind of work | operations a second, one thread |", "|---|---|"]
+    return lines + [f"| {kind} | {rate:.2g} |" for kind, rate in rates.items()]
 
 
 def explanations() -> list[Explanation]:
@@ -99,17 +134,25 @@ def render() -> tuple[str, list[str]]:
         "`make bench` runs every benchmark and writes this page (`make bench-quick`:",
         "small sizes, nothing written). Figures are ratios of processor times on one thread, in",
         "one run, unless a page says otherwise; every page has the machine, date and setting.",
+        "Where several runs were made, a figure is their median, with the range in brackets.",
+        *machine_paragraph(),
     ]
     everything: list[Page] = []
     for folder, heading in FOLDERS.items():
         pages, absent = pages_of(folder)
         everything += pages
-        lines += ["", f"## {heading}", "", "| page | measured | targets | held | missed |"]
-        lines += ["|---|---|---|---|---|"]
+        lines += [
+            "",
+            f"## {heading}",
+            "",
+            "| page | measured | code since | targets | held | missed |",
+        ]
+        lines += ["|---|---|---|---|---|---|"]
         for page in pages:
             judged = [f for f in page.figures if f.held is not None]
             lines.append(
-                f"| [{page.title}]({page.name}.md) | {page.machine['date']} | {len(judged)} | "
+                f"| [{page.title}]({page.name}.md) | {page.machine['date']} | "
+                f"{page.code_since} | {len(judged)} | "
                 f"{len(judged) - len(page.missed)} | {len(page.missed)} |"
             )
         if absent:
@@ -128,11 +171,16 @@ def render() -> tuple[str, list[str]]:
     return "\n".join(lines) + "\n", unexplained(everything, known)
 
 
+def without_age(text: str) -> str:
+    """The page without its words on what has changed since, which every change of code changes."""
+    return re.sub(r"\| (the same|not recorded|changed: [^|]*) \|", "|", text)
+
+
 def main() -> int:
     text, problems = render()
     if "--check" not in sys.argv:
         (RESULTS / "README.md").write_text(text, encoding="utf-8")
-    elif (RESULTS / "README.md").read_text(encoding="utf-8") != text:
+    elif without_age((RESULTS / "README.md").read_text(encoding="utf-8")) != without_age(text):
         problems.append("results/README.md is not what summary.py writes: run it")
     for problem in problems:
         print(problem)

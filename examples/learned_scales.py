@@ -50,14 +50,14 @@ for name, found in errors.items():
 # %%
 # The error is measured against the function itself, without its noise. A small scale says that the
 # function bends within a short way along a column; x₄ and x₅ enter it as straight lines, for which
-# a kernel needs no more than a large scale. ``feature_relevance_`` is the share of each column in
-# the distance between two rows.
+# a kernel needs no more than a large scale. ``column_shares_`` is the share of each column in
+# the distance between two rows: how finely the model looks at it, not how much it matters.
 
 learned = models["learned scales"]
 for j, (scale, share) in enumerate(
-    zip(learned.length_scales_, learned.feature_relevance_, strict=True), start=1
+    zip(learned.length_scales_, learned.column_shares_, strict=True), start=1
 ):
-    print(f"x{j:<3} length scale {scale:8.3g}   relevance {share:.3f}")
+    print(f"x{j:<3} length scale {scale:8.3g}   share {share:.3f}")
 
 # %%
 

@@ -133,12 +133,20 @@ def learned_scales(X: np.ndarray, y: np.ndarray, seed: int, classify: bool) -> A
     return model(**settings, **_seeded(seed, classify)).fit(X, y)
 
 
+def stack(X: np.ndarray, y: np.ndarray, seed: int, classify: bool) -> Any:
+    """The same, but several kernels that are combined by their held-out predictions."""
+    settings = {"kernel": "auto", "metric": MetricLearning(transforms="auto"), "stack": True}
+    model = LSSVMClassifierCV if classify else LSSVMRegressorCV
+    return model(**settings, **_seeded(seed, classify)).fit(X, y)
+
+
 def _seeded(seed: int, classify: bool) -> dict[str, Any]:
     return {"random_state": seed, **({"probability": True} if classify else {})}
 
 
 OURS: dict[str, Callable[..., Any]] = {
     "learned scales": learned_scales,
+    "stack": stack,
     "fixed kernel": fixed_kernel,
 }
 MODELS: dict[str, Callable[..., Any]] = {**OURS, **BOOSTERS, **OTHER_PEERS}

@@ -23,10 +23,10 @@ from ridgefold.tables import load_bundled
 NOTES = """
 `ridgefold predict` on a CSV file of 5 million rows of the power plant's columns, jittered, by a
 model of 1,500 rows: most memory resident at once during the command, beyond a process that has
-predicted a small file before. Then `ridgefold fit --partitions auto` on as many rows of six columns
-and a target, beyond a process that has fitted a small file. The last part fits all of california
-by the command and by `make_pipeline(StandardScaler(), LSSVMRegressor(…))` and compares their
-predictions.
+predicted a small file before. Then `ridgefold fit-kernel --partitions auto` on as many rows of six
+columns and a target, beyond a process that has fitted a small file. The last part fits all of
+california by the command and by `make_pipeline(StandardScaler(), LSSVMRegressor(…))` and compares
+their predictions.
 """
 BUDGET = "256MB"
 FIT_BUDGET = "512MB"
@@ -76,7 +76,7 @@ def streaming(n: int) -> list[Figure]:
             feature_names=np.asarray(plant.feature_names),
         )
         settings = ("--alpha", 0.1, "--length-scale", 1.3, "-q")
-        command("fit", folder / "train.npz", "-t", "y", "-o", folder / "m", *settings)
+        command("fit-kernel", folder / "train.npz", "-t", "y", "-o", folder / "m", *settings)
         write_rows(folder / "small.csv", 1000)
         write_rows(folder / "large.csv", n)
         run = measure.run_in_child(predict_many, str(folder))
@@ -113,7 +113,18 @@ def fit_many(folder: str) -> Callable[[], None]:
     """For `measure.run_in_child`: warm up on a small file, then the long one."""
     here = Path(folder)
     small, large = (
-        ("fit", here / name, "-t", "y", "-o", here / "m", "-q", "--force", "--partitions", "auto")
+        (
+            "fit-kernel",
+            here / name,
+            "-t",
+            "y",
+            "-o",
+            here / "m",
+            "-q",
+            "--force",
+            "--partitions",
+            "auto",
+        )
         for name in ("small.csv", "large.csv")
     )
     command(*small)
@@ -156,7 +167,7 @@ def agreement(n: int | None) -> list[Figure]:
         folder = Path(name)
         write_table(folder / "c.csv", X, y)
         settings = ("--alpha", 0.1, "--length-scale", 1.5, "--intervals", "none", "-q")
-        command("fit", folder / "c.csv", "-t", "y", "-o", folder / "m", *settings)
+        command("fit-kernel", folder / "c.csv", "-t", "y", "-o", folder / "m", *settings)
         command("predict", folder / "m", folder / "c.csv", "-o", folder / "out.csv", "-q")
         ours = pa_csv.read_csv(folder / "out.csv").column("prediction").to_numpy()
     model = LSSVMRegressor(0.1, kernel="rbf", kernel_params={"length_scale": 1.5})

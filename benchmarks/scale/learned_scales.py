@@ -126,7 +126,7 @@ def puma(n: int) -> list[Figure]:
     model = LSSVMRegressorCV(kernel="auto", metric="learned").fit(X, y)
     share = float(np.mean((model.predict(X_test) - y_test) ** 2) / np.var(y_test))
     first = {3, 4, 16, 17}
-    found = float(model.feature_relevance_[sorted(first)].sum())
+    found = float(model.column_shares_[sorted(first)].sum())
     return [
         Figure(
             f"puma32h, {n} rows: test MSE / variance",
@@ -135,7 +135,7 @@ def puma(n: int) -> list[Figure]:
             at_most=0.04,
         ),
         Figure(
-            "the same: relevance of theta4, theta5, tau3, tau4 together",
+            "the same: share of theta4, theta5, tau3, tau4 together",
             found,
             "of 1",
             at_least=0.5,

@@ -91,7 +91,7 @@ def path_of(shape: dict[str, Any], method: str, X: Any, y: Any) -> Any:
         X,
         y,
         kernel=kernels[shape["kernel"]],
-        alphas=alphas if len(alphas) > 1 else [0.1],
+        alpha=alphas if len(alphas) > 1 else [0.1],
         cv=shape["cv"],
         method=method,
         memory_budget=20e6 + shape["memory"] * 8 * shape["n"] ** 2 if "memory" in shape else 8e9,

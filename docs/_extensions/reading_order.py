@@ -9,6 +9,7 @@ ORDER = (
     "from_scikit_learn",
     "learned_scales",
     "intervals",
+    "effects",
     "probabilities",
     "many_rows",
     "larger_than_memory",

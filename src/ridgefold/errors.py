@@ -105,6 +105,10 @@ class TimeBudgetWarning(RidgefoldWarning):
     """Something that nobody named was left out, as a time budget has no room for it."""
 
 
+class SlowBlasWarning(RidgefoldWarning):
+    """OpenBLAS runs slower code than this processor could; the message says what to set."""
+
+
 class UnreadableNumberWarning(RidgefoldWarning):
     """Cells of a column of numbers hold none, and count as missing; the message shows some."""
 

@@ -1,4 +1,4 @@
-"""`ridgefold fit` and `predict`: from a file to predictions, as the Python API gives them."""
+"""`ridgefold fit-kernel` and `predict`: from a file to what the Python API predicts."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def rows_of(path):
 
 def test_the_numbers_are_those_of_the_python_api(plant):
     model = plant / "m.ridgefold"
-    run("fit", plant / "plant.csv", "--target", "PE", "--ignore", "id", "-o", model)
+    run("fit-kernel", plant / "plant.csv", "--target", "PE", "--ignore", "id", "-o", model)
     run("predict", model, plant / "plant.csv", "-o", plant / "out.csv", "--coverage", 0.8)
     order = np.random.default_rng(0).permutation(N)
     pipeline = make_pipeline(StandardScaler(), LSSVMRegressorCV(cv=5))
@@ -77,7 +77,7 @@ def test_the_numbers_are_those_of_the_python_api(plant):
 def test_given_settings_are_used_as_they_are(plant):
     model = plant / "m.ridgefold"
     run(
-        "fit",
+        "fit-kernel",
         plant / "plant.parquet",
         "-t",
         "PE",
@@ -108,7 +108,7 @@ def test_given_settings_are_used_as_they_are(plant):
 def test_formulas_in_copied_text_are_disarmed_and_numbers_are_not_touched(plant):
     model = plant / "m.ridgefold"
     run(
-        "fit",
+        "fit-kernel",
         plant / "plant.csv",
         "-t",
         "PE",
@@ -134,7 +134,7 @@ def test_formulas_in_copied_text_are_disarmed_and_numbers_are_not_touched(plant)
 def test_predictions_go_to_stdout_without_anything_else(plant):
     model = plant / "m.ridgefold"
     run(
-        "fit",
+        "fit-kernel",
         plant / "plant.csv",
         "-t",
         "PE",
@@ -157,7 +157,9 @@ def test_predictions_go_to_stdout_without_anything_else(plant):
 
 def test_json_is_one_object_on_stdout(plant):
     model = plant / "m.ridgefold"
-    result = run("fit", plant / "plant.csv", "-t", "PE", "--ignore", "id", "-o", model, "--json")
+    result = run(
+        "fit-kernel", plant / "plant.csv", "-t", "PE", "--ignore", "id", "-o", model, "--json"
+    )
     summary = json.loads(result.stdout)
     assert summary["rows"] == N
     assert summary["held_out_r2"] > 0.9
@@ -166,14 +168,16 @@ def test_json_is_one_object_on_stdout(plant):
     assert json.loads(result.stdout)["rows"] == N
     result = run("inspect", model, "--json")
     assert json.loads(result.stdout)["model"] == "LSSVMRegressorCV"
-    result = run("fit", plant / "plant.csv", "-t", "none", "-o", plant / "x", "--json", code=3)
+    result = run(
+        "fit-kernel", plant / "plant.csv", "-t", "none", "-o", plant / "x", "--json", code=3
+    )
     assert json.loads(result.stdout)["error"]["type"] == "TableError"
     assert "error: --target 'none'" in result.stderr
 
 
 def test_quiet_means_quiet(plant):
     result = run(
-        "fit",
+        "fit-kernel",
         plant / "plant.csv",
         "-t",
         "PE",
@@ -193,7 +197,7 @@ def test_quiet_means_quiet(plant):
 def test_files_are_not_replaced_unless_asked(plant):
     model = plant / "m.ridgefold"
     options = [
-        "fit",
+        "fit-kernel",
         plant / "plant.csv",
         "-t",
         "PE",
@@ -227,13 +231,13 @@ def test_files_that_cannot_be_written_are_refused_before_anything_is_read(option
     ):
         outputs = {"--output": tmp_path / "m", option: path}
         options = [part for pair in outputs.items() for part in pair]
-        refused = run("fit", tmp_path / "none.csv", "-t", "y", *options, "--force", code=7)
+        refused = run("fit-kernel", tmp_path / "none.csv", "-t", "y", *options, "--force", code=7)
         assert words in refused.stderr
 
 
 def test_cells_have_no_limit_of_time(plant):
     options = ["-t", "PE", "--ignore", "id", "-o", plant / "m", "--partitions", 3]
-    refused = run("fit", plant / "plant.csv", *options, "--time", 60, code=2)
+    refused = run("fit-kernel", plant / "plant.csv", *options, "--time", 60, code=2)
     assert "--time 60 does not go with --partitions" in refused.stderr
 
 
@@ -253,7 +257,16 @@ def mixed(path, n=120):
 def test_classes_categories_and_missing_values(tmp_path):
     label = mixed(tmp_path / "t.csv")
     model, out = tmp_path / "m.ridgefold", tmp_path / "out.csv"
-    options = ["fit", tmp_path / "t.csv", "-t", "label", "-o", model, "--ignore", '" onload=']
+    options = [
+        "fit-kernel",
+        tmp_path / "t.csv",
+        "-t",
+        "label",
+        "-o",
+        model,
+        "--ignore",
+        '" onload=',
+    ]
     result = run(*options, code=3)
     assert "'x' (6)" in result.stderr
     assert "--missing" in result.stderr
@@ -284,7 +297,7 @@ def test_blocks_without_a_usable_row_have_no_predictions(target, start, tmp_path
     whole = pa.table({"x": x, target: targets[target]})
     pa_parquet.write_table(whole, tmp_path / "t.parquet")
     options = ["-t", target, "-o", tmp_path / "m", "--alpha", 0.1, "--length-scale", 1]
-    run("fit", tmp_path / "t.parquet", *options, "--missing", "drop")
+    run("fit-kernel", tmp_path / "t.parquet", *options, "--missing", "drop")
     holes = np.isin(np.arange(30), np.arange(start, start + 3))
     pa_parquet.write_table(pa.table({"x": pa.array(x, mask=holes)}), tmp_path / "n.parquet")
     more = ("--coverage", 0.9) if target == "number" else ("--probabilities",)
@@ -302,7 +315,7 @@ def test_a_table_without_a_usable_row_is_refused(tmp_path, monkeypatch):
     x = np.linspace(-1, 1, 30)
     pa_parquet.write_table(pa.table({"x": x, "y": x**2}), tmp_path / "t.parquet")
     options = ["-t", "y", "-o", tmp_path / "m", "--alpha", 0.1, "--length-scale", 1]
-    run("fit", tmp_path / "t.parquet", *options, "--missing", "drop")
+    run("fit-kernel", tmp_path / "t.parquet", *options, "--missing", "drop")
     empty = pa.table({"x": pa.nulls(9, pa.float64())})
     pa_parquet.write_table(empty, tmp_path / "n.parquet")
     out = tmp_path / "o.csv"
@@ -322,7 +335,7 @@ def test_targets_that_are_not_a_number_are_missing(kind, tmp_path):
         np.savez(path, X=x[:, None], y=y)
     else:
         pa_parquet.write_table(pa.table({"x": x, "y": y}), path)
-    options = ["fit", path, "-t", target, "-o", tmp_path / "m", "--alpha", 0.1]
+    options = ["fit-kernel", path, "-t", target, "-o", tmp_path / "m", "--alpha", 0.1]
     refused = run(*options, "--length-scale", 1, code=3)
     assert f"the target '{target}' is missing in 4 rows" in refused.stderr
     run(*options, "--length-scale", 1, "--missing", "drop")
@@ -340,7 +353,7 @@ def test_the_held_out_error_is_that_of_the_rows_that_were_fitted(options, tmp_pa
     y = np.where(lost, 1e3, np.sin(2 * x) + 0.1 * rng.standard_normal(80))
     holes = pa.table({"x": pa.array(x, mask=lost), "y": y})
     pa_parquet.write_table(holes, tmp_path / "t.parquet")
-    arguments = ("fit", tmp_path / "t.parquet", "-t", "y", "-o", tmp_path / "m", "--json")
+    arguments = ("fit-kernel", tmp_path / "t.parquet", "-t", "y", "-o", tmp_path / "m", "--json")
     found = json.loads(run(*arguments, "--missing", "drop", *options).stdout)
     assert found["rmse_of_the_mean"] == pytest.approx(np.std(y[~lost]))
     inner = ridgefold.load(tmp_path / "m").model_
@@ -357,14 +370,14 @@ def test_categories_are_not_two_values(tmp_path):
     table = pa.table({"x": np.arange(40.0) % 5, "kind": kinds})
     pa_parquet.write_table(table, tmp_path / "t.parquet")
     options = ["-t", "kind", "-o", tmp_path / "m", "--alpha", 0.1, "--length-scale", 1]
-    result = run("fit", tmp_path / "t.parquet", *options)
+    result = run("fit-kernel", tmp_path / "t.parquet", *options)
     assert "classification: 'kind' holds categories; --task changes it" in result.stderr
 
 
 def test_true_and_false_are_numbers(tmp_path):
     lines = ["on,x,y", *(f"{'true' if i % 2 else 'false'},{i},{i % 2}.5" for i in range(40))]
     (tmp_path / "t.csv").write_text("\n".join([*lines, "true,3,1.6"]) + "\n")
-    run("fit", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "m")
+    run("fit-kernel", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "m")
     run("predict", tmp_path / "m", tmp_path / "t.csv", "-o", tmp_path / "out.csv")
     found = np.array([float(row["prediction"]) for row in rows_of(tmp_path / "out.csv")])[:40]
     assert np.max(np.abs(found - (np.arange(40) % 2 + 0.5))) < 0.3
@@ -374,7 +387,7 @@ def test_codes_are_read_as_they_are_written(tmp_path):
     lines = ["code,weight,y"]
     lines += [f"0{i % 3},{i % 7}.50,{(i % 3) ** 2 + 0.01 * i}" for i in range(60)]
     (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
-    options = ["fit", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "m"]
+    options = ["fit-kernel", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "m"]
     run(*options, "--categorical", "code", "--categorical", "weight")
     columns = ridgefold.load(tmp_path / "m").columns_.columns
     assert columns[0].levels == ("00", "01", "02")
@@ -390,11 +403,11 @@ def test_codes_are_read_as_they_are_written(tmp_path):
 def test_two_values_are_classes_unless_said_otherwise(tmp_path):
     x = np.linspace(-1, 1, 40)
     pa_csv.write_csv(pa.table({"x": x, "y": (x > 0).astype(int)}), tmp_path / "t.csv")
-    first = run("fit", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "a")
+    first = run("fit-kernel", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "a")
     assert "classification: 'y' holds two values; --task changes it" in first.stderr
     run("predict", tmp_path / "a", tmp_path / "t.csv", "-o", tmp_path / "out.csv")
     assert {row["prediction"] for row in rows_of(tmp_path / "out.csv")} == {"0", "1"}
-    run("fit", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "b", "--task", "regression")
+    run("fit-kernel", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "b", "--task", "regression")
     assert type(ridgefold.load(tmp_path / "b").model_).__name__ == "LSSVMRegressorCV"
 
 
@@ -415,7 +428,7 @@ def test_models_saved_by_python_are_predicted_by_the_command(plant):
 
 def test_rows_are_cut_into_cells(plant):
     model, out = plant / "m.ridgefold", plant / "out.csv"
-    options = ["fit", plant / "plant.csv", "-t", "PE", "--ignore", "id", "-o", model]
+    options = ["fit-kernel", plant / "plant.csv", "-t", "PE", "--ignore", "id", "-o", model]
     summary = json.loads(run(*options, "--partitions", 3, "--json").stdout)
     assert summary["cells"].startswith("3 of ")
     assert summary["held_out_r2"] > 0.9
@@ -434,7 +447,7 @@ def test_rows_are_cut_into_cells(plant):
     mixed(plant / "t.csv")
     summary = json.loads(
         run(
-            "fit",
+            "fit-kernel",
             plant / "t.csv",
             "-t",
             "label",
@@ -461,17 +474,17 @@ def test_length_scales_are_learned(tmp_path):
     columns = {name: X[:, j] for j, name in enumerate("abcd")}
     y = np.sin(2 * X[:, 1]) + 0.1 * generator.normal(size=150)
     pa_csv.write_csv(pa.table({**columns, "y": y}), tmp_path / "t.csv")
-    options = ["fit", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "m", "--learn-scales"]
+    options = ["fit-kernel", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "m", "--learn-scales"]
     summary = json.loads(run(*options, "--json").stdout)
-    assert next(iter(summary["relevance"])) == "b"
-    assert float(summary["relevance"]["b"].rstrip("%")) > 50
+    assert next(iter(summary["shares_in_distance"])) == "b"
+    assert float(summary["shares_in_distance"]["b"].rstrip("%")) > 50
     run("predict", tmp_path / "m", tmp_path / "t.csv", "-o", tmp_path / "o.csv", "--coverage", 0.9)
     summary = json.loads(run(*options, "--force", "--partitions", 2, "--json").stdout)
-    assert next(iter(summary["relevance"])) == "b"
+    assert next(iter(summary["shares_in_distance"])) == "b"
     scales = ridgefold.load(tmp_path / "m").model_.length_scales_
     assert np.argmin(scales) == 1
     shown = run(*options, "--force", "--kernel", "auto").stdout
-    assert "relevance" in shown
+    assert "shares in distance" in shown
 
 
 def test_a_column_of_categories_can_be_one_factor(tmp_path):
@@ -479,11 +492,11 @@ def test_a_column_of_categories_can_be_one_factor(tmp_path):
     x, code = generator.normal(size=200), generator.integers(0, 3, 200)
     table = {"x": x, "kind": np.array(["a", "b", "c"])[code], "y": x * (code - 1.0)}
     pa_csv.write_csv(pa.table(table), tmp_path / "t.csv")
-    options = ["fit", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "m", "--json"]
+    options = ["fit-kernel", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "m", "--json"]
     options += ["--categories", "product"]
     assert "needs --learn-scales" in run(*options, code=2).stderr
     summary = json.loads(run(*options, "--learn-scales").stdout)
-    assert set(summary["relevance"]) == {"x", "kind"}
+    assert set(summary["shares_in_distance"]) == {"x", "kind"}
     scales = ridgefold.load(tmp_path / "m").model_.length_scales_
     assert len(set(scales[1:])) == 1
     run("predict", tmp_path / "m", tmp_path / "t.csv", "-o", tmp_path / "o.csv")
@@ -492,7 +505,7 @@ def test_a_column_of_categories_can_be_one_factor(tmp_path):
 def test_numpy_files_are_fitted(tmp_path):
     np.savez(tmp_path / "d.npz", X=DATA.X[:N], y=DATA.y[:N])
     run(
-        "fit",
+        "fit-kernel",
         tmp_path / "d.npz",
         "-t",
         "y",
@@ -536,31 +549,38 @@ def test_numpy_files_are_fitted(tmp_path):
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_mistakes_are_answered_with_what_to_do(options, words, code, plant):
-    result = run("fit", plant / "plant.csv", "-o", plant / "m", *options, code=code)
+    result = run("fit-kernel", plant / "plant.csv", "-o", plant / "m", *options, code=code)
     assert words in result.stderr
     assert not (plant / "m").exists()
 
 
-@pytest.mark.parametrize("command", ["predict", "report", "inspect", "explain", "fit"])
+READING = ["predict", "report", "inspect", "explain", "fit", "fit-kernel", "diagnose"]
+
+
+@pytest.mark.parametrize("command", READING)
 def test_a_file_that_is_not_there_has_one_code_in_every_command(command, plant):
-    more = {"predict": [plant / "plant.csv"], "fit": ["-t", "PE", "-o", plant / "m"]}
+    fit = ["-t", "PE", "-o", plant / "m"]
+    more = {"predict": [plant / "plant.csv"], "fit": fit, "fit-kernel": fit}
     refused = run(command, plant / "none.csv", *more.get(command, []), code=3)
+    assert "there is no file" in refused.stderr
     assert "none.csv" in refused.stderr
 
 
 @pytest.mark.parametrize("option", ["--task", "--missing", "--intervals"])
 def test_words_that_an_option_does_not_take_are_refused(option, plant):
-    result = run("fit", plant / "plant.csv", "-t", "PE", "-o", plant / "m", option, "maybe", code=2)
+    result = run(
+        "fit-kernel", plant / "plant.csv", "-t", "PE", "-o", plant / "m", option, "maybe", code=2
+    )
     assert "maybe" in result.stderr
 
 
 def test_devices_that_are_not_there_are_named(plant):
     pytest.importorskip("torch")
     options = ["-t", "PE", "--ignore", "id", "-o", plant / "m", "--alpha", 0.1, "--length-scale", 2]
-    result = run("fit", plant / "plant.csv", *options, "--device", "abacus", code=2)
+    result = run("fit-kernel", plant / "plant.csv", *options, "--device", "abacus", code=2)
     assert "device" in result.stderr
-    run("fit", plant / "plant.csv", *options, "--device", "cpu")
-    run("fit", plant / "plant.csv", *options[:4], "-o", plant / "n", *options[6:])
+    run("fit-kernel", plant / "plant.csv", *options, "--device", "cpu")
+    run("fit-kernel", plant / "plant.csv", *options[:4], "-o", plant / "n", *options[6:])
     for name in ("m", "n"):
         run("predict", plant / name, plant / "plant.csv", "-o", plant / f"{name}.csv")
     both = [[float(r["prediction"]) for r in rows_of(plant / f"{n}.csv")] for n in ("m", "n")]
@@ -568,12 +588,12 @@ def test_devices_that_are_not_there_are_named(plant):
 
 
 def test_every_kind_of_failure_has_its_exit_code(plant):
-    run("fit", plant / "plant.csv", "--tarrget", "PE", "-o", plant / "m", code=2)
-    run("fit", plant / "none.csv", "-t", "PE", "-o", plant / "m", code=3)
+    run("fit-kernel", plant / "plant.csv", "--tarrget", "PE", "-o", plant / "m", code=2)
+    run("fit-kernel", plant / "none.csv", "-t", "PE", "-o", plant / "m", code=3)
     run("predict", plant / "plant.csv", plant / "plant.csv", code=4)
     options = ["--ignore", "id", "--alpha", 0.1, "--length-scale", 2]
     run(
-        "fit",
+        "fit-kernel",
         plant / "plant.csv",
         "-t",
         "PE",
@@ -584,8 +604,8 @@ def test_every_kind_of_failure_has_its_exit_code(plant):
         "10kB",
         code=5,
     )
-    run("fit", plant / "plant.csv", "-t", "PE", "-o", plant / "no" / "m", *options, code=7)
-    run("fit", plant / "plant.csv", "-t", "PE", "-o", plant / "m", *options)
+    run("fit-kernel", plant / "plant.csv", "-t", "PE", "-o", plant / "no" / "m", *options, code=7)
+    run("fit-kernel", plant / "plant.csv", "-t", "PE", "-o", plant / "m", *options)
     run("predict", plant / "m", plant / "plant.csv", "--coverage", 90, code=2)
     run("predict", plant / "m", plant / "plant.csv", "--probabilities", code=2)
     run("predict", plant / "m", plant / "plant.csv", "--json", code=2)
@@ -633,16 +653,16 @@ def test_plans_are_explained_before_there_are_data():
 
 
 def test_the_plans_of_a_model_file_are_explained(plant):
-    run("fit", plant / "plant.csv", "-t", "PE", "--ignore", "id", "-o", plant / "m", "-q")
+    run("fit-kernel", plant / "plant.csv", "-t", "PE", "--ignore", "id", "-o", plant / "m", "-q")
     shown = run("explain", plant / "m").stdout
     assert "choosing kernel and alpha" in shown
     assert "cholesky" in shown
 
 
 def test_long_searches_are_announced(plant, monkeypatch):
-    monkeypatch.setattr(sys.modules["ridgefold.cli.fit"], "_LONG", 0.0)
+    monkeypatch.setattr(sys.modules["ridgefold.cli.fit_kernel"], "_LONG", 0.0)
     options = ["-t", "PE", "--ignore", "id", "-o", plant / "m"]
-    result = run("fit", plant / "plant.csv", *options)
+    result = run("fit-kernel", plant / "plant.csv", *options)
     assert "on 300 rows may take up to" in result.stderr
     assert "--partitions auto is faster" in result.stderr
 

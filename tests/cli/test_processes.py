@@ -119,7 +119,7 @@ def test_of_several_processes_that_write_one_new_file_one_succeeds(kind, folder)
     fixed = ["-t", "y", "--alpha", 0.1, "--length-scale", 1, "-q", "--json"]
     arguments = {
         "predict": ["predict", folder / "m", folder / "t.csv", "-o", out, "--json"],
-        "fit": ["fit", folder / "t.csv", *fixed, "-o", out],
+        "fit": ["fit-kernel", folder / "t.csv", *fixed, "-o", out],
         "report": ["report", folder / "m", "-o", out, "--json"],
     }[kind]
     processes = [started(*arguments) for _ in range(3)]
@@ -136,7 +136,7 @@ def test_of_several_processes_that_write_one_new_file_one_succeeds(kind, folder)
 def test_of_two_fits_in_one_run_directory_one_goes_on(folder):
     work = ["--partitions", 2, "--run-dir", folder / "run"]
     processes = [
-        started("fit", folder / "t.csv", "-t", "y", "-o", folder / f"new{i}", *work)
+        started("fit-kernel", folder / "t.csv", "-t", "y", "-o", folder / f"new{i}", *work)
         for i in range(2)
     ]
     results = [said_by(process) for process in processes]

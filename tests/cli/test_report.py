@@ -1,4 +1,4 @@
-"""`ridgefold report` and `ridgefold fit --report` write a page, and replace none unasked."""
+"""`ridgefold report` and `--report` write a page, and replace none unasked."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def folder(tmp_path_factory):
     table = pd.DataFrame(rng.normal(size=(80, 2)), columns=["a", "<b>b</b>"])
     table["output"] = np.sin(table["a"]) + 0.1 * rng.normal(size=80)
     table.to_csv(folder / "plant.csv", index=False)
-    run("fit", folder / "plant.csv", "-t", "output", "-o", folder / "m", "--kernel", "rbf",
+    run("fit-kernel", folder / "plant.csv", "-t", "output", "-o", folder / "m", "--kernel", "rbf",
         "--report", folder / "fit.html", "--quiet")  # fmt: skip
     return folder
 
@@ -59,7 +59,7 @@ def test_a_model_file_gives_the_same_page(folder, monkeypatch, tmp_path):
 def test_pages_are_not_replaced_unasked(folder):
     before = (folder / "fit.html").read_bytes()
     assert "--force" in run("report", folder / "m", "-o", folder / "fit.html", code=7).stderr
-    arguments = ("fit", folder / "plant.csv", "-t", "output", "-o", folder / "new")
+    arguments = ("fit-kernel", folder / "plant.csv", "-t", "output", "-o", folder / "new")
     run(*arguments, "--report", folder / "fit.html", code=7)
     assert not (folder / "new").exists()
     assert (folder / "fit.html").read_bytes() == before
@@ -67,7 +67,7 @@ def test_pages_are_not_replaced_unasked(folder):
 
 
 def test_a_page_and_a_model_are_two_files(folder):
-    result = run("fit", folder / "plant.csv", "-t", "output", "-o", folder / "same",
+    result = run("fit-kernel", folder / "plant.csv", "-t", "output", "-o", folder / "same",
                  "--report", folder / "same", code=2)  # fmt: skip
     assert "both name" in result.stderr
 
@@ -104,8 +104,8 @@ def test_classes_of_a_test_table_are_read_as_they_were_learned(tmp_path):
     table["kind"] = (table["a"] + 0.3 * rng.normal(size=90) > 0).astype(int)
     table[:60].to_csv(tmp_path / "train.csv", index=False)
     table[60:].to_csv(tmp_path / "test.csv", index=False)
-    run("fit", tmp_path / "train.csv", "-t", "kind", "-o", tmp_path / "m", "--categorical", "code",
-        "--quiet")  # fmt: skip
+    how = ("--categorical", "code", "--quiet")
+    run("fit-kernel", tmp_path / "train.csv", "-t", "kind", "-o", tmp_path / "m", *how)
     run("report", tmp_path / "m", "-o", tmp_path / "r.html", "--test", tmp_path / "test.csv")
     assert "On test rows, the model names the right class" in (tmp_path / "r.html").read_text()
 

@@ -1,4 +1,4 @@
-"""`ridgefold fit --run-dir`: the same command goes on where it was stopped."""
+"""`ridgefold fit-kernel --run-dir`: the same command goes on where it was stopped."""
 
 from __future__ import annotations
 
@@ -30,7 +30,17 @@ def table(tmp_path):
 
 
 def command(folder, output, *more):
-    return ["fit", folder / "rows.csv", "-t", "y", "-o", folder / output, "--partitions", 6, *more]
+    return [
+        "fit-kernel",
+        folder / "rows.csv",
+        "-t",
+        "y",
+        "-o",
+        folder / output,
+        "--partitions",
+        6,
+        *more,
+    ]
 
 
 def without_times(path):
@@ -70,7 +80,7 @@ def test_other_settings_are_refused_with_a_code_of_their_own(table):
 
 
 def test_a_search_keeps_its_kernels_and_may_run_elsewhere(table):
-    arguments = ["fit", table / "rows.csv", "-t", "y", "--cv", 3, "--force"]
+    arguments = ["fit-kernel", table / "rows.csv", "-t", "y", "--cv", 3, "--force"]
     run(*arguments, "-o", table / "reference.ridgefold")
     elsewhere = ["--executor", "threads", "--jobs", 2, "--run-dir", table / "kernels"]
     for _ in range(2):
@@ -83,7 +93,15 @@ def test_a_search_keeps_its_kernels_and_may_run_elsewhere(table):
 
 @pytest.mark.parametrize("executor", [[], ["--executor", "threads"]], ids=str)
 def test_a_wait_for_workers_is_for_a_cluster(executor, table):
-    arguments = ["fit", table / "rows.csv", "-t", "y", "-o", table / "m.ridgefold", *executor]
+    arguments = [
+        "fit-kernel",
+        table / "rows.csv",
+        "-t",
+        "y",
+        "-o",
+        table / "m.ridgefold",
+        *executor,
+    ]
     refused = run(*arguments, "--wait-for-workers", 5, code=3)
     assert "--wait-for-workers 5 is for a Dask cluster" in " ".join(refused.output.split())
 
@@ -93,7 +111,7 @@ def test_a_cluster_without_workers_ends_the_command_in_time(table):
     from ridgefold.executors import dask
 
     with dask.local_cluster(0) as client:
-        arguments = ["fit", table / "rows.csv", "-t", "y", "-o", table / "m.ridgefold"]
+        arguments = ["fit-kernel", table / "rows.csv", "-t", "y", "-o", table / "m.ridgefold"]
         there = ["--executor", client.scheduler.address, "--wait-for-workers", 0]
         given_up = run(*arguments, *there, code=9)
     assert "has had no workers for 0 s" in " ".join(given_up.output.split())
@@ -103,6 +121,6 @@ def test_a_cluster_without_workers_ends_the_command_in_time(table):
     "option", [("--run-dir", "run"), ("--executor", "threads"), ("--jobs", 2)], ids=lambda o: o[0]
 )
 def test_one_fit_has_nothing_to_keep_or_to_send(option, table):
-    arguments = ["fit", table / "rows.csv", "-t", "y", "-o", table / "m.ridgefold"]
+    arguments = ["fit-kernel", table / "rows.csv", "-t", "y", "-o", table / "m.ridgefold"]
     refused = run(*arguments, "--alpha", 1, "--length-scale", 1, *option, code=2)
     assert f"{option[0]} is for kernels or cells" in " ".join(refused.output.split())

@@ -1,4 +1,4 @@
-"""`ridgefold fit` of tables larger than its memory gives what reading them whole gives."""
+"""`ridgefold fit-kernel` of tables larger than its memory gives what reading them whole gives."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def table(request, tmp_path, monkeypatch):
 @pytest.mark.parametrize("missing", ["drop", "fill"])
 @pytest.mark.parametrize("target", ["y", "side"])
 def test_a_streamed_table_gives_the_model_of_the_whole_one(table, missing, target, tmp_path):
-    arguments = ("fit", table, "-t", target, "--missing", missing, *FIXED)
+    arguments = ("fit-kernel", table, "-t", target, "--missing", missing, *FIXED)
     ignored = ("--ignore", "side" if target == "y" else "y")
     run(*arguments, *ignored, "-o", tmp_path / "whole.ridgefold")
     said = run(*arguments, *ignored, "-o", tmp_path / "parts.ridgefold", "--memory", "200kB")
@@ -65,7 +65,7 @@ def test_a_streamed_table_gives_the_model_of_the_whole_one(table, missing, targe
 
 
 def test_missing_values_and_targets_are_refused(table, tmp_path):
-    arguments = ("fit", table, "-o", tmp_path / "m.ridgefold", *FIXED, "--memory", "200kB")
+    arguments = ("fit-kernel", table, "-o", tmp_path / "m.ridgefold", *FIXED, "--memory", "200kB")
     refused = run(*arguments, "-t", "y", code=3)
     assert "values are missing in 2 columns" in refused.output
     refused = run(*arguments, "-t", "y", "--ignore", "a", "--ignore", "colour", code=3)
@@ -75,7 +75,7 @@ def test_missing_values_and_targets_are_refused(table, tmp_path):
 
 
 def test_a_streamed_fit_has_a_run_directory_and_a_summary(table, tmp_path):
-    arguments = ("fit", table, "-t", "y", "--ignore", "side", "--missing", "fill", *FIXED)
+    arguments = ("fit-kernel", table, "-t", "y", "--ignore", "side", "--missing", "fill", *FIXED)
     more = ("--memory", "200kB", "--run-dir", tmp_path / "run", "--json", "--force")
     for _ in range(2):
         said = run(*arguments, "-o", tmp_path / "m.ridgefold", *more)
@@ -97,7 +97,7 @@ def test_cells_are_fitted_on_the_device(table, memory, tmp_path, monkeypatch):
         make(self, cells, settings, device)
 
     monkeypatch.setattr(CellStack, "__init__", noting)
-    arguments = ("fit", table, "-t", "y", "--ignore", "side", "--missing", "fill", *FIXED)
+    arguments = ("fit-kernel", table, "-t", "y", "--ignore", "side", "--missing", "fill", *FIXED)
     more = ("--memory", memory, "--device")
     run(*arguments, *more, "cpu", "-o", tmp_path / "m.ridgefold")
     assert set(stacks) == {"cpu"}

@@ -43,7 +43,7 @@ def read(folder, width):
 
 def fit(folder, width):
     fixed = ("--alpha", 0.1, "--length-scale", 10, "-q", "--force")
-    run("fit", folder / f"{width}.csv", "-t", "y", "-o", folder / f"m{width}", *fixed)
+    run("fit-kernel", folder / f"{width}.csv", "-t", "y", "-o", folder / f"m{width}", *fixed)
 
 
 def predict(folder, width):

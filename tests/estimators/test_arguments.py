@@ -229,6 +229,7 @@ def test_wrong_options_are_named_by_their_place_and_nothing_is_changed(cls, argu
     ("paper", "name"),
     [
         ("An2007", '"inverse_blocks"'),
+        ("Nascimento", '"block_recursive"'),
         ("tanaka", '"eigendecomposition"'),
         ("liu", 'partition="hyperplanes", combine="route"'),
         ("zhang", 'partition="random", combine="average"'),

@@ -9,7 +9,7 @@ import pytest
 
 from ridgefold import KernelRidge, KernelRidgeCV, cross_val_path
 from ridgefold.errors import BudgetError, InvalidInputError
-from ridgefold.runtime import metered
+from ridgefold.runtime import Meter
 from ridgefold.solvers import SOLVERS
 
 RNG = np.random.default_rng(0)
@@ -18,9 +18,9 @@ Y = X[:, 0] + 0.1 * RNG.standard_normal(200)
 
 
 def test_time_and_memory_are_measured():
-    result, reading = metered(lambda: np.ones(4_000_000).sum())
-    assert result == 4e6
-    assert reading.seconds > 0
+    with Meter() as meter:
+        assert np.ones(4_000_000).sum() == 4e6
+    assert meter.seconds > 0
 
 
 def in_another_process(program):
@@ -35,8 +35,9 @@ LINUX = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the s
 @LINUX
 def test_memory_beyond_what_was_held_is_measured():
     program = (
-        "import numpy as np; from ridgefold.runtime import metered;"
-        "print(metered(lambda: np.ones(4_000_000).sum())[1].peak_bytes)"
+        "import numpy as np; from ridgefold.runtime import Meter\n"
+        "with Meter() as meter:\n    np.ones(4_000_000).sum()\n"
+        "print(meter.peak_bytes)"
     )
     assert 3.1e7 < float(in_another_process(program)) < 4e7
 
@@ -47,7 +48,7 @@ def test_measuring_leaves_the_high_water_mark_of_the_process_to_others():
     program = """
 import time
 import numpy as np
-from ridgefold.runtime import metered
+from ridgefold.runtime import Meter
 
 def mark():
     lines = open("/proc/self/status").read().splitlines()
@@ -62,8 +63,9 @@ def work():
 
 np.ones(20_000_000)
 before = mark()
-_, reading = metered(work)
-print(before, mark(), reading.peak_bytes)
+with Meter() as meter:
+    work()
+print(before, mark(), meter.peak_bytes)
 """
     before, after, peak = map(float, in_another_process(program).split())
     assert after >= before > 1.6e5

@@ -33,8 +33,8 @@ def test_learned_scales_beat_one_scale_and_name_the_columns():
     learned = LSSVMRegressorCV(metric="learned").fit(X[:240], y[:240])
     assert learned.score(X[240:], y[240:]) > 0.95
     assert plain.score(X[240:], y[240:]) < 0.9
-    assert set(np.argsort(-learned.feature_relevance_)[:2]) == {1, 2}
-    assert learned.feature_relevance_.sum() == pytest.approx(1.0)
+    assert set(np.argsort(-learned.column_shares_)[:2]) == {1, 2}
+    assert learned.column_shares_.sum() == pytest.approx(1.0)
     kept = np.isfinite(learned.length_scales_)
     assert kept[[1, 2]].all()
     assert learned.length_scales_[kept] == pytest.approx(
@@ -60,7 +60,7 @@ def test_columns_that_do_not_matter_are_left_out_of_the_kernel_and_the_plan(prep
     assert {1, 2} <= set(kept)
     assert np.all(np.isfinite(model.length_scales_[kept]))
     assert np.all(np.isinf(np.delete(model.length_scales_, kept)))
-    assert np.all(np.delete(model.feature_relevance_, kept) == 0.0)
+    assert np.all(np.delete(model.column_shares_, kept) == 0.0)
     assert f"500 rows, {len(kept)} of 20 columns" in str(model.explain())
     moved = X.copy()
     moved[:, np.setdiff1d(np.arange(20), kept)] = 1e3
@@ -104,7 +104,7 @@ def test_automatic_family_finds_the_rough_one():
     y = np.sign(X[:, 0]) + np.abs(np.round(3 * X[:, 1])) + 0.02 * rng.normal(size=300)
     model = LSSVMRegressorCV(kernel="auto", cv=4, metric="learned").fit(X, y)
     assert model.metric_.family in ("laplacian", "matern12")
-    assert len(model.metric_.families) == 6
+    assert {"laplacian", "matern12", "matern32", "rbf"} <= set(model.metric_.families)
     errors = list(model.metric_.families.values())
     assert errors[0] == min(errors)
     isotropic = LSSVMRegressorCV(
@@ -148,7 +148,7 @@ def test_what_was_learned_is_kept_in_model_files(tmp_path):
     loaded = load(tmp_path / "m.ridgefold")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     np.testing.assert_array_equal(loaded.length_scales_, model.length_scales_)
-    np.testing.assert_array_equal(loaded.feature_relevance_, model.feature_relevance_)
+    np.testing.assert_array_equal(loaded.column_shares_, model.column_shares_)
     assert loaded.metric_.history == model.metric_.history
     assert loaded.kernel_ == model.kernel_
 
@@ -159,7 +159,7 @@ def test_classes_are_learned_from_their_labels():
     labels = np.asarray(["a", "b", "c"])[np.digitize(X[:, 2] * X[:, 3], [-0.3, 0.3])]
     model = LSSVMClassifierCV(kernel="matern12", metric="learned").fit(X[:250], labels[:250])
     assert model.score(X[250:], labels[250:]) > 0.75
-    assert set(np.argsort(-model.feature_relevance_)[:2]) == {2, 3}
+    assert set(np.argsort(-model.column_shares_)[:2]) == {2, 3}
     assert model.best_score_ > 0.75
 
 
@@ -254,3 +254,38 @@ OTHERS = [
 @parametrize_with_checks(OTHERS)
 def test_other_estimators_keep_the_conventions(estimator, check):
     check(estimator)
+
+
+def interactions(n):
+    """Two of six columns matter."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 6))
+    return X, np.tanh(X[:, 0] * X[:, 2]) + 0.1 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize("stack", [False, True])
+def test_with_next_to_no_time_scales_come_from_slopes_alone(stack):
+    X, y = interactions(200)
+    asked = MetricLearning(transforms="auto", seconds=1e-6)
+    model = LSSVMRegressorCV(kernel="auto", metric=asked, stack=stack).fit(X, y)
+    assert model.best_score_ > -np.var(y)
+    if stack:
+        everyone = (*model.stack_.members, *model.stack_.left_out)
+        assert {each.origin for each in everyone} <= {"isotropic", "slopes"}
+    else:
+        assert {step.rows for step in model.metric_.history} == {160}
+        assert len(model.metric_.history) < 20
+
+
+def test_what_was_tried_is_kept_with_its_time():
+    X, y = interactions(150)
+    history = LSSVMRegressorCV(kernel="rbf", metric="learned").fit(X, y).metric_.history
+    times = [step.seconds for step in history]
+    assert times == sorted(times)
+    assert times[0] > 0
+
+
+@pytest.mark.parametrize("seconds", [0, -1.0, "1", True])
+def test_a_time_that_is_none_is_refused(seconds):
+    with pytest.raises(InvalidInputError, match=r"metric\.seconds"):
+        KernelRidgeCV(metric=MetricLearning(seconds=seconds)).fit(*interactions(60))

@@ -26,9 +26,7 @@ THREE = ["rbf", "laplacian", "matern"]
 
 
 def stacked(cls=LSSVMRegressorCV, **settings):
-    model = cls(**{"kernel": THREE, **settings})
-    model.stack = True
-    return model
+    return cls(**{"kernel": THREE, "stack": True, **settings})
 
 
 def refitted(member, y, kept, *, bias=True, weights=None):

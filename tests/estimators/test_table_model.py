@@ -16,6 +16,7 @@ import ridgefold
 from cases import rows, targets
 from ridgefold import (
     KernelRidge,
+    LSSVMClassifier,
     LSSVMClassifierCV,
     LSSVMRegressor,
     LSSVMRegressorCV,
@@ -315,9 +316,9 @@ def test_every_column_of_categories_is_one_factor_of_a_product(frame, tmp_path):
     again = ridgefold.load(tmp_path / "m")
     assert again.categories == "product"
     np.testing.assert_array_equal(again.predict(frame(table)), model.predict(frame(table)))
-    display = ridgefold.RelevanceDisplay.from_estimator(again)
+    display = ridgefold.LengthScalesDisplay.from_estimator(again)
     assert display.names == ("size", "colour", "shop")
-    assert display.relevance[1] > 10 * display.relevance[2]
+    assert display.shares[1] > 10 * display.shares[2]
 
 
 def test_a_product_needs_scales_to_learn():
@@ -334,3 +335,55 @@ def test_cells_are_cut_in_the_metric_of_a_product():
     model = TableModel(inner, categories="product").fit(pa.table(table), y)
     assert len(set(model.model_.length_scales_[1:5])) == 1
     assert model.score(pa.table(table), y) > 0.9
+
+
+# -- effects and standard deviations ---------------------------------------------------------
+
+
+def effects_table(n=120):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "size": rng.normal(100, 30, n),
+            "garden": rng.integers(0, 2, n).astype(float),
+            "colour": rng.choice(["red", "blue", "green"], n),
+        }
+    )
+    y = 0.5 * frame["size"] + 8 * frame.garden + 5.0 * (frame.colour == "red")
+    return frame, y + rng.normal(0, 0.5, n)
+
+
+def test_effects_are_in_the_units_of_the_table():
+    frame, y = effects_table()
+    model = TableModel(LSSVMRegressor(0.01, gamma=0.05)).fit(frame, y)
+    found = model.marginal_effects()
+    assert found.names == (
+        "size",
+        "garden: 0 → 1",
+        "colour: blue → green",
+        "colour: blue → red",
+    )
+    np.testing.assert_allclose(found.average, [0.5, 8.0, 0.0, 5.0], atol=0.5)
+    step = 1e-4
+    above, below = (frame.assign(size=frame["size"] + s * step) for s in (1, -1))
+    slopes = (model.predict(above) - model.predict(below)) / (2 * step)
+    np.testing.assert_allclose(found.pointwise[:, 0], slopes, atol=1e-6)
+    pair = [model.predict(frame.assign(colour=each)) for each in ("red", "blue")]
+    np.testing.assert_allclose(found.pointwise[:, 3], pair[0] - pair[1], atol=1e-9)
+    assert np.all(found.standard_error > 0)
+    assert np.all(found.posterior_std > 0)
+    at = model.marginal_effects(frame[:10])
+    np.testing.assert_allclose(at.pointwise, found.pointwise[:10], atol=1e-9)
+
+
+def test_tables_have_standard_deviations():
+    frame, y = effects_table()
+    model = TableModel(LSSVMRegressor(0.1, gamma=0.1), missing="drop").fit(frame, y)
+    gap = frame[:5].assign(size=[1.0, np.nan, 90.0, 100.0, 110.0])
+    mean, std = model.predict(gap, return_std=True)
+    assert np.isnan(std).tolist() == [False, True, False, False, False]
+    np.testing.assert_array_equal(mean, model.predict(gap))
+    assert np.all(model.predict(gap, return_std=True, noise=True)[1][2:] > std[2:])
+    classes = TableModel(LSSVMClassifier(0.1)).fit(frame, y > 50)
+    with pytest.raises(InvalidInputError, match="predict_proba"):
+        classes.predict(frame, return_std=True)

@@ -269,7 +269,7 @@ def _choice(model: Any) -> Facts:
         found["columns"] = int(np.isfinite(model.length_scales_).sum())
         if model.metric_.transforms is not None:
             found["transforms"] = sorted(model.metric_.transforms)
-        relevance = np.asarray(model.feature_relevance_)
+        relevance = np.asarray(model.column_shares_)
         found["relevance"] = float(relevance.max())
         scales = np.asarray(model.length_scales_)
         found["log2 width"] = float(np.log2(scales[np.isfinite(scales)]).mean())

@@ -11,6 +11,8 @@ from ridgefold.planning.rates import DEFAULT_RATES, Rates, seconds
 from ridgefold.records import Cost, Problem
 
 PROBLEM = Problem(n_rows=1000, n_columns=5)
+pytestmark = pytest.mark.filterwarnings("ignore::ridgefold.errors.SlowBlasWarning")
+"""Whether another kernel of OpenBLAS is faster depends on the processor."""
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ def test_a_step_that_does_not_fit_is_named():
 
 
 def test_few_rows_are_one_cell():
-    assert plan(500, 4)[0]["cells"] == 1
+    assert plan(300, 4)[0]["cells"] == 1
 
 
 @pytest.mark.parametrize("as_json", [False, True])

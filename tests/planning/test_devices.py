@@ -23,7 +23,7 @@ from ridgefold.planning import (
 )
 from ridgefold.planning.rates import DEFAULT_RATES, H200_RATES, seconds
 from ridgefold.records import Cost, FoldShape, Problem, Resources
-from ridgefold.runtime import metered
+from ridgefold.runtime import Meter
 from ridgefold.solvers import SOLVERS
 
 TENSOR = torch.zeros(1, dtype=torch.float64)
@@ -242,10 +242,12 @@ def test_other_errors_of_torch_are_passed_on(monkeypatch):
 
 
 def test_memory_is_metered_where_the_work_is(toy):
-    _, reading = metered(lambda: None, TENSOR)
-    assert reading.peak_bytes == 2e6
-    _, reading = metered(lambda: np.ones(10).sum())
-    assert reading.peak_bytes != 2e6
+    with Meter(TENSOR) as meter:
+        pass
+    assert meter.peak_bytes == 2e6
+    with Meter() as meter:
+        np.ones(10).sum()
+    assert meter.peak_bytes != 2e6
 
 
 def test_the_processor_names_no_device():

@@ -60,7 +60,16 @@ def test_markup_in_names_is_shown_and_not_followed(tmp_path, name):
     frame = pd.DataFrame({name: np.linspace(0, 1, 30), "y": np.linspace(1, 3, 30) ** 2})
     frame.to_csv(tmp_path / "d.csv", index=False)
     path = tmp_path / "m.ridgefold"
-    command = ["fit", str(tmp_path / "d.csv"), "--target", "y", "-o", str(path), "--alpha", "1"]
+    command = [
+        "fit-kernel",
+        str(tmp_path / "d.csv"),
+        "--target",
+        "y",
+        "-o",
+        str(path),
+        "--alpha",
+        "1",
+    ]
     fitted = CliRunner().invoke(app, [*command, "--length-scale", "1"])
     assert fitted.exit_code == 0, fitted.output
     shown = CliRunner().invoke(app, ["inspect", str(path)], terminal_width=200)

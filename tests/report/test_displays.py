@@ -10,14 +10,17 @@ from sklearn.model_selection import RepeatedKFold
 
 import ridgefold
 from report_models import ALPHAS, model, numbers, rows
-from ridgefold.errors import InvalidInputError
+from ridgefold.errors import InvalidInputError, NoSlopeError
 from ridgefold.report import (
     CellsDisplay,
     ConfusionDisplay,
     CoverageDisplay,
     CVSurfaceDisplay,
+    EffectCurveDisplay,
+    EffectsDisplay,
     HeldOutDisplay,
-    RelevanceDisplay,
+    ImportanceDisplay,
+    LengthScalesDisplay,
     ReliabilityDisplay,
     SpectrumDisplay,
 )
@@ -32,9 +35,18 @@ CASES = [
     (HeldOutDisplay, "regressor"),
     (HeldOutDisplay, "cells"),
     (HeldOutDisplay, "table"),
-    (RelevanceDisplay, "learned"),
-    (RelevanceDisplay, "cells of classes"),
-    (RelevanceDisplay, "hostile columns"),
+    (ImportanceDisplay, "regressor"),
+    (ImportanceDisplay, "cells of classes"),
+    (ImportanceDisplay, "hostile columns"),
+    (ImportanceDisplay, "table"),
+    (LengthScalesDisplay, "learned"),
+    (LengthScalesDisplay, "cells of classes"),
+    (LengthScalesDisplay, "hostile columns"),
+    (EffectsDisplay, "regressor"),
+    (EffectsDisplay, "classifier"),
+    (EffectsDisplay, "table"),
+    (EffectsDisplay, "cells"),
+    (EffectsDisplay, "hostile columns"),
     (CellsDisplay, "cells"),
     (CellsDisplay, "cells of classes"),
     (ConfusionDisplay, "classifier"),
@@ -60,6 +72,23 @@ def test_displays_draw_on_the_axes_that_they_are_given(display, name, ax):
     assert drawn.ax_ is ax
     assert drawn.figure_ is ax.figure
     assert ax.has_data() or ax.patches
+    ax.figure.canvas.draw()
+
+
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        ("regressor", 0),
+        ("table", "colour"),
+        ("cells", 1),
+        ("classifier", 2),
+        ("hostile columns", 2),
+    ],
+)
+def test_curves_draw_on_the_axes_that_they_are_given(name, column, ax):
+    drawn = EffectCurveDisplay.from_estimator(model(name), column, ax=ax)
+    assert drawn.ax_ is ax
+    assert ax.lines
     ax.figure.canvas.draw()
 
 
@@ -148,12 +177,12 @@ def test_the_effective_dimension_of_all_rows_is_exact(ax):
 
 
 def test_shares_of_learned_scales_add_up_to_one(ax):
-    drawn = RelevanceDisplay.from_estimator(model("cells of classes"), ax=ax)
-    assert drawn.relevance.sum() == pytest.approx(1.0)
+    drawn = LengthScalesDisplay.from_estimator(model("cells of classes"), ax=ax)
+    assert drawn.shares.sum() == pytest.approx(1.0)
 
 
 def test_names_with_dollars_are_no_mathematics(ax):
-    RelevanceDisplay.from_estimator(model("hostile columns"), ax=ax)
+    LengthScalesDisplay.from_estimator(model("hostile columns"), ax=ax)
     labels = ax.get_yticklabels()
     assert any("$x^2$" in label.get_text() for label in labels)
     assert not any(label.get_parse_math() for label in labels)
@@ -165,7 +194,8 @@ def test_names_with_dollars_are_no_mathematics(ax):
         (CVSurfaceDisplay, "plain", "has searched nothing: use KernelRidgeCV"),
         (HeldOutDisplay, "plain", "keeps no held-out predictions of numbers: give a test set"),
         (HeldOutDisplay, "classifier", "or ConfusionDisplay for classes"),
-        (RelevanceDisplay, "regressor", "has learned no scales: fit with metric=.learned"),
+        (ImportanceDisplay, "refined", "no row can be left out of this Partitioned"),
+        (LengthScalesDisplay, "regressor", "has learned no scales: fit with metric=.learned"),
         (CellsDisplay, "regressor", "has no cells that lie side by side"),
         (CellsDisplay, "average", "has no cells that lie side by side"),
         (ConfusionDisplay, "regressor", "keeps no held-out classes"),
@@ -205,3 +235,21 @@ def test_errors_of_rows_that_several_folds_test_are_still_errors(ax):
     drawn = CVSurfaceDisplay.from_estimator(fitted, ax=ax)
     assert drawn.score_name == "root mean square error"
     assert drawn.scores[drawn.best] == pytest.approx(np.sqrt(-fitted.best_score_))
+
+
+def test_effects_are_drawn_per_standard_deviation_the_largest_first(ax):
+    fitted = model("regressor")
+    effects = fitted.marginal_effects()
+    drawn = EffectsDisplay(effects=effects, most=3).plot(ax)
+    sizes = effects.average * fitted.X_fit_.std(axis=0)
+    order = np.argsort(-np.abs(sizes))[:3]
+    assert drawn.names == tuple(effects.names[i] for i in order)
+    np.testing.assert_allclose(drawn.averages, sizes[order])
+    assert drawn.left_out == 1
+    assert "1 smaller" in drawn.caption()
+    with pytest.raises(InvalidInputError, match="output must be"):
+        EffectsDisplay(effects=effects, output=1)
+    with pytest.raises(NoSlopeError, match="knows no columns"):
+        EffectsDisplay.from_estimator(model("precomputed"))
+    with pytest.raises(InvalidInputError, match="no marginal_effects"):
+        EffectsDisplay.from_estimator(3)

@@ -31,26 +31,124 @@ from ridgefold.tables import load_bundled
 
 ALWAYS = {"asked"}
 SECTIONS = {
-    "regressor": {"held-out", "coverage", "search", "spectrum", "computed", "notes"},
-    "table": {"held-out", "coverage", "search", "spectrum", "computed", "notes"},
-    "raced": {"held-out", "coverage", "search", "spectrum", "computed", "notes"},
-    "one kernel": {"held-out", "search", "spectrum", "computed", "notes"},
-    "families": {"held-out", "coverage", "search", "spectrum", "computed", "notes"},
-    "learned": {"held-out", "coverage", "search", "relevance", "spectrum", "computed", "notes"},
-    "precomputed": {"held-out", "coverage", "search", "spectrum", "computed", "notes"},
-    "several targets": {"held-out", "coverage", "search", "spectrum", "computed", "notes"},
-    "classifier": {"classes", "search", "spectrum", "computed", "notes"},
-    "three classes": {"classes", "search", "spectrum", "computed", "notes"},
-    "plain classifier": {"classes", "spectrum", "computed"},
-    "cells": {"held-out", "coverage", "cells", "spectrum", "notes", "computed"},
-    "cells of classes": {"classes", "relevance", "cells", "spectrum", "notes", "computed"},
-    "average": {"cells", "spectrum", "computed"},
-    "refined": {"cells", "spectrum", "computed"},
-    "plain": {"spectrum", "computed"},
-    "with intervals": {"held-out", "coverage", "spectrum", "computed"},
-    "compressed": {"held-out", "search", "computed", "notes"},
-    "hostile columns": {"held-out", "coverage", "search", "relevance", "spectrum", "computed"},
-    "hostile classes": {"classes", "search", "spectrum", "computed", "notes"},
+    "regressor": {
+        "computed",
+        "coverage",
+        "effects",
+        "held-out",
+        "importance",
+        "notes",
+        "search",
+        "spectrum",
+    },
+    "table": {
+        "computed",
+        "coverage",
+        "effects",
+        "held-out",
+        "importance",
+        "notes",
+        "search",
+        "spectrum",
+    },
+    "raced": {
+        "computed",
+        "coverage",
+        "effects",
+        "held-out",
+        "importance",
+        "notes",
+        "search",
+        "spectrum",
+    },
+    "one kernel": {"computed", "effects", "held-out", "importance", "notes", "search", "spectrum"},
+    "families": {
+        "computed",
+        "coverage",
+        "effects",
+        "held-out",
+        "importance",
+        "notes",
+        "search",
+        "spectrum",
+    },
+    "learned": {
+        "computed",
+        "coverage",
+        "effects",
+        "held-out",
+        "importance",
+        "length-scales",
+        "notes",
+        "search",
+        "spectrum",
+    },
+    "precomputed": {"computed", "coverage", "held-out", "notes", "search", "spectrum"},
+    "several targets": {
+        "computed",
+        "coverage",
+        "effects",
+        "held-out",
+        "importance",
+        "notes",
+        "search",
+        "spectrum",
+    },
+    "classifier": {"classes", "computed", "effects", "importance", "notes", "search", "spectrum"},
+    "three classes": {
+        "classes",
+        "computed",
+        "effects",
+        "importance",
+        "notes",
+        "search",
+        "spectrum",
+    },
+    "plain classifier": {"classes", "computed", "effects", "importance", "spectrum"},
+    "cells": {
+        "cells",
+        "computed",
+        "coverage",
+        "effects",
+        "held-out",
+        "importance",
+        "notes",
+        "spectrum",
+    },
+    "cells of classes": {
+        "cells",
+        "classes",
+        "computed",
+        "effects",
+        "importance",
+        "length-scales",
+        "notes",
+        "spectrum",
+    },
+    "average": {"cells", "computed", "effects", "spectrum"},
+    "refined": {"cells", "computed", "effects", "spectrum"},
+    "plain": {"computed", "effects", "importance", "spectrum"},
+    "with intervals": {"computed", "coverage", "effects", "held-out", "importance", "spectrum"},
+    "compressed": {"computed", "effects", "held-out", "notes", "search"},
+    "hostile columns": {
+        "computed",
+        "coverage",
+        "effects",
+        "held-out",
+        "importance",
+        "length-scales",
+        "search",
+        "spectrum",
+    },
+    "hostile classes": {
+        "classes",
+        "computed",
+        "effects",
+        "importance",
+        "notes",
+        "search",
+        "spectrum",
+    },
 }
 
 
@@ -112,6 +210,15 @@ def test_the_answer_for_classes_states_the_share_of_right_answers(pages):
     fitted, page = model("classifier"), pages("classifier")
     right = np.mean(fitted.held_out_predictions_ == labels(rows(), ("below", "above")))
     assert f"names the right class in {100 * right:.1f}\u00a0% of the cases" in " ".join(page.texts)
+
+
+def test_test_rows_unlike_all_of_the_fit_are_counted(tmp_path):
+    X_test = rows()[:50] + 0.01
+    alike = report(model("regressor"), tmp_path / "a.html", X_test, numbers(X_test))
+    assert "outside what the model has seen" not in alike.text
+    X_test[:2, 3] = 22.0
+    page = report(model("regressor"), tmp_path / "b.html", X_test, numbers(X_test))
+    assert "2 of the 50 test rows lie outside what the model has seen" in page.text
 
 
 def test_a_test_set_takes_the_place_of_held_out_rows(tmp_path):

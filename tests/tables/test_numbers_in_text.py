@@ -164,7 +164,7 @@ def test_lines_of_the_file_are_named_whole_and_streamed(streamed, tmp_path, monk
     monkeypatch.setattr(csv_file, "_BLOCK_BYTES", 700)
     write(tmp_path / "t.csv", texts({80: "1.5.2"}))
     how = ("--partitions", 2, "--memory", "50kB") if streamed else ()
-    fit = ("fit", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "m", *FIXED, *how)
+    fit = ("fit-kernel", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "m", *FIXED, *how)
     assert "1 of 120 values is none: '1.5.2' in line 162" in run(*fit, code=3).stderr
     for missing, rows in (("drop", N - 1), ("fill", N)):
         said = run(*fit, "--force", "--missing", missing).stderr
@@ -185,7 +185,7 @@ def test_a_typing_error_in_the_target_does_not_make_classes(streamed, tmp_path, 
     y = [*Y[:90], "1.2.3", *Y[91:]]
     write(tmp_path / "t.csv", X[:, 0], y)
     how = ("--partitions", 2, "--memory", "50kB") if streamed else ()
-    fit = ("fit", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "m", *FIXED, *how)
+    fit = ("fit-kernel", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "m", *FIXED, *how)
     assert "'1.2.3' in line 182" in run(*fit, code=3).stderr
     run(*fit, "--missing", "drop")
     fitted = ridgefold.load(tmp_path / "m")
@@ -198,7 +198,7 @@ def test_text_that_begins_late_makes_the_same_categories(streamed, tmp_path, mon
     monkeypatch.setattr(csv_file, "_BLOCK_BYTES", 700)
     write(tmp_path / "t.csv", ["01" if i < 80 else f"c{i % 3}" for i in range(N)])
     how = ("--partitions", 2, "--memory", "50kB") if streamed else ()
-    run("fit", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "m", *FIXED, *how)
+    run("fit-kernel", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "m", *FIXED, *how)
     assert ridgefold.load(tmp_path / "m").columns_.columns[0].levels == ("01", "c0", "c1", "c2")
 
 

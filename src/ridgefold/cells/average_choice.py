@@ -19,6 +19,7 @@ from ridgefold.records import Grid
 _ROWS_A_CELL = 512
 """Of the cells with which a pair is chosen, where their number is not given."""
 _DIMENSION_ROWS = 500
+"""Rows whose spectrum tells the effective dimension, which only has to be right to a factor."""
 
 
 def first_number(options: Options, n_rows: int, most_rows: float = math.inf) -> int:

@@ -11,7 +11,6 @@ import numpy as np
 from ridgefold.errors import InvalidInputError
 from ridgefold.kernels import Kernel
 from ridgefold.kernels.distances import DistanceKernel
-from ridgefold.linalg.namespace import namespace_of
 from ridgefold.metric import FAMILIES
 from ridgefold.records import Grid
 from ridgefold.runtime.training_data import TrainingData
@@ -22,6 +21,7 @@ from ridgefold.selection.grids import (
     alphas_from_data,
     check_alphas,
     kernel_grid,
+    made_up_rows,
     wider,
     widths_from_data,
 )
@@ -33,8 +33,6 @@ _MORE_WIDTHS = 4
 """Steps beyond each end of the ordinary grid that a search may walk."""
 _STRIDE = 2
 """Widths to a step of the ordinary grid: for large cells, its best two may be too far apart."""
-_MADE_UP_ROWS = 8
-"""Enough for a median distance, which nobody looks at."""
 SAMPLE_ROWS = 512
 """Of which a grid is made, where there are no cells yet."""
 
@@ -65,10 +63,8 @@ def chooses_widths(model: Any, n_columns: int) -> bool:
 
 
 def _made_up_grids(model: Any, n_columns: int) -> list[KernelGrid]:
-    rows = np.random.default_rng(0).uniform(size=(_MADE_UP_ROWS, n_columns))
-    data = TrainingData(namespace_of(), rows, rows[:, 0], None)
     settings = {name: getattr(model, name) for name in _SETTINGS}
-    return _kernel_grids(model.kernel, settings, data)
+    return _kernel_grids(model.kernel, settings, made_up_rows(n_columns))
 
 
 def rbf_grid(data: TrainingData) -> Grid:

@@ -7,7 +7,7 @@ cell c and g_ic of `exact.leave_one_out`,
     f₋ᵢ(x) = f(x) − Σ_c w_c(x) r_ic g_ic(x),    r_ic = (Dy)_i/D_ii,
 
 over the cells that hold i and reach x; where a cell's predictions are kept to limits
-(`cells.run_cells.limits_of`), before and after. A new row's interval is made from the rows of
+(`selection.limits.limits_of`), before and after. A new row's interval is made from the rows of
 the cell that weighs most for it: where the model is far off, intervals are wide.
 """
 
@@ -22,13 +22,16 @@ import numpy as np
 from ridgefold.cells.backdrop import directions, residuals_without
 from ridgefold.cells.cell_rows import rows_of
 from ridgefold.cells.combine import Assignment
+from ridgefold.cells.outside import heaviest_cells
 from ridgefold.exact.interval_ranks import interval_from_models
 from ridgefold.exact.leave_one_out import Smoother, smoother
 from ridgefold.kernels import KernelGram
 from ridgefold.records import Backdrop, Cells, LocalModels, Membership
 
 _NEW_ROWS_AT_ONCE = 256
+"""New rows of a cell for which intervals are made together, however much memory there is."""
 _MOST_CELLS_KEPT = 16
+"""Cells whose factors are kept for the next new rows, which most often lie near by."""
 _NUMBERS_A_PAIR = 8
 """Numbers that are worked on at once for a new row, a row of its cell and a target."""
 _MATRICES = 3
@@ -68,10 +71,7 @@ class CellIntervals:
         membership = assignment.membership
         assert membership is not None
         lower, upper = np.full(centre.shape, -np.inf), np.full(centre.shape, np.inf)
-        order = np.lexsort((membership.weights, membership.rows))
-        last = np.append(np.flatnonzero(np.diff(membership.rows[order])), len(order) - 1)
-        own = np.empty(len(new), dtype=np.intp)
-        own[membership.rows[order][last]] = membership.cells[order][last]
+        own = heaviest_cells(assignment)
         by_row = np.argsort(membership.rows, kind="stable")
         starts = np.searchsorted(membership.rows[by_row], np.arange(len(new) + 1))
         for cell in np.unique(own):
@@ -108,7 +108,7 @@ class CellIntervals:
         shift = np.zeros((len(some), len(rows), self.residuals.shape[1]))
         for other in np.unique(membership.cells[pairs]):
             here = pairs[membership.cells[pairs] == other]
-            gram, found = self._smoother(int(other))
+            gram, found = self.smoother(int(other))
             in_other = rows_of(self.cells, int(other))[found.rows]
             _, mine, theirs = np.intersect1d(rows, in_other, return_indices=True)
             if len(mine) == 0:
@@ -124,7 +124,7 @@ class CellIntervals:
             residuals = np.divide(top, diagonal, where=diagonal != 0, out=np.zeros_like(top))
             change = slopes[:, :, None] * residuals[None, :, :]
             whole = values @ dual + self.models.intercept[other][None, :]
-            change = self._within_range(int(other), whole, change)
+            change = self.within_range(int(other), whole, change)
             shift[np.ix_(places, mine)] += membership.weights[here][:, None, None] * change
         if self.backdrop is not None:
             coarse = self._coarse_shift(self.backdrop, rows, new[some])
@@ -139,7 +139,7 @@ class CellIntervals:
         pulls = (1.0 / backdrop.total_weight + directions(backdrop, new) @ psi.T) * weights
         return np.asarray(pulls[:, :, None] * residuals[None, :, :])
 
-    def _within_range(self, cell: int, whole: np.ndarray, change: np.ndarray) -> np.ndarray:
+    def within_range(self, cell: int, whole: np.ndarray, change: np.ndarray) -> np.ndarray:
         """What `change` is of predictions that are kept to the cell's limits."""
         if self.models.lowest is None or self.models.highest is None:
             return change
@@ -159,7 +159,7 @@ class CellIntervals:
         taken = sum(2 * 8.0 * float(gram.shape[0]) ** 2 for gram, _ in self._kept.values())
         return len(self._kept) <= _MOST_CELLS_KEPT and taken <= self.memory_bytes / 2
 
-    def _smoother(self, cell: int) -> tuple[KernelGram, Smoother]:
+    def smoother(self, cell: int) -> tuple[KernelGram, Smoother]:
         """Of one cell; the last few are kept, as neighbours ask for the same ones."""
         if cell not in self._kept:
             rows = rows_of(self.cells, cell)

@@ -34,6 +34,7 @@ _ROWS_A_CELL_AND_BLOCK = 16
 
 
 _READ_BYTES = 1 << 24
+"""Rows that are read from a file at once: long enough for a disk, small beside any budget."""
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ridgefold.cells.members import Members
-from ridgefold.cells.run_cells import limits_of
 from ridgefold.linalg.blocks import CACHE_BYTES, row_blocks
 from ridgefold.records import Cells, LocalModels
+from ridgefold.selection.limits import limits_of
 
 _ORDERING_COLUMNS = 8
+"""Columns by which rows are put in order before they are compared: seldom are more needed to tell
+them apart."""
 _DRAWS = 0.1
 """The share of repeated rows with different targets from which on members are taken for draws. Of
 20 tables with repeated rows it is 0 to 0.02 in five, where features tell the class or rows were

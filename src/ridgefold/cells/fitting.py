@@ -1,4 +1,4 @@
-"""The steps of a partitioned fit: scales, slopes, number of cells, cells, a pair, every cell.
+"""A fit in cells while it is under way: the data, and what the steps have made of them.
 
 Steps are kept in the run directory, if there is one, with the state of the random numbers
 after them: a fit that was interrupted goes on as if it had not been.
@@ -7,18 +7,18 @@ after them: a fit that was interrupted goes on as if it had not been.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from ridgefold.cells.average_choice import choose_average, first_number
 from ridgefold.cells.backdrop import fit_backdrop, with_share
-from ridgefold.cells.cell_grid import SAMPLE_ROWS, coarse_kernels, families_asked, grid_asked
+from ridgefold.cells.cell_fit_steps import cell_steps
+from ridgefold.cells.cell_grid import SAMPLE_ROWS, coarse_kernels, grid_asked
 from ridgefold.cells.cell_metric import learned_scales, sample_slopes
+from ridgefold.cells.cell_request import CellRequest, CellShape
 from ridgefold.cells.cell_rows import CellRows, Training, number_of, rows_of, spaced
 from ridgefold.cells.combine import cell_alpha
 from ridgefold.cells.cut import Guided
@@ -28,7 +28,6 @@ from ridgefold.cells.linear_part import (
     Task,
     explains_enough,
     fit_linear_part,
-    looks_for_linear_part,
     lowers_errors,
     spreads_of,
     with_limits,
@@ -49,14 +48,11 @@ from ridgefold.errors import BudgetError, NumericalError
 from ridgefold.executors import Executor, Serial
 from ridgefold.kernels import Kernel
 from ridgefold.linalg.blocks import row_blocks
-from ridgefold.metric import FAMILIES
-from ridgefold.options import cells_of, compute_of, metric_of
+from ridgefold.options import cells_of, compute_of
 from ridgefold.options.cell_options import ALWAYS
-from ridgefold.planning import CellMemory, CellPlans, available_resources
-from ridgefold.planning.cell_memory import WORK_BYTES, learning_rows_within
+from ridgefold.planning import available_resources
 from ridgefold.planning.words import in_bytes
 from ridgefold.records import (
-    CELL_SEARCH,
     Backdrop,
     Cells,
     CellSearch,
@@ -64,26 +60,24 @@ from ridgefold.records import (
     Grid,
     LinearPart,
     LocalModels,
-    Plan,
     Problem,
     Resources,
     Slopes,
     StepRecord,
 )
-from ridgefold.runtime import metered
+from ridgefold.runtime import Work, perform_all
 from ridgefold.runtime.progress import progress_bar
 from ridgefold.runtime.run_request import SEEDS
 from ridgefold.runtime.training_data import TrainingData, as_ridgefold_errors, require_comparable
 from ridgefold.selection.learned_grid import is_automatic
 from ridgefold.storage.run_directory import Run
 
-Result = TypeVar("Result")
-
-_OF_LINEAR_PART = 1
-"""Random numbers that decide on it are its own: cells without it are those of before."""
+_FIRST_LOOK, _SECOND_LOOK = 1, 2
+"""Random numbers of two looks at a linear part, beside those of the fit."""
 _MOST_CUTS = 6
 """How often rows are cut anew, into more cells, where some are larger than memory holds."""
 _NEAREST_NUMBERS = 1 << 22
+"""Numbers of the rows among which neighbours are looked for: 32 MB."""
 
 
 @dataclass(frozen=True)
@@ -111,8 +105,9 @@ class FittedCells:
     """A linear model of all rows under the cells, which are fitted to what it leaves."""
     steps: tuple[StepRecord, ...]
     """What was done, with predicted and measured cost."""
-    plans: CellPlans
-    """What further steps would cost."""
+    request: CellRequest
+    known: CellShape
+    """What further steps are planned from."""
 
 
 @dataclass(frozen=True)
@@ -124,12 +119,15 @@ class _Search:
     grid: Grid
     trials: tuple[CellTrial, ...]
     dimension: float | None = None
-    fitted: Fitted | None = None
-    """The models, if they were made on the way."""
 
 
-class CellFitting:
-    """One fit, step by step."""
+class CellFitting(Work):
+    """One fit: the data, and what its steps have made of them so far."""
+
+    in_files = False
+    """Whether rows and models lie in files."""
+    seconds_read = 0.0
+    """In which rows were read from files, and looked at, before the first step."""
 
     def __init__(
         self,
@@ -143,50 +141,54 @@ class CellFitting:
     ) -> None:
         """`members`: the given rows behind the data, if scores are to leave out each of them."""
         self.model, self.options, self.run = model, options, run
-        require_comparable(targets, data.weights)
+        if not self.in_files:
+            require_comparable(targets, data.weights)
         with as_ridgefold_errors("random_state must be None, a whole number or a RandomState"):
             state = check_random_state(model.random_state)
         seed = run.step("seed", lambda: int(state.randint(SEEDS)))
         self.rng = np.random.default_rng(seed)
+        self._seed = seed
         # Rows in memory are not sent to workers that see nothing but files.
         self._executor: Executor = Serial() if options.executor.remote else options.executor
         self.scales: np.ndarray | None = None
         self.widening: np.ndarray | None = None
         self.partitioner = options.partitioner
-        self.data, self.targets = data, targets
+        self.data, self.targets, self._members = data, targets, members
+        self.linear: LinearPart | None = None
+        self._candidate: LinearPart | None = None
+        self._given = data.X, targets
         self.n_rows = int(data.X.shape[0])
-        self.shared = (
-            self.n_rows > CELL_SEARCH.many_rows if options.shared is None else options.shared
+        # Asked for once: the system takes its time to say.
+        self.allowed = replace(available_resources(model.memory_budget), threads=1)
+        self.request = CellRequest(
+            model,
+            options,
+            self._problem(),
+            self.allowed,
+            in_files=self.in_files,
+            copied=data.copied_bytes,
+            workers=options.executor.workers_now()
+            if options.executor.remote and self.in_files
+            else None,
         )
-        self.steps: list[StepRecord] = []
         self._require_room_for_cells(options.n_cells)
         self._executor = self._few_enough(self._executor)
-        self.linear: LinearPart | None = None
-        self._settle(
-            Training(data.X, targets, data.weights, model._weighs_scores(), members),
-            np.random.default_rng([seed, _OF_LINEAR_PART]),
-        )
-        if self.scales is not None:
-            # Cells are cut, and distances measured, in the learned metric.
-            self.data = replace(data, X=ScaledRows(data.X, self.scales))
-        self.training = Training(
-            self.data.X, self.targets, data.weights, model._weighs_scores(), members
-        )
+        self._take_training(data.X)
+        self._search: _Search | None = None
+        self._grid_tried: Grid | None = None
+        self._trials: tuple[CellTrial, ...] = ()
+        self._fitted: tuple[LocalModels, np.ndarray | None] | None = None
+        self._coarse: Backdrop | None = None
 
     def fit(self) -> FittedCells:
-        options = self.options
-        search = self._search_average() if options.combiner.scales_alpha else self._in_space()
-        residuals: np.ndarray | None
-        if search.fitted is not None:
-            models, residuals = search.fitted.models, search.fitted.residuals
-        else:
-            models, residuals = self._run(search)
-        backdrop = None
-        if residuals is not None and self._wants_backdrop(search):
-            backdrop = self._backdrop(search, models, residuals)
+        known, records = perform_all(cell_steps(self.request), self.request.shape(), self)
+        search = self._search
+        assert search is not None
+        assert self._fitted is not None
+        models, residuals = self._fitted
         linear = self.linear
         if linear is not None and cells_of(self.model).clip:
-            linear = with_limits(linear, self._given, residuals)
+            linear = with_limits(linear, self._given[1], residuals)
         if not self.model._keeps_held_out(self._choosing(search.grid)):
             residuals = None
         return FittedCells(
@@ -200,115 +202,112 @@ class CellFitting:
             self.scales,
             self.widening,
             self.training,
-            backdrop,
+            self._coarse,
             linear,
-            tuple(self.steps),
-            self._plans(),
+            records,
+            self.request,
+            known,
+        )
+
+    def resources(self) -> Resources:
+        return self.request.resources
+
+    def look_at_rows(self) -> None:
+        """Where rows lie in files: whether targets can be compared."""
+        require_comparable(self.targets, self.data.weights)
+
+    def _take_training(self, X: Any) -> None:
+        self.data = replace(self.data, X=X)
+        self.training = Training(
+            X, self.targets, self.data.weights, self.model._weighs_scores(), self._members
         )
 
     # -- what cells learn, and in which metric -------------------------------------------
 
-    def _settle(self, given: Training, rng: np.random.Generator) -> None:
-        """Whether a linear part lies under the cells, and the scales of their metric."""
-        self._given = given.targets
-        part = self._linear_part(given, rng)
-        if part is None or self.options.linear_part != ALWAYS:
-            self.scales, self.widening = self._learned("scales", given.targets)
-        if part is None:
-            return
-        left = self._left_by(part, given.targets)
-        scales, widening = self._learned("scales-left", left)
-        if self.options.linear_part != ALWAYS and self.scales is not None and scales is not None:
-            tasks = Task(given.targets, self.scales), Task(left, scales)
-            if not self.run.step("linear-pays", lambda: self._lowers_errors(given, *tasks, rng)):
-                return
-        self.linear, self.targets = part, left
-        self.scales, self.widening = scales, widening
-
-    def _linear_part(self, given: Training, rng: np.random.Generator) -> LinearPart | None:
-        """The linear model of all rows; None if there shall be none, or it hardly helps cells."""
-        n, d = self.data.X.shape
-        if not looks_for_linear_part(self.model, self.options, int(n), int(d)):
-            return None
+    def fit_linear(self) -> bool:
+        """A linear part under the cells, if it helps; whether that waits for learned scales."""
+        always = self.options.linear_part == ALWAYS
 
         def make() -> LinearPart | None:
-            part = fit_linear_part(given)
-            if part is None or self.options.linear_part == ALWAYS:
-                return part
-            spreads = spreads_of(given.X)
-            left = Task(self._left_by(part, given.targets), spreads)
-            if not explains_enough(given.targets, left.targets):
-                return None
-            gains = self._lowers_errors(given, Task(given.targets, spreads), left, rng)
-            return part if gains else None
+            part = fit_linear_part(self.training)
+            return part if always or part is None or self._lowers_in_spreads(part) else None
 
-        found: LinearPart | None = self._noted(
-            "fitting a linear part", self._plans().linear(), lambda: self.run.step("linear", make)
-        )
-        return found
+        part: LinearPart | None = self.run.step("linear", make)
+        if part is not None and (always or self.request.learning is None):
+            self._take_linear(part)
+            return False
+        self._candidate = part
+        return part is not None
 
-    def _left_by(self, part: LinearPart, targets: Any) -> Any:
-        """What the linear part leaves of the targets; of those in files, when it is read."""
-        left = LeftToCells(targets, self.data.X, part)
-        return left if self.in_files else left[:]
+    def _lowers_in_spreads(self, part: LinearPart) -> bool:
+        X, targets = self._given
+        left = self._left_by(part)
+        if not explains_enough(targets, left):
+            return False
+        spreads = spreads_of(X)
+        return self._lowers_errors(Task(targets, spreads), Task(left, spreads), _FIRST_LOOK)
 
-    def _lowers_errors(
-        self, training: Training, given: Task, left: Task, rng: np.random.Generator
-    ) -> bool:
+    def _lowers_errors(self, given: Task, left: Task, look: int) -> bool:
+        # Random numbers of its own: cells without a linear part are as if there were none.
+        rng = np.random.default_rng([self._seed, look])
+        training = replace(self.training, X=self._given[0], targets=given.targets)
         return lowers_errors(
             training, given, left, bias=self.options.bias, rng=rng, limits=self.limits
         )
 
-    def _learned(self, name: str, targets: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """Scales of the columns, if they are to be learned, and by what intervals widen then."""
-        metric = metric_of(self.model)
-        if metric is None or not metric.scales:
-            return None, None
-        rows = self._learning_rows(int(metric.rows))
-        learned = self._noted(
-            "learning scales",
-            self._plans().scales(rows),
-            lambda: self.run.step(
-                name,
-                lambda: learned_scales(self.model, self.data, targets, self.rng, rows),
-                self.rng,
-            ),
+    def _left_by(self, part: LinearPart) -> Any:
+        """What the linear part leaves of the targets; of those in files, when it is read."""
+        X, targets = self._given
+        left = LeftToCells(targets, X, part)
+        return left if self.in_files else left[:]
+
+    def _take_linear(self, part: LinearPart) -> None:
+        self.linear, self.targets = part, self._left_by(part)
+        self._take_training(self.data.X)
+
+    def learn_scales(self, max_rows: int) -> int:
+        """Learn one scale a column, and go on in that metric; of how many columns it is."""
+        scales, widening = self._learned("scales", self.targets, max_rows)
+        return self._take_scales(scales, widening)
+
+    def weigh_linear(self, max_rows: int) -> int:
+        """Learn scales of what a linear part leaves, and take both if cells gain by them."""
+        part, given, X = self._candidate, self.scales, self._given[0]
+        assert part is not None
+        assert given is not None
+        left = self._left_by(part)
+        scales, widening = self._learned("scales-left", left, max_rows)
+        tasks = Task(self.targets, given), Task(left, scales)
+        if self.run.step("linear-pays", lambda: self._lowers_errors(*tasks, _SECOND_LOOK)):
+            self.data = replace(self.data, X=X)
+            self._take_linear(part)
+            self._take_scales(scales, widening)
+        return int(self.data.X.shape[1])
+
+    def _learned(
+        self, name: str, targets: Any, max_rows: int
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Scales of the columns, and by what intervals widen with them."""
+        data = replace(self.data, X=self._given[0])
+        learned = self.run.step(
+            name,
+            lambda: learned_scales(self.model, data, targets, self.rng, max_rows),
+            self.rng,
         )
         return learned[0], learned[1] if len(learned) > 1 else None
 
+    def _take_scales(self, scales: np.ndarray, widening: np.ndarray | None) -> int:
+        self.scales, self.widening = scales, widening
+        # Cells are cut, and distances measured, in the learned metric.
+        self._take_training(ScaledRows(self.data.X, scales))
+        return int(self.data.X.shape[1])
+
     # -- memory --------------------------------------------------------------------------
 
-    in_files = False
-    """Whether rows and models lie in files."""
-
     @property
-    def _kept_to_budget(self) -> bool:
-        """Stacks of cells on a device are as large as its memory holds; of rows in files, blocks
-        are what a budget is for."""
-        return self.options.device is None and not self.in_files
-
-    @cached_property
-    def _memory(self) -> CellMemory:
-        model, options = self.model, self.options
-        return CellMemory(
-            self._problem(),
-            options.overlap > 0,
-            choose=not self.shared,
-            held_out=not self.shared or model._needs_held_out(),
-            in_files=self.in_files,
-            copied=self.data.copied_bytes,
-        )
-
-    @cached_property
     def limits(self) -> CellSearch:
         """As many rows as the budget lets searches look at, and cells hold."""
-        if not self._kept_to_budget:
-            return CELL_SEARCH
-        budget, found = self._resources.memory_bytes, self._memory
-        limits = found.search(budget)
-        if self.options.combiner.scales_alpha:
-            limits = replace(limits, most_cell_rows=found.most_averaged_rows(budget))
-        return limits
+        return self.request.limits(self.allowed)
 
     def _require_room_for_cells(self, n_cells: int | None) -> None:
         """Before anything is done: cells of a given number are not too large, however cut."""
@@ -317,75 +316,55 @@ class CellFitting:
             raise self._too_large(-(-self.n_rows // n_cells))
 
     def _too_large(self, rows: int) -> BudgetError:
-        memory, most = self._memory, max(1, int(min(self.limits.most_cell_rows, self.n_rows)))
+        memory, budget = self.request.memory, self.allowed.memory_bytes
+        most = max(1, int(min(self.limits.most_cell_rows, self.n_rows)))
         repeats = 2 if self.options.overlap > 0 else 1
         averaged = self.options.combiner.scales_alpha
         needed = memory.averaged_cell(rows) if averaged else memory.cell(rows)
-        needed += self._resources.memory_bytes - memory.room(self._resources.memory_bytes)
+        needed += budget - memory.room(budget)
         return BudgetError(
             f"n_partitions={self.model.n_partitions!r} makes cells of {rows:,} rows, which need "
-            f"{in_bytes(needed)}, and memory_budget is {in_bytes(self._resources.memory_bytes)}: "
+            f"{in_bytes(needed)}, and memory_budget is {in_bytes(budget)}: "
             f"raise memory_budget, use n_partitions={-(-repeats * self.n_rows // most)} or more "
             'or n_partitions="auto"'
         )
 
-    def _learning_rows(self, most: int) -> int:
-        n, d = self.data.X.shape
-        if not self._kept_to_budget:
-            return most
-        room = self._memory.room(self._resources.memory_bytes) + WORK_BYTES
-        return learning_rows_within(room, most, int(n), int(d))
-
     def _require_room(self, name: str, needed: float) -> None:
         """A step of which it was not known before that it fits."""
-        room = self._memory.room(self._resources.memory_bytes)
-        if self._kept_to_budget and needed > room:
-            held = self._resources.memory_bytes - room
+        budget = self.allowed.memory_bytes
+        room = self.request.memory.room(budget)
+        if self.request.kept_to_budget and needed > room:
             raise BudgetError(
-                f"{name} needs {in_bytes(needed + held)}, and memory_budget is "
-                f"{in_bytes(self._resources.memory_bytes)}: raise memory_budget, use more cells "
+                f"{name} needs {in_bytes(needed + budget - room)}, and memory_budget is "
+                f"{in_bytes(budget)}: raise memory_budget, use more cells "
                 "(n_partitions), or leave that step out"
             )
 
     def _few_enough(self, executor: Executor) -> Executor:
         """Not more workers than the budget has room for, whatever they do."""
-        if not self._kept_to_budget:
+        if not self.request.kept_to_budget:
             return executor
-        budget = self._resources.memory_bytes
-        return executor.at_most(self._memory.workers(budget, self.limits, executor.n_workers))
+        budget = self.allowed.memory_bytes
+        most = self.request.memory.workers(budget, self.limits, executor.n_workers)
+        return executor.at_most(most)
 
     def _workers_within(self, cell_rows: int, settings: FitSettings) -> Executor:
         """As many workers as the budget holds at once."""
-        memory = replace(self._memory, choose=settings.choose, held_out=settings.held_out)
-        room = memory.room(self._resources.memory_bytes)
-        if not self._kept_to_budget:
+        if not self.request.kept_to_budget:
             return self._executor
+        memory = replace(self.request.memory, choose=settings.choose, held_out=settings.held_out)
+        room = memory.room(self.allowed.memory_bytes)
         return self._executor.at_most(max(1, int(room // memory.cell(cell_rows))))
 
-    # -- plans ---------------------------------------------------------------------------
-
-    def _plans(self) -> CellPlans:
-        """What steps would cost, on the columns that are known to count by now."""
-        return CellPlans(
-            self._problem(),
-            self._resources,
-            self.options.executor.n_workers,
-            overlap=self.options.overlap > 0,
-            kernels=max(1, sum(isinstance(each, str) for each in self._kernels())),
-            memory=self._memory,
-            limits=self.limits,
-        )
-
-    def _kernels(self) -> list[Any]:
-        kernel = self.model.kernel
-        if is_automatic(kernel):
-            return list(FAMILIES)
-        return list(kernel) if isinstance(kernel, (list, tuple)) else [kernel]
-
     def _problem(self) -> Problem:
-        X, kernels = self.data.X, self._kernels()
+        """The shapes of the data."""
+        X, kernels = self.data.X, self.model.kernel
+        kernels = list(kernels) if isinstance(kernels, (list, tuple)) else [kernels]
         kernel = kernels[0] if len(kernels) == 1 and isinstance(kernels[0], Kernel) else None
-        manhattan = any(isinstance(each, str) and each == "laplacian" for each in kernels)
+        manhattan = any(
+            isinstance(each, str) and (each == "laplacian" or is_automatic(each))
+            for each in kernels
+        )
         return Problem(
             n_rows=int(X.shape[0]),
             n_columns=int(X.shape[1]),
@@ -396,154 +375,68 @@ class CellFitting:
             kernel=("manhattan" if manhattan else "euclidean")
             if kernel is None
             else kernel.evaluation,
-            columns_left_out=0 if self.scales is None else int(np.isinf(self.scales).sum()),
         )
-
-    @cached_property
-    def _resources(self) -> Resources:
-        """What one worker may use, asked for once: the system takes its time to say."""
-        return replace(available_resources(self.model.memory_budget), threads=1)
-
-    def _noted(self, name: str, plan: Plan, work: Callable[[], Result]) -> Result:
-        """Do a step, and note what it took."""
-        result, reading = metered(work)
-        self.steps.append(StepRecord(name, plan, plan.method, reading.seconds, reading.peak_bytes))
-        return result
-
-    def _wants_slopes(self) -> bool:
-        return isinstance(self.partitioner, Guided) and self.partitioner.slopes is None
-
-    def _partition_name(self) -> str:
-        """The way in which cells are cut; without slopes the tree is that of rows alone."""
-        partition = "principal" if self._wants_slopes() else self.model.partition
-        return partition if isinstance(partition, str) else type(partition).__name__
-
-    def _run(self, search: _Search) -> tuple[LocalModels, np.ndarray | None]:
-        sizes = np.diff(search.cells.offsets)
-        factors = np.array(
-            [cell_alpha(self.options.combiner, 1.0, int(s), self.n_rows) for s in sizes]
-        )
-        settings = self._fit_settings(search.grid)
-        plan = self._plans().cells(
-            sizes,
-            choose=settings.choose,
-            held_out=settings.held_out,
-        )
-        with progress_bar(compute_of(self.model).verbose, "fitting cells") as progress:
-            return self._noted(
-                "fitting cells",
-                plan,
-                lambda: run_cells(
-                    search.rows,
-                    search.cells,
-                    settings,
-                    factors,
-                    self._workers_within(int(sizes.max()), settings),
-                    progress=progress,
-                    run=self.run,
-                    new_array=self._new_array,
-                ),
-            )
-
-    def _new_array(self, name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-        """Where the arrays of the model lie."""
-        return in_memory(name, shape, dtype)
-
-    def _handed_out(self, name: str, part: Training) -> CellRows:
-        """Some rows as tasks get them."""
-        return as_they_are(name, part)
-
-    def _choosing(self, grid: Grid) -> bool:
-        """Whether every cell chooses a pair of its own."""
-        return grid.is_choice and not self.shared
-
-    def _fit_settings(self, grid: Grid) -> FitSettings:
-        choose = self._choosing(grid)
-        held_out = choose or self.model._needs_held_out()
-        return FitSettings(
-            grid=grid,
-            choose=choose,
-            bias=self.options.bias,
-            held_out=held_out,
-            clip=bool(cells_of(self.model).clip) and not self.options.combiner.scales_alpha,
-            fallback=self._fallback(),
-            device=self.options.device,
-            memory_bytes=self.options.memory_bytes,
-            limits=self.limits,
-        )
-
-    def _fallback(self) -> np.ndarray:
-        """What a cell without rows predicts: the weighted mean with a bias, else zero."""
-        targets = self.training.targets
-        if not self.options.bias:
-            return np.zeros(targets.shape[1], dtype=targets.dtype)
-        return _mean(targets, self.training.weights)
-
-    def _grid(self, rows: np.ndarray, n_rows: int) -> Grid:
-        return grid_asked(self.model, self.data, rows, n_rows)
 
     # -- cells in space ------------------------------------------------------------------
 
-    def _in_space(self) -> _Search:
-        trials: tuple[CellTrial, ...] = ()
-        m, grid = self.options.n_cells, None
-        self._guide(round(self.n_rows / CELL_SEARCH.smallest_tried) if m is None else m)
-        if m is None:
-            _, pair = families_asked(self.model, int(self.data.X.shape[1]))
-            found = self._noted(
-                "choosing how many cells",
-                self._plans().count(choose=pair and not self.shared, pair=pair),
-                lambda: self.run.step("count", self._count, self.rng),
-            )
-            count = _unpacked_count(found)
-            m, trials, grid = count.n_cells, count.trials, count.grid
-            if count.cells is not None:
-                return _Search(count.cells, self.training, grid, trials, fitted=count.fitted)
-        cells, by_cell = self._cut_within(min(m, self.n_rows))
-        if grid is None:
-            rows = rows_of(cells, number_of(cells) // 2)
-            grid = self._grid(rows, len(rows))
-        return _Search(cells, by_cell, self._with_pair(cells, by_cell, grid), trials)
-
-    def _cut_within(self, m: int) -> tuple[Cells, CellRows]:
-        """Cells that the budget holds: more of them than were chosen, if some are too large."""
-        most = self.limits.most_cell_rows
-        for attempt in range(_MOST_CUTS):
-            cells, by_cell = self._noted(
-                "cutting cells",
-                self._plans().cut(self._partition_name(), m),
-                partial(self._cut, m, attempt),
-            )
-            largest = int(np.diff(cells.offsets).max())
-            if largest <= most:
-                self._require_room_to_refine(cells)
-                return cells, by_cell
-            if self.options.n_cells is not None or self.in_files:
-                break
-            m = min(self.n_rows, max(m + 1, math.ceil(1.1 * m * largest / most)))
-        raise self._too_large(largest)
-
-    def _require_room_to_refine(self, cells: Cells) -> None:
-        if self.options.refine is not None:
-            own = np.diff(cells.offsets) * (self.n_rows / len(cells.rows))
-            self._require_room("refining", self._memory.refining(own, 0.0))
-
-    def _guide(self, most: int) -> None:
-        """Tell the partitioner about slopes, if it wants to know and there is anything to cut."""
-        if not self._wants_slopes() or min(most, self.n_rows) <= 1:
-            return
-        slopes = self._noted(
-            "finding slopes",
-            self._plans().slopes(),
-            lambda: self.run.step("slopes", self._slopes, self.rng),
-        )
+    def find_slopes(self) -> None:
+        """Tell the partitioner in which directions targets change, if that can be known."""
+        slopes = self.run.step("slopes", self._slopes, self.rng)
         if slopes:
             self.partitioner = cast(Guided, self.partitioner).guided_by(Slopes(*slopes))
 
     def _slopes(self) -> list[Any]:
         """As values that a file can hold; empty if they are unknown."""
-        found = sample_slopes(self.model, self.data, self.targets, self.rng, self.limits)
-        return [] if found is None else [found.directions, found.squares, found.trust]
+        slopes = sample_slopes(self.model, self.data, self.targets, self.rng, self.limits)
+        return [] if slopes is None else [slopes.directions, slopes.squares, slopes.trust]
+
+    def choose_count(self, known: CellShape) -> CellShape:
+        """How many cells; where all rows were tried, the cells themselves."""
+        count = _unpacked_count(self.run.step("count", self._count, self.rng))
+        self._trials, self._grid_tried = count.trials, count.grid
+        known = replace(known, n_cells=min(count.n_cells, self.n_rows))
+        if count.cells is None:
+            return known
+        self._search = _Search(count.cells, self.training, count.grid, count.trials)
+        if count.fitted is not None:
+            self._fitted = count.fitted.models, count.fitted.residuals
+        return replace(
+            self._cut_known(known),
+            pair_open=False,
+            ordered=count.grid.ordered,
+            fitted=count.fitted is not None,
+        )
+
+    def _cut_known(self, known: CellShape) -> CellShape:
+        """The same with the cells that there now are."""
+        assert self._search is not None
+        sizes = np.diff(self._search.cells.offsets)
+        return replace(known, n_cells=len(sizes), sizes=sizes)
+
+    def cut_cells(self, known: CellShape) -> CellShape:
+        """Cells that the budget holds: more of them than were chosen, if some are too large."""
+        assert known.n_cells is not None
+        m, most = min(known.n_cells, self.n_rows), self.limits.most_cell_rows
+        for attempt in range(_MOST_CUTS):
+            cells, by_cell = self._cut(m, attempt)
+            largest = int(np.diff(cells.offsets).max())
+            if largest <= most:
+                break
+            if self.options.n_cells is not None or self.in_files or attempt == _MOST_CUTS - 1:
+                raise self._too_large(largest)
+            m = min(self.n_rows, max(m + 1, math.ceil(1.1 * m * largest / most)))
+        self._require_room_to_refine(cells)
+        grid = self._grid_tried
+        if grid is None:
+            rows = rows_of(cells, number_of(cells) // 2)
+            grid = self._grid(rows, len(rows))
+        self._search = _Search(cells, by_cell, grid, self._trials)
+        return replace(self._cut_known(known), pair_open=grid.is_choice, ordered=grid.ordered)
+
+    def _require_room_to_refine(self, cells: Cells) -> None:
+        if self.options.refine is not None:
+            own = np.diff(cells.offsets) * (self.n_rows / len(cells.rows))
+            self._require_room("refining", self.request.memory.refining(own, 0.0))
 
     def _count(self) -> dict[str, Any]:
         """How many cells, tried on a few regions."""
@@ -572,72 +465,111 @@ class CellFitting:
         )
         return cells, self.training
 
-    def _with_pair(self, cells: Cells, rows: CellRows, grid: Grid) -> Grid:
-        """The grid, to be searched from one pair that is good for all cells."""
+    def choose_pair(self) -> None:
+        """Begin the search of every cell from one pair that is good for all."""
+        search = self._search
+        assert search is not None
 
         def choose() -> Grid:
-            options = self.options
             return choose_pair(
-                rows,
-                cells,
-                grid,
+                search.rows,
+                search.cells,
+                search.grid,
                 self._executor,
-                bias=options.bias,
-                device=options.device,
+                bias=self.options.bias,
+                device=self.options.device,
                 key_of=self.run.key,
                 limits=self.limits,
             )
 
-        if not grid.is_choice:
-            return grid
-        plan = self._plans().pair(float(np.median(np.diff(cells.offsets))))
-        found: Grid = self._noted(
-            "choosing a pair for all cells", plan, lambda: self.run.step("start", choose)
+        self._search = replace(search, grid=self.run.step("start", choose))
+
+    # -- every cell ----------------------------------------------------------------------
+
+    def fit_cells(self) -> None:
+        """A model of every cell."""
+        search = self._search
+        assert search is not None
+        sizes = np.diff(search.cells.offsets)
+        factors = np.array(
+            [cell_alpha(self.options.combiner, 1.0, int(s), self.n_rows) for s in sizes]
         )
-        return found
+        settings = self._fit_settings(search.grid)
+        with progress_bar(compute_of(self.model).verbose, "fitting cells") as progress:
+            self._fitted = run_cells(
+                search.rows,
+                search.cells,
+                settings,
+                factors,
+                self._workers_within(int(sizes.max()), settings),
+                progress=progress,
+                run=self.run,
+                new_array=self._new_array,
+            )
 
-    # -- behind the cells ----------------------------------------------------------------
+    def _new_array(self, name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        """Where the arrays of the model lie."""
+        return in_memory(name, shape, dtype)
 
-    def _wants_backdrop(self, search: _Search) -> bool:
-        """Where overlapping cells choose width and ridge, and there is more than one."""
-        grid, options = search.grid, self.options
-        return (
-            options.coarse_model
-            and options.combiner.overlaps
-            and options.bias
-            and self._choosing(grid)
-            and grid.ordered
-            and self.model.alpha is None
-            and number_of(search.cells) > 1
+    def _handed_out(self, name: str, part: Training) -> CellRows:
+        """Some rows as tasks get them."""
+        return as_they_are(name, part)
+
+    def _choosing(self, grid: Grid) -> bool:
+        """Whether every cell chooses a pair of its own."""
+        return grid.is_choice and not self.request.shared
+
+    def _fit_settings(self, grid: Grid) -> FitSettings:
+        choose = self._choosing(grid)
+        held_out = choose or self.model._needs_held_out()
+        return FitSettings(
+            grid=grid,
+            choose=choose,
+            bias=self.options.bias,
+            held_out=held_out,
+            clip=bool(cells_of(self.model).clip) and not self.options.combiner.scales_alpha,
+            fallback=self._fallback(),
+            device=self.options.device,
+            memory_bytes=self.options.memory_bytes,
+            limits=self.limits,
         )
 
-    def _backdrop(
-        self, search: _Search, models: LocalModels, residuals: np.ndarray
-    ) -> Backdrop | None:
+    def _fallback(self) -> np.ndarray:
+        """What a cell without rows predicts: the weighted mean with a bias, else zero."""
+        targets = self.training.targets
+        if not self.options.bias:
+            return np.zeros(targets.shape[1], dtype=targets.dtype)
+        return _mean(targets, self.training.weights)
+
+    def _grid(self, rows: np.ndarray, n_rows: int) -> Grid:
+        return grid_asked(self.model, self.data, rows, n_rows)
+
+    def fit_coarse(self) -> None:
         """A coarse model of all rows, if it lowers the leave-one-out error of the cells."""
+        search = self._search
+        assert search is not None
+        assert self._fitted is not None
+        models, residuals = self._fitted
+        assert residuals is not None
 
         def make() -> Backdrop | None:
-            some = spaced(self.n_rows, SAMPLE_ROWS)
-            part = replace(self.data, X=np.ascontiguousarray(self.data.X[some]), weights=None)
+            spread = spaced(self.n_rows, SAMPLE_ROWS)
+            sample = replace(self.data, X=np.ascontiguousarray(self.data.X[spread]), weights=None)
             family = search.grid.kernels[search.grid.start]
             try:
-                coarse = fit_backdrop(self.training, coarse_kernels(family, part), self.rng)
+                coarse = fit_backdrop(self.training, coarse_kernels(family, sample), self.rng)
             except NumericalError:  # the cells can do without
                 return None
             clip = bool(cells_of(self.model).clip)
             off, counts = held_out_errors(self.training, search.cells, models, residuals, clip=clip)
             return with_share(coarse, self.training, off, counts)
 
-        found: Backdrop | None = self._noted(
-            "fitting a coarse model of all rows",
-            self._plans().backdrop(),
-            lambda: self.run.step("backdrop", make, self.rng),
-        )
-        return found
+        self._coarse = self.run.step("backdrop", make, self.rng)
 
     # -- averages ------------------------------------------------------------------------
 
-    def _search_average(self) -> _Search:
+    def choose_average(self, known: CellShape) -> CellShape:
+        """Cells at random, and a pair for the mean of their models."""
         n = self.n_rows
         most = self.limits.most_cell_rows
         m = first_number(self.options, n, most)
@@ -652,19 +584,16 @@ class CellFitting:
                 executor=self._executor.at_most(self._averaging_workers(n // m)),
             )
 
-        plan = self._plans().average(self._partition_name(), np.full(m, n // m))
-        found = self._noted(
-            "cutting cells and choosing a pair for their mean",
-            plan,
-            lambda: self.run.step("average", choose, self.rng),
+        chosen = self.run.step("average", choose, self.rng)
+        self._search = _Search(
+            chosen["cells"], self.training, chosen["grid"], chosen["trials"], chosen["dimension"]
         )
-        return _Search(
-            found["cells"], self.training, found["grid"], found["trials"], found["dimension"]
-        )
+        return replace(self._cut_known(known), pair_open=False)
 
     def _averaging_workers(self, cell_rows: int) -> int:
-        room = self._memory.room(self._resources.memory_bytes)
-        return max(1, int(room // self._memory.averaged_cell(cell_rows)))
+        memory = self.request.memory
+        room = memory.room(self.allowed.memory_bytes)
+        return max(1, int(room // memory.averaged_cell(cell_rows)))
 
 
 def _mean(targets: np.ndarray, weights: np.ndarray | None) -> np.ndarray:

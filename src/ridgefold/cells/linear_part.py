@@ -28,7 +28,6 @@ from ridgefold.cells.local_fit import CellSystem
 from ridgefold.cells.local_search import search
 from ridgefold.cells.options import Options
 from ridgefold.cells.partition_count import nearest_rows
-from ridgefold.cells.run_cells import BEYOND, PRECISE
 from ridgefold.cells.scaled_rows import ScaledRows, in_metric
 from ridgefold.errors import NumericalError
 from ridgefold.linalg import namespace_of
@@ -36,6 +35,7 @@ from ridgefold.linalg.threads import threads
 from ridgefold.options.cell_options import ALWAYS
 from ridgefold.records import CELL_SEARCH, CellSearch, Grid, LinearPart
 from ridgefold.runtime.training_data import TrainingData
+from ridgefold.selection.limits import limits_of
 
 _ROWS_A_COLUMN = 50
 """"auto" asks for so many rows a column: a row's part in the linear model, which residuals of rows
@@ -45,6 +45,9 @@ _MOST_COLUMNS = 512
 _KERNELS = ("rbf", "laplacian")
 """A smooth and a rough one: which suits what is left need not suit what was given."""
 _NO_SETTINGS = {"gamma": None, "kernel_params": None}
+_BEYOND = 0.25
+"""Columns of new rows count up to so far beyond the range of the fit, as a share of that range:
+a slip of the keyboard must not make a prediction of its own size."""
 _LEAST_EXPLAINED = 0.05
 """Of the variance of some target: a linear model that explains less has hardly any slope for cells
 to learn, and is not looked at further."""
@@ -88,7 +91,7 @@ def fit_linear_part(training: Training) -> LinearPart | None:
     centre = np.where(varies, mean, 0.0)
     centre[varies] += fits.mean * scale[varies]
     intercept = fits.y_mean - centre @ coefficients
-    more = BEYOND * (highest - lowest)
+    more = _BEYOND * (highest - lowest)
     part = LinearPart(coefficients, intercept, lowest - more, highest + more)
     known = (coefficients, intercept, part.lowest, part.highest)
     return part if all(np.all(np.isfinite(array)) for array in known) else None
@@ -128,6 +131,19 @@ def with_linear_part(part: LinearPart, X: Any, values: np.ndarray) -> np.ndarray
     return np.asarray(whole, dtype=values.dtype)
 
 
+def add_linear_slopes(part: LinearPart, X: Any, values: np.ndarray, slopes: np.ndarray) -> None:
+    """Slopes of cells, shape (rows, columns, t), become those of the whole model, in place.
+
+    Zero beyond the range of a column for the linear part, and for both where `values`, the
+    predictions, are kept to the limits of the whole model.
+    """
+    inside = (part.lowest <= X) & (part.highest >= X)
+    slopes += inside[:, :, None] * part.coefficients
+    if part.least is not None and part.most is not None:
+        kept = (values <= part.least) | (values >= part.most)
+        slopes *= ~kept[:, None, :]
+
+
 def with_limits(part: LinearPart, targets: Any, residuals: np.ndarray | None) -> LinearPart:
     """With predictions of the whole model kept near the targets, as those of cells are.
 
@@ -144,9 +160,8 @@ def with_limits(part: LinearPart, targets: Any, residuals: np.ndarray | None) ->
         for some in blocks_of(len(residuals), t):
             squares += np.nansum(np.square(residuals[some], dtype=np.float64), axis=0)
         squares /= len(residuals)
-    errors = np.sqrt(squares)
-    more = np.where(errors <= PRECISE * (most - least), BEYOND * (most - least), 0.0)
-    return replace(part, least=least - more, most=most + more)
+    low, high = limits_of(least[None, :], most[None, :], np.sqrt(squares)[None, :])
+    return replace(part, least=low[0], most=high[0])
 
 
 class LeftToCells:

@@ -40,7 +40,9 @@ _COPIES = 3
 _FEWEST_COLUMNS = 8
 """Of F, however little memory there is."""
 _POWER_STEPS = 5
+"""Steps of power iteration: the size of the matrix is needed to its order of magnitude only."""
 _ROUNDING = 10.0
+"""How many times the unit of rounding a residual may be off."""
 
 
 @dataclass(frozen=True)

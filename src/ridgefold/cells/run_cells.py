@@ -17,6 +17,7 @@ from ridgefold.executors import Executor
 from ridgefold.executors.base import KeyOf
 from ridgefold.records import Cells, FittedBatch, LocalModels
 from ridgefold.runtime import resumable_map
+from ridgefold.selection.limits import limits_of
 from ridgefold.storage.mapped import mapping_of, release
 from ridgefold.storage.run_directory import NoRunDirectory, Run
 
@@ -101,31 +102,6 @@ def _range(data: CellData, settings: FitSettings) -> tuple[np.ndarray, np.ndarra
     return targets.min(axis=0), targets.max(axis=0)
 
 
-BEYOND = 0.25
-"""What a cell may predict beyond the range of its targets, as a share of that range."""
-
-
-PRECISE = 0.01
-"""The share of their range to which a cell that may predict more than any target foretells them."""
-
-
-@np.errstate(over="ignore", invalid="ignore")
-def limits_of(
-    lowest: np.ndarray, highest: np.ndarray, errors: np.ndarray | float = np.inf
-) -> tuple[np.ndarray, np.ndarray]:
-    """The least and the most that each cell may predict, from the ranges of their targets.
-
-    New rows at the edge of a cell may well lie a little beyond its own; beyond all only where its
-    leave-one-out errors (root mean squares; infinite if they do not count) are as small as those of
-    functions without noise.
-    """
-    more = BEYOND * (highest - lowest)
-    low, high = lowest - more, highest + more
-    within = np.maximum(low, lowest.min(axis=0)), np.minimum(high, highest.max(axis=0))
-    precise = (errors <= PRECISE * (highest - lowest)) & np.isfinite(more)
-    return np.where(precise, low, within[0]), np.where(precise, high, within[1])
-
-
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def errors_of_cells(residuals: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Root mean squares of the residuals of cells, one after the other; not finite of none."""
@@ -200,6 +176,7 @@ def run_cells(
 
 
 _RESIDUALS_AT_ONCE = 8192
+"""Residuals that are added up together where they lie in files."""
 
 
 def combined_residuals(

@@ -28,6 +28,7 @@ _GRADIENTS = 1024
 _LINEAR_PART = 0.5
 """What is left of the mean gradient."""
 _MOST_TARGETS = 8
+"""Of more targets the slopes of their leading combinations are taken: each costs a solution."""
 _MOST_DIRECTIONS = 32
 """Further ones count as flat."""
 

@@ -40,6 +40,7 @@ most."""
 _MATRICES = 10.0
 """Matrices of a cell's size that a stack holds for each of its cells, at most."""
 _MOST_STACKED = 1024
+"""Cells that are worked on together, however much memory there is."""
 
 
 def stacks_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import time
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ridgefold.cells.cell_request import CellShape
 from ridgefold.cells.cell_rows import CellRows, Training, batches_of, spaced
 from ridgefold.cells.cell_run import asked_of
 from ridgefold.cells.cell_store import Placing, StoredRows, place_rows
@@ -47,8 +49,11 @@ from ridgefold.tables.sources import (
 _SHARE_IN_MEMORY = 0.25
 """Rows that take a smaller share of the memory budget are fitted in memory."""
 _SHARE_OF_A_BLOCK = 0.125
+"""Of a budget, for a block of rows that is placed; its order and its pieces take as much again."""
 _PREDICTED_SHARE = 1 / 6
+"""Of a budget, for rows that are predicted together."""
 _CELLS_LOOKED_AT = 4
+"""Cells in which repeated rows are counted: copies lie in the same cells, so a few tell."""
 _NUMBERS_BYTES = float(1 << 24)
 """So many bytes of row numbers are translated at once."""
 _MANY_REPEATS = 0.01
@@ -159,10 +164,13 @@ def fit_stream(
     if not space.temporary:
         asked = asked_of(model, stream.X, targets, weights, on_disk=True)
     with RunDirectory(space.path, asked).opened() as run, options.executor.held():
+        started = time.perf_counter()
         data = mapped_data(stream.X, targets, weights, space.path / "data")
         used = _rows_with_weight(data)
         counted = data if used is None else _taken(data, used, space.path / "data")
-        fitted = _StreamFitting(model, counted, options, run, space).fit()
+        fitting = _StreamFitting(model, counted, options, run, space)
+        fitting.seconds_read = time.perf_counter() - started
+        fitted = fitting.fit()
     if used is not None:
         fitted = _among_all(fitted, data, used, space)
     return space, data, fitted
@@ -276,7 +284,6 @@ class _StreamFitting(CellFitting):
 
     def _cut(self, m: int, attempt: int) -> tuple[Cells, CellRows]:
         options, X = self.options, self.data.X
-        router, m = self.run.step("router", lambda: self._learn(m), self.rng)
         placing = Placing(
             X,
             self.targets,
@@ -299,7 +306,14 @@ class _StreamFitting(CellFitting):
         store = replace(store, weighted_scores=self.model._weighs_scores())
         if self.model.alpha is None or self.model._needs_held_out():
             _warn_of_repeats(store)
-        return self._cells(store, router), store
+        return self._cells(store, self._router), store
+
+    def learn_cells(self, known: CellShape) -> int:
+        """Find out which region is whose; of how many cells."""
+        assert known.n_cells is not None
+        asked = min(known.n_cells, self.n_rows)
+        self._router, m = self.run.step("router", lambda: self._learn(asked), self.rng)
+        return int(m)
 
     def _learn(self, m: int) -> tuple[Any, int]:
         options, X = self.options, self.data.X

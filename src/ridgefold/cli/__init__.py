@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect as inspect_docs
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -10,9 +12,11 @@ import typer
 from ridgefold.cli.calibrate import calibrate
 from ridgefold.cli.demo import demo
 from ridgefold.cli.diagnose import diagnose
+from ridgefold.cli.examples import EXAMPLES
 from ridgefold.cli.exit_codes import CODES, code_of, discard_output, open_streams, say_error
 from ridgefold.cli.explain import explain
 from ridgefold.cli.fit import fit
+from ridgefold.cli.fit_kernel import fit_kernel
 from ridgefold.cli.inspect import inspect
 from ridgefold.cli.methods import methods
 from ridgefold.cli.predict import predict
@@ -27,8 +31,27 @@ app = typer.Typer(
     epilog="Exit codes: "
     + "; ".join(f"{code} {meaning.split(':')[0]}" for code, meaning in CODES.items()),
 )
-for each in (diagnose, fit, predict, report, explain, inspect, methods, calibrate, demo):
-    app.command()(each)
+
+
+def _paragraphs(function: Callable[..., None]) -> str:
+    """The docstring, with every paragraph as one line: the terminal decides where lines end."""
+    paragraphs = inspect_docs.cleandoc(function.__doc__ or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+for each in (
+    fit,
+    predict,
+    report,
+    diagnose,
+    explain,
+    inspect,
+    demo,
+    fit_kernel,
+    methods,
+    calibrate,
+):
+    app.command(help=_paragraphs(each), epilog=EXAMPLES.get(each.__name__))(each)
 
 
 def _version(asked: bool) -> None:

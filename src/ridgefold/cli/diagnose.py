@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,7 +14,7 @@ from ridgefold.cli.options import column_choices, say
 
 @command
 def diagnose(
-    data: Annotated[Path, typer.Argument(help="A .csv, .tsv, .parquet, .npy or .npz file.")],
+    data: Options.Data,
     target: Annotated[
         str | None, typer.Option("--target", "-t", help="The column to predict.")
     ] = None,

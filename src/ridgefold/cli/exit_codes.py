@@ -175,6 +175,8 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if isinstance(error, FileNotFoundError):
+            raise errors.InvalidInputError(f"there is no file {str(path)!r}") from None
         reason = error.strerror or str(error)
         raise errors.InvalidInputError(f"cannot read {str(path)!r}: {reason}") from None
 

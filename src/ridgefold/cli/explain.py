@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from ridgefold.cli.exit_codes import code_of, command, reading, say_error
-from ridgefold.cli.fit import folds_of_text
+from ridgefold.cli.fit_kernel import folds_of_text
 from ridgefold.cli.options import CommandLineError, plain_text, require_kernel, values_of_options
 from ridgefold.cli.options import CommandOptions as Options
 from ridgefold.errors import BudgetError
@@ -108,7 +108,7 @@ def explain(
     what = "nothing" if len(refused) == len(explanation.steps) else f"no method for {refused[0]!r}"
     error = BudgetError(
         f"{what} fits the budget: raise --memory or --time, use fewer rows, or cut them into cells "
-        "(ridgefold fit --partitions auto)"
+        "(ridgefold fit-kernel --partitions auto)"
     )
     if not as_json:
         _show(explanation, as_json)

@@ -7,11 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
+from ridgefold.cli.automatic_summary import fit_summary, is_automatic
 from ridgefold.cli.exit_codes import command, reading
 from ridgefold.cli.options import CommandOptions as Options
 from ridgefold.cli.options import say
 from ridgefold.cli.training import intervals_of, kernel_summary
 
+_MOST_ARRAYS = 4
+"""Arrays that are named, the largest ones; with --json all of them."""
 _MOST_COLUMNS = 12
 """Columns that are named: a longer list hides what else is said."""
 
@@ -36,6 +39,7 @@ def summary_of(model: Path, *, every_array: bool = False) -> dict[str, Any]:
         contents = read_model(model)
     with named_in_errors(model):
         fitted = unpack_estimator(contents.model)
+    shown = None if every_array else _MOST_ARRAYS
     return {
         "file": f"{contents.file_bytes:,} bytes, format {contents.format_version}, SHA-256 right",
         **_model_summary(fitted),
@@ -44,25 +48,22 @@ def summary_of(model: Path, *, every_array: bool = False) -> dict[str, Any]:
         "written by": dict(contents.written_by),
         "arrays": {
             array.name: f"{array.dtype}, {' × '.join(map(str, array.shape)) or 'one number'}"
-            for array in contents.arrays
-            if every_array or array.n_bytes > contents.file_bytes / 100
+            for array in sorted(contents.arrays, key=lambda array: -array.n_bytes)[:shown]
         },
     }
 
 
 def _model_summary(fitted: Any) -> dict[str, Any]:
+    if is_automatic(fitted):
+        return {"model": type(fitted).__name__, **fit_summary(fitted), **_columns_shown(fitted)}
     inner = getattr(fitted, "model_", fitted)
     columns = getattr(fitted, "columns_", None)
-    names = list(columns.names) if columns else getattr(inner, "feature_names_in_", None)
     classes = getattr(inner, "classes_", None)
-    shown = None if names is None else [str(name) for name in names]
-    if shown is not None and len(shown) > _MOST_COLUMNS:
-        shown = [*shown[:_MOST_COLUMNS], f"and {len(shown) - _MOST_COLUMNS} more"]
     return {
         "model": type(inner).__name__,
         **kernel_summary(inner),
         "training rows": int(inner.X_fit_.shape[0]),
-        "columns": shown if shown is not None else int(inner.n_features_in_),
+        **_columns_shown(fitted),
         "classes": None if classes is None else [str(label) for label in classes],
         "missing values": columns.missing if columns else None,
         "held-out score": getattr(inner, "best_score_", None),
@@ -70,3 +71,15 @@ def _model_summary(fitted: Any) -> dict[str, Any]:
         "solver": inner.plan_.method if hasattr(inner, "plan_") else None,
         "intervals": None if classes is not None else intervals_of(inner),
     }
+
+
+def _columns_shown(fitted: Any) -> dict[str, Any]:
+    """The names of the columns that are read, or their number."""
+    inner = getattr(fitted, "model_", fitted)
+    columns = getattr(fitted, "columns_", None)
+    names = list(columns.names) if columns else getattr(inner, "feature_names_in_", None)
+    if names is None:
+        return {"columns": int(inner.n_features_in_)}
+    shown = [str(name) for name in names[:_MOST_COLUMNS]]
+    more = len(names) - len(shown)
+    return {"columns": [*shown, f"and {more} more"] if more else shown}

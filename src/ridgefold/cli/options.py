@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -42,6 +43,14 @@ def require_positive(option: str, value: float | None) -> None:
     """Refuse what is no positive number."""
     if value is not None and not 0 < value < math.inf:
         raise CommandLineError(f"{option} must be a number > 0, got {value:g}")
+
+
+def require_jobs(jobs: int | None) -> None:
+    """Refuse what is no number of cores."""
+    if jobs is not None and (jobs == 0 or jobs < -1):
+        raise CommandLineError(
+            f"--jobs must be a whole number >= 1, or -1 for all cores, got {jobs}"
+        )
 
 
 def require_kernel(name: str) -> None:
@@ -109,6 +118,7 @@ class Kept(StrEnum):
 class CommandOptions:
     """Types of the shared options."""
 
+    Data = Annotated[Path, typer.Argument(help="A .csv, .tsv, .txt, .parquet, .npy or .npz file.")]
     Memory = Annotated[
         str, typer.Option(help="Most memory to use, as 4GB; auto is a share of what is free.")
     ]
@@ -125,11 +135,16 @@ class CommandOptions:
             help="What a column is, as zip=category; number, category, ordered, date, "
             "date:day_first, date:month_first, or the levels of an order, as 'size=S<M<L'. Several "
             "are separated by commas, or the option is given again.",
+            rich_help_panel="The table",
         ),
     ]
     Drop = Annotated[
         list[str] | None,
-        typer.Option("--drop", help="A column to leave out; may be given again."),
+        typer.Option(
+            "--drop",
+            help="A column to leave out; may be given again.",
+            rich_help_panel="The table",
+        ),
     ]
     Json = Annotated[
         bool, typer.Option("--json", help="Print one JSON object on stdout instead of text.")
@@ -152,9 +167,22 @@ def column_choices(columns: Sequence[str] | None, drop: Sequence[str] | None) ->
 
 
 _LABELS = {
+    "test_rmse": "error on these rows (RMSE)",
+    "test_r2": "R² on these rows",
+    "test_accuracy": "accuracy on these rows",
     "held_out_rmse": "held-out error (RMSE)",
     "rmse_of_the_mean": "error of predicting the mean",
+    "rmse_of_a_linear_model": "error of a linear model",
+    "rmse_of_gradient_boosting": "error of gradient boosting",
+    "seconds_of_gradient_boosting": "seconds of gradient boosting",
     "held_out_r2": "held-out R²",
+    "nine_in_ten_within": "nine in ten rows are within ±",
+    "accuracy_of_the_largest_class": "accuracy of naming the largest class",
+    "held_out_log_loss": "held-out log-loss",
+    "log_loss_of_a_linear_model": "log-loss of a linear model",
+    "log_loss_of_gradient_boosting": "log-loss of gradient boosting",
+    "log_loss_of_the_shares": "log-loss of the shares of classes",
+    "time_budget": "seconds it was given",
     "held_out_accuracy": "held-out accuracy",
     "cross_validation": "cross-validation",
     "model_bytes": "bytes",
@@ -193,9 +221,16 @@ def plain_text(text: str) -> Any:
     return Text("".join(c if c.isprintable() or c == "\n" else "�" for c in text))
 
 
+def _digits(value: float) -> str:
+    """A number with the four digits that matter, or all of those before the point."""
+    if not 1e-4 <= abs(value) < 1e9:
+        return f"{value:.4g}"
+    return f"{value:,.{max(0, 3 - math.floor(math.log10(abs(value))))}f}"
+
+
 def _words(value: Any) -> str:
     if isinstance(value, float):
-        return f"{value:.6g}"
+        return _digits(value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):

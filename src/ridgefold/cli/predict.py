@@ -19,19 +19,24 @@ from ridgefold.tables.names import require_columns
 from ridgefold.tables.numbers_in_text import ColumnOfText, Places, report_unreadable
 
 ENDINGS = (".csv", ".parquet")
+OUTSIDE = "outside"
+"""The column that says which rows are unlike all that the model has seen."""
 
 
 @command
 def predict(
     model: Annotated[Path, typer.Argument(help="A model file that ridgefold wrote.")],
-    data: Annotated[Path, typer.Argument(help="A .csv, .tsv, .parquet, .npy or .npz file.")],
+    data: Options.Data,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="A .csv or .parquet file; CSV on stdout if not given."),
     ] = None,
     coverage: Annotated[
         float | None,
-        typer.Option(help="Add the ends of intervals that should hold this share, as 0.9."),
+        typer.Option(
+            help="Add the ends of intervals that should hold this share, as 0.9, and a column "
+            "that says which rows lie outside what the model has seen."
+        ),
     ] = None,
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Add a column for each class.")
@@ -81,7 +86,7 @@ def predict(
     columns = [*kept, *(name for name in inputs if name not in kept)]
     # What is only copied is copied as text, cell by cell.
     types = {name: pa.string() for name in kept} | predictor.input_types(inputs)
-    n_rows = n_missing = 0
+    n_rows = n_missing = n_outside = 0
     with (
         writing(output, replace=force) as write,
         _progress(quiet or as_json or output is None) as share,
@@ -97,6 +102,7 @@ def predict(
                 copied = pa.table({"row": numbers})
             n_rows += table.num_rows
             n_missing += results[0][1].null_count
+            n_outside += sum(v.true_count for name, v in results if name == OUTSIDE)
             write(_joined(copied, results))
         predictor.report_unreadable(file.places)
         if n_rows == 0:
@@ -108,6 +114,7 @@ def predict(
     summary = {
         "rows": n_rows,
         "rows_without_prediction": n_missing or None,
+        "rows_outside": n_outside or None,
         "seconds": round(time.perf_counter() - started, 2),
         "output": "stdout" if output is None else str(output),
     }
@@ -133,7 +140,7 @@ class _Predictor:
         self._columns = getattr(fitted, "columns_", None)
         self._seen: dict[str, ColumnOfText] = {}
         # Columns are found by name here: the model gets plain numbers.
-        names = vars(fitted).pop("feature_names_in_", None)
+        names = None if self._columns is not None else vars(fitted).pop("feature_names_in_", None)
         self._names = None if names is None else [str(name) for name in names]
         if coverage is not None and not hasattr(fitted, "predict_interval"):
             raise CommandLineError("--coverage is for regression: this model predicts classes")
@@ -247,6 +254,8 @@ class _Predictor:
                 else:
                     for j in range(end.shape[1]):
                         yield f"{name}_{j}", end[:, j]
+            if hasattr(model, "is_outside"):
+                yield OUTSIDE, np.asarray(model.is_outside(rows), dtype=bool)
         if self._probabilities:
             classes = getattr(model, "model_", model).classes_
             values = model.predict_proba(rows)

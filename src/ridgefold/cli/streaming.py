@@ -1,4 +1,4 @@
-"""`ridgefold fit` for tables that do not fit in memory: batch by batch to disk, then cells."""
+"""`ridgefold fit-kernel` of tables beyond the memory: batch by batch to disk, then cells."""
 
 from __future__ import annotations
 

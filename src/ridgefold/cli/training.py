@@ -1,4 +1,4 @@
-"""From a file and options to a model: what `ridgefold fit` decides."""
+"""From a file and options to a model: what `ridgefold fit-kernel` decides."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ridgefold.tables.frames import missing_in, with_numbers_read
 from ridgefold.tables.names import require_columns
 from ridgefold.tables.tables import open_table
 
-_MOST_RELEVANT = 8
-"""Columns whose relevance is printed, the most relevant ones: the report has all of them."""
+_MOST_COLUMNS = 8
+"""Columns that are printed, the first ones: the report has all of them."""
 
 
 @dataclass(frozen=True)
@@ -262,7 +262,7 @@ def summary_of(model: Any, target: str, task: str) -> dict[str, Any]:
             if spread > 0:
                 summary["held_out_r2"] = 1.0 - summary["held_out_rmse"] ** 2 / spread**2
         summary["intervals"] = intervals_of(inner)
-    summary["relevance"] = relevance_of(model)
+    summary["shares_in_distance"] = shares_in_distance(model)
     if hasattr(inner, "cv_plan_"):
         summary["cross_validation"] = inner.cv_plan_.method
         summary["pairs_tried"] = len(inner.cv_results_["params"])
@@ -292,15 +292,15 @@ def _range(values: np.ndarray, form: str) -> str:
     return " to ".join(ends)
 
 
-def relevance_of(model: Any) -> dict[str, str] | None:
-    """The share of the most relevant columns in distances, where scales were learned."""
+def shares_in_distance(model: Any) -> dict[str, str] | None:
+    """The largest shares of columns in the distance of rows, where scales were learned."""
     from ridgefold.estimators.scale_names import column_shares, named_scales
 
     found = column_shares(model.model_)
     if found is None:
         return None
     scales = named_scales(model, model.columns_.feature_names, found)
-    order = np.argsort(-scales.shares, kind="stable")[:_MOST_RELEVANT]
+    order = np.argsort(-scales.shares, kind="stable")[:_MOST_COLUMNS]
     return {
         scales.names[j]: f"{100 * scales.shares[j]:.1f}%" for j in order if scales.shares[j] > 0
     }

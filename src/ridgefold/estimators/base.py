@@ -14,12 +14,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.errors import InvalidInputError, ModelFileError, UnsupportedInputError
 from ridgefold.estimators.facts import ModelFacts, numbered_columns, to_numpy
+from ridgefold.estimators.given_work import GivenModelWork
 from ridgefold.estimators.kept_targets import require_targets
+from ridgefold.estimators.outside import KnowsItsSurroundings
+from ridgefold.estimators.posterior import forget_posterior, without_posterior
+from ridgefold.estimators.rows_left_out import LeavesRowsOut, keeps_rows
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.slopes import WithSlopes
 from ridgefold.estimators.stored_values import Floats, require_kernel
 from ridgefold.estimators.validation import (
-    check_alpha,
     check_new_rows,
     out_of_memory_is_a_budget_error,
 )
@@ -43,10 +46,12 @@ from ridgefold.planning import (
     explain_plans,
     explain_run,
 )
-from ridgefold.records import FittedModel, Plan, RunRecord
+from ridgefold.records import FittedModel, Plan, Problem, RunRecord
 from ridgefold.records.kinds import Limit
+from ridgefold.runtime import AnyStep, perform_all
 from ridgefold.runtime.training_data import TrainingData, seconds_left
 from ridgefold.selection.describe import TrainingGram, describe
+from ridgefold.selection.fit_steps import Solve
 from ridgefold.solvers import RidgeSystem
 from ridgefold.storage.annotations import check_fields, matches
 
@@ -61,7 +66,7 @@ _STATE = {
 _CERTIFICATE = Annotated[np.ndarray, Floats((1,), least=0.0, infinite=True, unknown=True)]
 
 
-class KernelModel(WithSlopes, TakesOptions, Storable):
+class KernelModel(WithSlopes, LeavesRowsOut, KnowsItsSurroundings, TakesOptions, Storable):
     """Base of the exact kernel models; subclasses add their arguments, `fit` and `predict`."""
 
     alpha: Any
@@ -82,12 +87,29 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
     _nature: str
     """What the model is, in words."""
 
+    @property
+    def _weights(self) -> np.ndarray | None:
+        """Weights of the rows of the fit, wherever the fit was made."""
+        weights = getattr(self, "weights_fit_", None)
+        return None if weights is None else to_numpy(weights)
+
     # -- fitting -------------------------------------------------------------------------
 
-    def _solve(self, data: TrainingData, targets: Array) -> None:
+    def _steps(self) -> list[AnyStep[Problem, Any]]:
+        """What a fit does, in order; `explain` goes through the same list."""
+        return [Solve(compute_of(self).solver)]
+
+    def _fit_given(
+        self, data: TrainingData, targets: Array, classes: np.ndarray | None = None
+    ) -> GivenModelWork:
         """Fit to `targets` (n, t) with this model's own kernel and alpha."""
-        alphas = check_alpha(self.alpha, int(targets.shape[1]))
-        self._solve_with(data, targets, self._gram(data.X), alphas)
+        work = GivenModelWork(self, data, targets, classes)
+        _, records = perform_all(self._steps(), work.problem(), work)
+        self.run_record_ = RunRecord(records)
+        return work
+
+    def _solve(self, work: GivenModelWork) -> None:
+        self._solve_with(work.data, work.targets, work.gram, work.alphas)
 
     # Overflow needs no warning of NumPy's: what comes out is checked, and raises a typed error.
     @np.errstate(over="ignore", invalid="ignore", divide="ignore")
@@ -129,6 +151,8 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
         self.run_record_ = RunRecord((record,))
         self.kernel_ = gram.kernel if isinstance(gram, KernelGram) else PRECOMPUTED
         self.X_fit_ = data.X
+        self.weights_fit_ = data.weights
+        forget_posterior(self)
         self.__dict__.pop("compression_bound_", None)
         if further is None:
             self._model = model
@@ -189,8 +213,12 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
             bias=bool(self.fit_intercept),
             predict=self.predict,
             compressed=getattr(self, "compression_bound_", None) is not None,
+            effects=self._effects_of_some_rows,
             run=getattr(self, "run_record_", None),
             explain=self.explain,
+            importances=self._importances_for_facts(),
+            effect_curves=self._curves_for_facts if keeps_rows(self) else None,
+            is_outside=self.is_outside if keeps_rows(self) else None,
         )
 
     def _ridge(self) -> Any:
@@ -204,7 +232,9 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
     def _decision(self, X: Any) -> Array:
         """f(x) for every row and target, shape (n, t)."""
         check_is_fitted(self, "X_fit_")
-        X = check_new_rows(self, X, self.X_fit_)
+        return self._decision_of_checked(check_new_rows(self, X, self.X_fit_))
+
+    def _decision_of_checked(self, X: Array) -> Array:
         return self._predictor()(X, self._model)
 
     def _predictor(self) -> Callable[[Array, FittedModel], Array]:
@@ -287,6 +317,7 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
         model = copy.copy(self)
         if hasattr(model, "intervals_"):
             model.intervals_ = None
+        model.__dict__.pop("weights_fit_", None)  # of rows that it does not keep
         rows = small.centres
         model.X_fit_ = (
             self.X_fit_[rows]
@@ -314,6 +345,7 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
             Limit | Annotated[np.ndarray, Floats((1,), least=0.0, infinite=True)],
         ),
         "targets": ("y_fit_", np.ndarray),
+        "weights": ("weights_fit_", Annotated[np.ndarray, Floats((1,), least=0.0)] | None),
         "run_record": ("run_record_", RunRecord),
     }
     """What a file may lack, as older ones do: the attribute that it becomes, and its type."""
@@ -351,9 +383,12 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
         if state["one_target"] and self._model.intercept.shape[0] != 1:
             raise ModelFileError("model.state.one_target is true of a model of several targets")
         self._set_coefficients(state["one_target"])
+        compressed = "compression_bound" in state
+        n_rows = None if compressed else int(self.X_fit_.shape[0])
+        weights = state.get("weights")
+        if weights is not None and n_rows is not None and len(weights) != n_rows:
+            raise ModelFileError("model.state.weights must hold one number for each row")
         if "targets" in state:
-            compressed = "compression_bound" in state
-            n_rows = None if compressed else int(self.X_fit_.shape[0])
             require_targets(state, n_rows, int(self._model.intercept.shape[0]))
 
     def _require_consistent(self) -> None:
@@ -398,6 +433,12 @@ class KernelModel(WithSlopes, TakesOptions, Storable):
             raise ModelFileError("model.state holds arrays whose shapes do not fit together")
         if isinstance(kernel, Kernel):
             require_kernel(kernel, rows, "model.state.kernel")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what can be computed again."""
+        state = without_posterior(super().__getstate__())
+        state.pop("_known_surroundings", None)
+        return state
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -21,6 +21,7 @@ from ridgefold.errors import (
 from ridgefold.estimators.base import KernelModel
 from ridgefold.estimators.facts import HeldOutFacts, MetricFacts, ModelFacts, SearchFacts, to_numpy
 from ridgefold.estimators.scale_names import named_scales
+from ridgefold.estimators.search_work import OneKernelWork, StackWork
 from ridgefold.estimators.stacked import decided, require_stack, sum_of, weighted
 from ridgefold.estimators.stored_values import (
     Floats,
@@ -31,34 +32,46 @@ from ridgefold.estimators.stored_values import (
 from ridgefold.kernels import Kernel
 from ridgefold.linalg import Array
 from ridgefold.notices import warn
-from ridgefold.options import compute_of, search_of
+from ridgefold.options import MetricLearning, compute_of, search_of
 from ridgefold.planning import available_resources, device_of, plan_fit
-from ridgefold.records import FittedModel, LearnedMetric, Plan, RunRecord, Stack, StepRecord
+from ridgefold.records import (
+    FittedModel,
+    LearnedMetric,
+    Plan,
+    Problem,
+    RunRecord,
+    Stack,
+    StepRecord,
+)
 from ridgefold.records.kinds import Amount, Count
+from ridgefold.runtime import AnyStep, perform_all
 from ridgefold.runtime.progress import progress_bar
 from ridgefold.runtime.training_data import TrainingData, require_comparable, seconds_left
 from ridgefold.selection.describe import TrainingGram, describe
+from ridgefold.selection.fit_steps import (
+    Choose,
+    ChooseByLikelihood,
+    ChooseMembers,
+    LearnMetric,
+    Solve,
+    is_more_than_family,
+)
 from ridgefold.selection.grids import (
     KernelGrid,
-    alphas_from_data,
-    check_alphas,
-    kernel_grid,
 )
 from ridgefold.selection.held_out_predictions import by_row
 from ridgefold.selection.kernel_paths import KernelPaths
 from ridgefold.selection.learned_grid import (
     LearnedGrid,
-    learned_grid,
     length_scales_of,
     to_learn,
 )
 from ridgefold.selection.path_tasks import Common, gram_of
-from ridgefold.selection.scoring import Rule, Truth, scoring_of
-from ridgefold.selection.search import Choice, GridSearch, Settings, results_table
-from ridgefold.selection.search_place import opened_paths
-from ridgefold.selection.stack.candidates import stack_plan
+from ridgefold.selection.scoring import Rule, Truth, by_likelihood, scoring_of
+from ridgefold.selection.search import Choice, Settings, results_table
+from ridgefold.selection.search_place import opened_paths, search_executor
 from ridgefold.selection.stack.nested import require_stackable
-from ridgefold.selection.stack.search import StackChoice, as_numbers, stack_search
+from ridgefold.selection.stack.search import StackChoice
 from ridgefold.storage.annotations import check_fields
 
 _SEARCH = {
@@ -83,7 +96,7 @@ class CrossValidatedModel(KernelModel):
     _without_use: ClassVar[Mapping[str, str]] = {
         "compute.device": KernelModel._without_use["compute.device"]
     }
-    stack: bool = False
+    stack: bool
 
     def _choose_and_fit(
         self,
@@ -95,59 +108,51 @@ class CrossValidatedModel(KernelModel):
         """Set all fitted attributes but those that depend on the shape of y."""
         self._require_usable(data, folds)
         require_comparable(data.namespace.to_numpy(targets))
-        asked = search_of(self)
-        settings = Settings(
-            alpha_per_target=bool(asked.alpha_per_target),
-            one_standard_error=bool(asked.one_standard_error),
-            race=asked.race,
-        )
         self.__dict__.pop("stack_", None)
         if self.stack:
-            held_out = self._choose_and_fit_stack(data, targets, folds, truth, settings)
-        else:
-            held_out = self._choose_and_fit_one(data, targets, folds, truth, settings)
+            weights = None if data.weights is None else data.namespace.to_numpy(data.weights)
+            require_stackable(folds, weights, self.cv)
+        kind = StackWork if self.stack else OneKernelWork
+        work = kind(self, data, targets, folds, truth)
+        _, records = perform_all(self._steps(), work.problem(), work)
+        held_out = work.finished()
+        self.run_record_ = RunRecord(records)
         self.held_out_predictions_ = (
             held_out
             if data.namespace.name == "numpy"
             else data.namespace.asarray(held_out, data.like)
         )
 
-    def _choose_and_fit_one(
-        self,
-        data: TrainingData,
-        targets: Array,
-        folds: Folds,
-        truth: Truth,
-        settings: Settings,
-    ) -> np.ndarray:
-        """One kernel; returns its held-out predictions."""
-        given, to_be_learned = self.alpha is not None, to_learn(self)
-        learned = None
-        if to_be_learned is not None:
-            learned = learned_grid(self, to_be_learned, data, targets, folds)
-        if learned is not None:
-            grid, alphas = learned.grid, learned.alphas
-        else:
-            grid = kernel_grid(
-                self.kernel, {"gamma": self.gamma, "kernel_params": self.kernel_params}, data
-            )
-            middle = grid.candidates[len(grid.candidates) // 2].kernel
-            alphas = np.empty(0) if given else alphas_from_data(middle, data)
-        if given:
-            alphas = check_alphas(self.alpha)
-        with self._searching(data, targets, folds, truth) as (paths, progress):
-            paths.reserved_seconds = self._seconds_to_fit(data, targets, grid, alphas)
-            search = GridSearch(paths, self._rule(truth), settings)
-            choice = search.run(grid, alphas, not given, progress)
-        if data.deadline is not None:
-            data.deadline.begun = True
-        gram = gram_of(choice.candidate.kernel, data.X)
-        self._fit_choice(data, targets, gram, choice, folds)
-        self._set_choice(choice, folds, settings.alpha_per_target)
-        self._set_learned(None if learned is None else learned.metric)
-        if learned is not None:
-            self._reckon_with_learning(data, targets, learned)
-        return by_row(folds, choice.predictions)
+    def _steps(self) -> list[AnyStep[Problem, Any]]:
+        """What a fit does, in order; `explain` goes through the same list."""
+        steps: list[AnyStep[Problem, Any]] = []
+        asked = self._learning()
+        if asked is not None:
+            steps.append(LearnMetric.of(self, asked))
+        kind, score = (ChooseMembers, None) if self.stack else (Choose, self.scoring)
+        if by_likelihood(score):
+            kind = ChooseByLikelihood
+        classifier = not self.stack and isinstance(self, ClassifierMixin)
+        rule = scoring_of(score, classifier=classifier)
+        method = search_of(self).method
+        steps.append(kind(search_executor(self), method, self._settings_of_search(), rule))
+        steps.append(Solve(compute_of(self).solver))
+        return steps
+
+    def _learning(self) -> MetricLearning | None:
+        """What is learned before the search, if anything."""
+        asked = to_learn(self)
+        if asked is not None and self.stack and not is_more_than_family(asked):
+            return None  # a stack takes every family with a grid of widths
+        return asked
+
+    def _settings_of_search(self) -> Settings:
+        asked = search_of(self)
+        return Settings(
+            alpha_per_target=bool(asked.alpha_per_target),
+            one_standard_error=bool(asked.one_standard_error),
+            race=asked.race,
+        )
 
     @contextmanager
     def _searching(
@@ -170,26 +175,10 @@ class CrossValidatedModel(KernelModel):
 
     # -- stacks --------------------------------------------------------------------------
 
-    def _choose_and_fit_stack(
-        self,
-        data: TrainingData,
-        targets: Array,
-        folds: Folds,
-        truth: Truth,
-        settings: Settings,
-    ) -> np.ndarray:
-        """Several kernels with weights; returns the stack's own held-out predictions."""
-        weights = None if data.weights is None else data.namespace.to_numpy(data.weights)
-        require_stackable(folds, weights, self.cv)
-        plan = stack_plan(self, data, targets, folds)
-        with self._searching(data, targets, folds, as_numbers(truth, targets)) as (paths, progress):
-            paths.reserved_seconds = sum(
-                self._seconds_to_fit(data, targets, each.grid, each.alphas)
-                for each in plan.candidates
-            )
-            chosen = stack_search(paths, plan, truth, settings, progress)
-        if data.deadline is not None:
-            data.deadline.begun = True
+    def _fit_members(
+        self, data: TrainingData, targets: Array, folds: Folds, chosen: StackChoice
+    ) -> tuple[StepRecord, ...]:
+        """Fit every member with its weight, and become their sum."""
         t, members = int(targets.shape[1]), chosen.members
         models: list[FittedModel] = []
         kept: list[Any] = []
@@ -205,19 +194,20 @@ class CrossValidatedModel(KernelModel):
             fits.insert(0, tuple(replace(each, name=f"{each.name}: {words}") for each in steps))
         self._model = sum_of(models)
         self.stack_ = chosen.record()
-        heaviest = chosen.choices[members[0]]
-        self._set_choice(heaviest, folds, settings.alpha_per_target)
-        self._set_learned(None)
         self._set_stack_intervals(data, targets, chosen, kept)
-        stacked = chosen.nested.held_out[folds.stacked]
-        self.best_score_ = float(self._rule(truth)(truth, stacked[None]).overall[0])
+        return tuple(record for each in fits for record in each)
+
+    def _set_stack_choice(self, work: StackWork, chosen: StackChoice) -> None:
+        """The fitted attributes of a search: those of the heaviest member, with all scores."""
+        first = chosen.members[0]
+        heaviest = chosen.choices[first]
+        self._set_choice(heaviest, work.folds, work.settings.alpha_per_target)
+        self._set_learned(None)
+        stacked = chosen.nested.held_out[work.folds.stacked]
+        self.best_score_ = float(self._rule(work.truth)(work.truth, stacked[None]).overall[0])
         self.cv_results_ = results_table(tuple(t for c in chosen.choices for t in c.trials))
-        before = chosen.choices[: members[0]]
+        before = chosen.choices[:first]
         self.best_index_ = heaviest.best_index + sum(len(each.trials) for each in before)
-        self.run_record_ = RunRecord(
-            (*chosen.records, *(record for each in fits for record in each))
-        )
-        return chosen.nested.held_out
 
     def _without_folds(self, chosen: StackChoice, place: int, folds: Folds) -> Any:
         """The models without each fold of the member that has just been fitted, weighted."""
@@ -227,8 +217,8 @@ class CrossValidatedModel(KernelModel):
     ) -> None:
         """Keep what intervals of the stack need, from what its members keep."""
 
-    def _decision(self, X: Any) -> Array:
-        total = super()._decision(X)
+    def _decision_of_checked(self, X: Array) -> Array:
+        total = super()._decision_of_checked(X)
         return decided(total) if hasattr(self, "stack_") and self.stack_.log_odds else total
 
     def _further_kernels(self) -> tuple[Kernel | str, ...]:
@@ -261,11 +251,20 @@ class CrossValidatedModel(KernelModel):
 
     def _require_usable(self, data: TrainingData, folds: Folds) -> None:
         """What is asked for can be had from these folds: to be known before a long search."""
+        if by_likelihood(self.scoring) and (self.stack or search_of(self).one_standard_error):
+            what = "stack=True" if self.stack else "search.one_standard_error=True"
+            raise InvalidInputError(
+                f'{what} goes by held-out errors, and scoring="marginal_likelihood" by the '
+                "likelihood: leave one of them out"
+            )
         if search_of(self).average_folds and not folds.each_row_once:
             raise InvalidInputError(
                 "search.average_folds=True needs a cv that holds every row out once, got "
                 f"cv={self.cv!r}: use another cv, or average_folds=False"
             )
+        if self.stack:
+            weights = None if data.weights is None else data.namespace.to_numpy(data.weights)
+            require_stackable(folds, weights, self.cv)
 
     def _fit_choice(
         self,
@@ -279,10 +278,8 @@ class CrossValidatedModel(KernelModel):
         final = self._final_targets(data, targets, choice, folds)
         self._solve_with(data, final, gram, choice.alphas)
 
-    def _reckon_with_learning(
-        self, data: TrainingData, targets: Array, learned: LearnedGrid
-    ) -> None:
-        """What a metric learned from all rows means for what was held out from the fits alone."""
+    def _widen_intervals(self, data: TrainingData, targets: Array, learned: LearnedGrid) -> None:
+        """Reckon with a metric that has seen the rows that were held out from the fits."""
 
     def _final_targets(
         self, data: TrainingData, targets: Array, choice: Choice, folds: Folds
@@ -301,12 +298,12 @@ class CrossValidatedModel(KernelModel):
 
     def _set_learned(self, metric: LearnedMetric | None) -> None:
         """What was learned, or nothing left of an earlier fit."""
-        for name in ("metric_", "length_scales_", "feature_relevance_"):
+        for name in ("metric_", "length_scales_", "column_shares_"):
             self.__dict__.pop(name, None)
         if metric is not None:
             self.metric_ = metric
             self.length_scales_ = length_scales_of(self.kernel_, self.n_features_in_)
-            self.feature_relevance_ = metric.relevance
+            self.column_shares_ = metric.relevance
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -321,7 +318,6 @@ class CrossValidatedModel(KernelModel):
         self.best_index_ = choice.best_index
         self.cv_results_ = results_table(choice.trials)
         self.cv_plan_ = choice.record.plan
-        self.run_record_ = RunRecord((choice.record, *self.run_record_.steps))
         self.n_splits_ = len(folds)
 
     # -- reports -------------------------------------------------------------------------

@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ridgefold.cells.explained import explain_cell_fit
-from ridgefold.errors import BudgetError, InvalidInputError
+from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.cross_validated import CrossValidatedModel
 from ridgefold.estimators.kernel_ridge_cv import KernelRidgeCV
 from ridgefold.estimators.partitioned_base import PartitionedModel
 from ridgefold.estimators.table_model import TableModel
 from ridgefold.kernels import Kernel, KernelSettings, resolve_kernel
 from ridgefold.metric import FAMILIES
-from ridgefold.options import compute_of, search_of
+from ridgefold.metric.metric import families_of
 from ridgefold.planning import (
     Explanation,
     available_resources,
     device_named,
     explain_plans,
-    plan_cross_validation,
-    plan_fit,
 )
-from ridgefold.records import FoldShape, Plan, Problem, Resources
-from ridgefold.selection.grids import DECADES_BELOW, alphas_over, check_alphas
-from ridgefold.selection.kernel_paths import place_of
-from ridgefold.selection.learned_grid import is_automatic
-from ridgefold.selection.path_tasks import STEP
-from ridgefold.selection.search_place import search_executor
+from ridgefold.records import Problem
+from ridgefold.runtime import foresee_all
+from ridgefold.selection.fit_steps import fold_shapes
+from ridgefold.selection.grids import (
+    DECADES_BELOW,
+    alphas_over,
+    check_alphas,
+    kernel_grid,
+    made_up_rows,
+    widths_from_data,
+)
+from ridgefold.selection.learned_grid import families_to_learn, is_automatic
 
 
 def explain(
@@ -74,7 +78,7 @@ def explain(
     >>> import ridgefold
     >>> print(ridgefold.explain(n_samples=500, n_features=4, memory_budget="1GB"))
     ... # doctest: +ELLIPSIS
-    choosing kernel and alpha: 500 rows, 4 columns, 5 folds, 25 ridge values, float64
+    choosing kernel and alpha: 500 rows, 4 columns, 5 folds, 25 ridge values, 7 kernels, float64
     ...
     """
     model = KernelRidgeCV() if estimator is None else estimator
@@ -90,16 +94,10 @@ def explain(
     if isinstance(model, PartitionedModel):
         workers = None if n_workers is None else _count("n_workers", n_workers)
         return explain_cell_fit(model, fit, resources, workers)
-    plans: list[tuple[str, Plan | Exception]] = []
+    known = fit
     if isinstance(model, CrossValidatedModel):
-        search, executor = _search_problem(model, fit), search_executor(model)
-        limits = replace(resources, threads=executor.threads(resources.threads))
-        plan = _plan(plan_cross_validation, search, limits, search_of(model).method)
-        if isinstance(plan, Plan):
-            plan = replace(plan, where=place_of(executor))
-        plans.append((STEP, plan))
-    plans.append(("fitting", _plan(plan_fit, fit, resources, compute_of(model).solver)))
-    return explain_plans(plans)
+        known = _search_problem(model, fit)
+    return explain_plans(foresee_all(model._steps(), known, resources))
 
 
 def _count(name: str, value: Any) -> int:
@@ -111,22 +109,15 @@ def _count(name: str, value: Any) -> int:
     return int(value)
 
 
-def _plan(
-    make: Callable[[Problem, Resources, str], Plan],
-    problem: Problem,
-    resources: Resources,
-    requested: str,
-) -> Plan | Exception:
-    try:
-        return make(problem, resources, requested)
-    except BudgetError as refusal:
-        return refusal
-
-
 def _fit_problem(model: Any, rows: int, columns: int, targets: int, dtype: Any) -> Problem:
     if np.dtype(dtype) not in (np.float32, np.float64):
         raise InvalidInputError(f"dtype must be float32 or float64, got {np.dtype(dtype)}")
-    kernel = _first("kernel", model.kernel)
+    if _learns(model):
+        kernel = next(
+            iter(families_of(families_to_learn(model.kernel, model.kernel_params)).values())
+        )
+    else:
+        kernel = _first("kernel", model.kernel)
     if is_automatic(kernel):
         kernel = next(iter(FAMILIES.values()))
     given = isinstance(kernel, str) and kernel == "precomputed"
@@ -178,15 +169,30 @@ def _search_problem(model: CrossValidatedModel, fit: Problem) -> Problem:
     decades = DECADES_BELOW[fit.itemsize]  # below the largest eigenvalue, about n
     if not 2 <= count <= n:
         raise InvalidInputError(f"cv={cv!r} needs at least 2 folds and no more than rows ({n})")
-    small, large = n // count, n % count
-    folds = [FoldShape(small, n - small, count - large), FoldShape(small + 1, n - small - 1, large)]
     return replace(
         fit,
         n_alphas=alphas_over(decades + 1) if alphas is None else len(np.unique(alphas)),
         smallest_alpha=n * 10.0**-decades if alphas is None else float(alphas.min()),
         largest_alpha=float(n) if alphas is None else float(alphas.max()),
-        folds=tuple(fold for fold in folds if fold.count),
+        n_kernels=_kernels_to_try(model, fit.n_columns),
+        folds=fold_shapes(n, count),
     )
+
+
+def _learns(model: Any) -> bool:
+    """Whether kernels come from what is learned, not from a grid."""
+    return isinstance(model, CrossValidatedModel) and model._learning() is not None
+
+
+def _kernels_to_try(model: CrossValidatedModel, n_columns: int) -> int:
+    """How many kernels a grid holds; of a learned metric its step foresees them."""
+    if _learns(model):
+        return 1
+    rows = made_up_rows(n_columns)
+    if is_automatic(model.kernel):
+        return sum(len(widths_from_data(each, rows).candidates) for each in FAMILIES.values())
+    settings = {"gamma": model.gamma, "kernel_params": model.kernel_params}
+    return len(kernel_grid(model.kernel, settings, rows).candidates)
 
 
 def _number_of_folds(cv: Any, n: int) -> int:

@@ -6,16 +6,25 @@ given. A part that a model does not have (a search, cells, a learned metric) is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from ridgefold.estimators.effects_table import MarginalEffects
 from ridgefold.estimators.scale_names import NamedScales
 from ridgefold.linalg import namespace_of
 from ridgefold.planning import Explanation
-from ridgefold.records import Cells, CellTrial, LearnedMetric, LocalModels, RunRecord
+from ridgefold.records import (
+    Cells,
+    CellTrial,
+    EffectCurve,
+    Importances,
+    LearnedMetric,
+    LocalModels,
+    RunRecord,
+)
 
 
 @dataclass(frozen=True)
@@ -126,6 +135,8 @@ class ModelFacts:
     intervals: IntervalFacts | None = None
     search: SearchFacts | None = None
     metric: MetricFacts | None = None
+    effects: Callable[[], MarginalEffects] | None = None
+    """Marginal effects at some training rows, if the model has columns to have effects."""
     cells: CellFacts | None = None
     compressed: bool = False
     """True if the model was compressed to few of its rows after the fit."""
@@ -133,6 +144,14 @@ class ModelFacts:
     """The steps of the fit as they ran; None in older model files."""
     explain: Callable[[], Explanation] | None = None
     """The explanation of the fit, if enough is kept for one."""
+    importances: Callable[[int, int], Importances] | None = None
+    """Importances of the columns, from the number of repeats and the most rows to look at; None
+    where no row can be left out."""
+    effect_curves: Callable[[Sequence[Any], int | None], list[EffectCurve]] | None = None
+    """Curves of some columns and a target, or the one that is shown by default; None where there
+    are no rows to draw them over."""
+    is_outside: Callable[[Any], np.ndarray] | None = None
+    """Which new rows are unlike all of the fit; None where that cannot be told."""
     methods_compared: bool = True
     """True if the methods of the steps were chosen among several."""
 

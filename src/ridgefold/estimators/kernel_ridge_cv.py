@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
@@ -18,9 +19,11 @@ from ridgefold.estimators.stacked import sum_of, weighted
 from ridgefold.estimators.validation import check_training_data, unchanged_on_error
 from ridgefold.linalg import Array
 from ridgefold.options import Compute, MetricLearning, Search, metric_of
-from ridgefold.records import FittedModel
+from ridgefold.records import FittedModel, Problem
+from ridgefold.runtime import AnyStep
 from ridgefold.runtime.training_data import TrainingData
 from ridgefold.selection.describe import TrainingGram
+from ridgefold.selection.fit_steps import LearnAgain, LearnMetric
 from ridgefold.selection.held_out_predictions import by_row
 from ridgefold.selection.learned_grid import LearnedGrid
 from ridgefold.selection.learning_optimism import widening_by_learning
@@ -62,7 +65,9 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
     cv : int, "loo", splitter or iterable of (train, test), default=5
         A number means consecutive folds, as for ``GridSearchCV``.
     scoring : str, scorer, callable or None
-        None: mean squared error over all held-out rows together. A scikit-learn name, or scorer
+        None: mean squared error over all held-out rows together. "marginal_likelihood": the
+        (restricted) likelihood of a Gaussian process of the best variance, in which folds have no
+        part; `best_score_` is its logarithm. Learned scales then move to where it is largest. A scikit-learn name, or scorer
         of ``make_scorer``: averaged over folds, as ``GridSearchCV`` does. Another callable:
         ``scoring(y_true, y_predicted)`` on all held-out rows, higher is better. Ties go to the
         first in grid order.
@@ -72,6 +77,13 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
     search : Search, optional
         How the choice is made: cross-validation method, races, one ridge for each target, the
         mean of the models of the folds.
+    stack : bool, default=False
+        Combine several kernels instead of picking one: those of the list (every family, for
+        ``kernel="auto"``), or the learned metrics that lead, each with its own ridge. They are
+        weighted by exact held-out predictions: non-negative least squares, for classes a logistic
+        regression, which calibrates probabilities too. Held-out predictions, scores and intervals
+        are those of the stack without each fold; ``stack_`` says who is in it, with what weight
+        and error.
     intervals : {"auto", "cv+", "jackknife+", None}, default="auto"
         What to keep for :meth:`predict_interval`: "cv+" the models without one fold of `cv`, one
         number a row and fold, at almost no cost; "jackknife+" those without one row, an n × n
@@ -98,11 +110,13 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
         The targets of the training rows.
     cv_plan_, plan_ : Plan
         How the cross-validation and the last fit were computed, and what else was possible.
-    length_scales_, feature_relevance_ : array of shape (n_columns,)
+    length_scales_, column_shares_ : array of shape (n_columns,)
         With something learned: the scales of `kernel_` (infinite for columns that are left out),
         and the share of every column in the mean distance between two rows.
     metric_ : LearnedMetric
         How they were found: families tried, errors inside and outside the criterion, every step.
+    stack_ : Stack
+        With `stack`: who is in it, who was tried besides, with what weights and held-out errors.
     dual_coef_, intercept_, X_fit_, intervals_
         As in :class:`KernelRidge`.
 
@@ -131,6 +145,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
         scoring: Any = None,
         metric: str | MetricLearning | None = None,
         search: Search | None = None,
+        stack: bool = False,
         intervals: str | None = "auto",
         memory_budget: Any = "auto",
         time_budget: float | None = None,
@@ -146,6 +161,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
         self.scoring = scoring
         self.metric = metric
         self.search = search
+        self.stack = stack
         self.intervals = intervals
         self.memory_budget = memory_budget
         self.time_budget = time_budget
@@ -203,9 +219,15 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
             final=self._final_targets(data, targets, choice, folds),
         )
 
-    def _reckon_with_learning(
-        self, data: TrainingData, targets: Array, learned: LearnedGrid
-    ) -> None:
+    def _steps(self) -> list[AnyStep[Problem, Any]]:
+        steps = super()._steps()
+        for step in steps:
+            if isinstance(step, LearnMetric) and self.intervals is not None and not self.stack:
+                most = _MOST_FOLDS if self.intervals == "auto" else math.inf
+                return [*steps, LearnAgain(step, most)]
+        return steps
+
+    def _widen_intervals(self, data: TrainingData, targets: Array, learned: LearnedGrid) -> None:
         if self.intervals_ is not None:
             asked = metric_of(self)
             widening = widening_by_learning(
@@ -276,9 +298,37 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
     def _set_held_out(self, columns: Array) -> None:
         self.held_out_predictions_ = columns[:, 0] if self.dual_coef_.ndim == 1 else columns
 
-    def predict(self, X: Any) -> Array:
-        """Predictions for the rows of X, in blocks of bounded memory."""
-        return self._predict_numbers(X)
+    def predict(
+        self,
+        X: Any,
+        return_std: bool = False,
+        return_cov: bool = False,
+        *,
+        noise: bool = False,
+        variance: Any = None,
+    ) -> Any:
+        """Predictions for the rows of X, in blocks of bounded memory.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_columns)
+        return_std : bool, default=False
+            Also the standard deviation of f(x) given the targets, for a Gaussian process of
+            covariance s²·k and noise of variance s²·alpha. The first time, the n × n matrix of the
+            training rows is factorised again and kept in memory.
+        return_cov : bool, default=False
+            Also the covariances of the rows of X, an n_rows × n_rows matrix.
+        noise : bool, default=False
+            Add the variance of the noise of a new observation: the standard deviation of y.
+        variance : float or array of shape (n_targets,), optional
+            s²; :attr:`prior_variance_`, the most likely one, otherwise.
+
+        Returns
+        -------
+        mean : array of shape (n_rows,) or (n_rows, n_targets)
+        std or cov : arrays of the shape of `mean`, or (n_rows, n_rows[, n_targets]), if asked for
+        """
+        return self._with_uncertainty(X, return_std, return_cov, noise, variance)
 
 
 @with_defaults(fit_intercept=True)
@@ -289,8 +339,8 @@ class LSSVMRegressorCV(KernelRidgeCV):
 
     Parameters
     ----------
-    alpha, kernel, gamma, kernel_params, cv, scoring, metric, search, intervals, memory_budget, \
-time_budget, compute, random_state
+    alpha, kernel, gamma, kernel_params, cv, scoring, metric, search, stack, intervals, \
+memory_budget, time_budget, compute, random_state
         As in :class:`KernelRidgeCV`.
     fit_intercept : bool, default=True
         Add a bias that is not penalised.

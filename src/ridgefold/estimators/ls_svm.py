@@ -19,7 +19,6 @@ from ridgefold.estimators.kernel_ridge import KernelRidge
 from ridgefold.estimators.other_defaults import with_defaults
 from ridgefold.estimators.stored_values import Classes, HeldOut
 from ridgefold.estimators.validation import (
-    check_alpha,
     check_training_data,
     require_symmetric_if_precomputed,
     unchanged_on_error,
@@ -27,13 +26,14 @@ from ridgefold.estimators.validation import (
 from ridgefold.kernels import KernelSettings
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.options import Compute
-from ridgefold.records import RunRecord
+from ridgefold.records import Problem
+from ridgefold.runtime import AnyStep
 from ridgefold.runtime.training_data import (
     TrainingData,
     as_ridgefold_errors,
     require_usable_weights,
 )
-from ridgefold.selection.held_out_predictions import held_out_predictions, shuffled_folds
+from ridgefold.selection.fit_steps import HoldOut
 from ridgefold.selection.probabilities import fit_curves, probabilities
 
 
@@ -156,32 +156,27 @@ class LSSVMClassifier(ClassifierMixin, KernelModel):
             data = check_training_data(self, X, y, sample_weight, numeric_targets=False)
             data, targets, classes = label_targets(self, data, self.class_weight)
             require_symmetric_if_precomputed(self, data.X)
-            self._solve(data, targets)
-            self.classes_ = classes
-            self.y_fit_ = class_numbers(data.namespace.to_numpy(targets))
+            codes = class_numbers(data.namespace.to_numpy(targets))
+            work = self._fit_given(data, targets, codes)
+            self.classes_, self.y_fit_ = classes, codes
             self._set_coefficients(one_target=targets.shape[1] == 1)
-            self._calibrate(data, targets, sample_weight)
+            self._calibrate(work.held_out, sample_weight)
         return self
 
     def _settings(self) -> KernelSettings:
         return KernelSettings(self.gamma, self.degree, self.coef0, self.kernel_params)
 
-    def _calibrate(self, data: TrainingData, targets: Array, sample_weight: Any) -> None:
+    def _steps(self) -> list[AnyStep[Problem, Any]]:
+        steps = super()._steps()
+        return [*steps, HoldOut(_FOLDS)] if self.probability else steps
+
+    def _calibrate(self, decisions: np.ndarray | None, sample_weight: Any) -> None:
+        """Curves from decisions on rows that were held out to probabilities."""
         self.__dict__.pop("calibration_", None)
         self.__dict__.pop("held_out_decisions_", None)
-        if not self.probability:
+        if decisions is None:
             return
         codes = self.y_fit_
-        decisions, record = held_out_predictions(
-            data,
-            targets,
-            self._gram(data.X),
-            check_alpha(self.alpha, int(targets.shape[1])),
-            shuffled_folds(len(codes), _FOLDS, codes),
-            bias=bool(self.fit_intercept),
-            memory_budget=self.memory_budget,
-        )
-        self.run_record_ = RunRecord((*self.run_record_.steps, record))
         self.calibration_ = fit_curves(decisions, codes, row_counts(sample_weight, len(codes)))
         self.held_out_decisions_ = decisions[:, 0] if decisions.shape[1] == 1 else decisions
 

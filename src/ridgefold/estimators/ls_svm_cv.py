@@ -39,8 +39,8 @@ class LSSVMClassifierCV(ClassifierMixin, CrossValidatedModel):
 
     Parameters
     ----------
-    alpha, kernel, gamma, kernel_params, metric, search, memory_budget, time_budget, compute, \
-random_state
+    alpha, kernel, gamma, kernel_params, metric, search, stack, memory_budget, time_budget, \
+compute, random_state
         As in :class:`KernelRidgeCV`.
     fit_intercept : bool, default=True
         Add a bias that is not penalised.
@@ -66,7 +66,7 @@ random_state
     ----------
     classes_ : array of shape (n_classes,)
     alpha_, kernel_, best_params_, best_score_, best_index_, cv_results_, cv_plan_, plan_, \
-length_scales_, feature_relevance_, metric_
+length_scales_, column_shares_, metric_, stack_
         As in :class:`KernelRidgeCV`.
     held_out_predictions_ : array of shape (n_rows,)
         The class of every row by the model that did not see it; None for rows in no test set.
@@ -109,6 +109,7 @@ length_scales_, feature_relevance_, metric_
         scoring: Any = None,
         metric: str | MetricLearning | None = None,
         search: Search | None = None,
+        stack: bool = False,
         probability: bool = False,
         memory_budget: Any = "auto",
         time_budget: float | None = None,
@@ -125,6 +126,7 @@ length_scales_, feature_relevance_, metric_
         self.scoring = scoring
         self.metric = metric
         self.search = search
+        self.stack = stack
         self.probability = probability
         self.memory_budget = memory_budget
         self.time_budget = time_budget

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -12,10 +12,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.cells.cell_intervals import CellIntervals, interval_bytes
+from ridgefold.cells.cell_posteriors import CellPosteriors
 from ridgefold.cells.combine import COMBINERS
-from ridgefold.cells.linear_part import LeftToCells
 from ridgefold.cells.streaming import Stream, as_source
-from ridgefold.errors import BudgetError, InvalidInputError, ModelFileError, NumericalError
+from ridgefold.errors import (
+    BudgetError,
+    InvalidInputError,
+    ModelFileError,
+    NumericalError,
+    UnsupportedInputError,
+)
 from ridgefold.estimators.facts import IntervalFacts, ModelFacts, class_columns, with_classes
 from ridgefold.estimators.ls_svm import (
     class_numbers,
@@ -31,6 +37,7 @@ from ridgefold.estimators.other_defaults import with_defaults
 from ridgefold.estimators.partitioned_base import PartitionedModel
 from ridgefold.estimators.regressor import check_coverage
 from ridgefold.estimators.stored_values import Classes
+from ridgefold.estimators.uncertainty import check_variance
 from ridgefold.estimators.validation import out_of_memory_is_a_budget_error, unchanged_on_error
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.options import CellOptions, Compute, MetricLearning, cells_of
@@ -220,10 +227,68 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         if self._one_target and self._models.intercept.shape[1] != 1:
             raise ModelFileError("model.state.one_target is true of a model of several targets")
 
-    def predict(self, X: Any) -> Array:
-        """Predictions for the rows of X, grouped by cell; a tensor if X is one."""
-        values = self._decision(X)
-        return self._given_back(values[:, 0] if self._one_target else values, X)
+    def predict(
+        self, X: Any, return_std: bool = False, *, noise: bool = False, variance: Any = None
+    ) -> Any:
+        """Predictions for the rows of X, grouped by cell; a tensor if X is one.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_columns)
+        return_std : bool, default=False
+            Also standard deviations: those of the cells that predict a row, each a Gaussian
+            process with a variance of its own, averaged with the weights of the blend (what no
+            correlation between cells exceeds). Cells are factorised one by one for each call.
+        noise, variance
+            As in :meth:`KernelRidge.predict`.
+
+        Returns
+        -------
+        mean, or mean and std : arrays of shape (n_rows,) or (n_rows, n_targets)
+        """
+        if not return_std:
+            if noise or variance is not None:
+                raise InvalidInputError(
+                    "noise and variance are about standard deviations: give return_std=True"
+                )
+            values = self._decision(X)
+            return self._given_back(values[:, 0] if self._one_target else values, X)
+        pairs = zip(*self._with_deviations(X, bool(noise), variance), strict=True)
+        mean, std = (
+            self._given_back(np.concatenate(each).astype(self._models.dual_coef.dtype), X)
+            for each in pairs
+        )
+        return (mean[:, 0], std[:, 0]) if self._one_target else (mean, std)
+
+    def _with_deviations(
+        self, X: Any, noise: bool, variance: Any
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Predictions and standard deviations, block by block."""
+        check_is_fitted(self, "X_fit_")
+        given = check_variance(variance, int(self._models.intercept.shape[1]))
+        if not COMBINERS[self._combine].needs_space:
+            how = "refined" if cells_of(self).refine is not None else f'combine="{self._combine}"'
+            raise UnsupportedInputError(
+                f"a {how} model has no standard deviations, as its cells are no posteriors: fit "
+                'with combine="blend" or "route" and cells.refine=None, or use KernelRidge'
+            )
+        if not hasattr(self, "y_fit_"):
+            raise InvalidInputError(self._why_no_intervals())
+        processes = CellPosteriors(
+            self._rows_by_cell(),
+            self._targets_of_cells(),
+            self._weights,
+            self._cells,
+            self._models,
+            bool(self.fit_intercept),
+        )
+        for rows in self._blocks(X):
+            placed = self._in_metric(rows)
+            assignment = self._assignment(placed)
+            yield (
+                self._combined_from(rows, placed, assignment),
+                processes.standard_deviations(placed, assignment, given, noise=noise),
+            )
 
     def _needs_held_out(self) -> bool:
         return bool(self.intervals == "jackknife+")
@@ -259,17 +324,8 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
             raise InvalidInputError(self._why_no_intervals())
         budget = available_resources(self.memory_budget).memory_bytes
         self._require_room_for_intervals(budget)
-        kept = CellIntervals(
-            self._training_rows(),
-            self._fitted_targets(),
-            self._weights,
-            self._cells,
-            self._models,
-            residuals.astype(np.float64) * (1.0 if self._widening is None else self._widening),
-            bool(self.fit_intercept),
-            self._backdrop,
-            max(budget - WORK_BYTES, WORK_BYTES),
-        )
+        widening = 1.0 if self._widening is None else self._widening
+        kept = self._smoothers(residuals.astype(np.float64) * widening)
         found = [self._intervals_of(rows, kept, coverage) for rows in self._blocks(X)]
         lower, upper = (
             self._given_back(np.concatenate(ends).astype(self._models.dual_coef.dtype), X)
@@ -321,12 +377,9 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         return self.held_out_residuals_ if own and hasattr(self, "y_fit_") else None
 
     def _fitted_targets(self) -> np.ndarray:
-        """What the cells were fitted to, of the training rows; shape (n, t)."""
+        """Targets of the training rows, shape (n, t)."""
         targets = np.asarray(self.y_fit_)
-        targets = targets[:, None] if targets.ndim == 1 else targets
-        if self._linear is None:
-            return targets
-        return LeftToCells(targets, self.X_fit_, self._linear)[:]
+        return targets[:, None] if targets.ndim == 1 else targets
 
     def _why_no_intervals(self) -> str:
         if not hasattr(self, "y_fit_"):
@@ -520,6 +573,9 @@ certificate_, n_steps_
         calibration = getattr(self, "calibration_", None)
         predict_proba = getattr(self, "predict_proba", None)
         return with_classes(super().report_facts(), self.classes_, calibration, predict_proba)
+
+    def _fitted_targets(self) -> np.ndarray:
+        return class_columns(np.asarray(self.y_fit_), int(self._models.intercept.shape[1]))
 
     def _target_columns(self, rows: np.ndarray) -> np.ndarray:
         return class_columns(self.y_fit_[rows], int(self._models.intercept.shape[1]))

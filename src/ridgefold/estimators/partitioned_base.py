@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,6 +13,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.cells.backdrop import mix_predictions, mix_residuals
+from ridgefold.cells.cell_fit_steps import Refine, RefiningWork
+from ridgefold.cells.cell_gradients import combined_gradients, with_coarse_slopes
+from ridgefold.cells.cell_intervals import CellIntervals
 from ridgefold.cells.cell_prediction import CellsOfRows, IndexedRows, predict_cells
 from ridgefold.cells.cell_rows import ROWS_A_BATCH, Training, number_of
 from ridgefold.cells.cell_run import opened_run
@@ -21,7 +24,7 @@ from ridgefold.cells.combine import COMBINERS, Assignment
 from ridgefold.cells.cut import PARTITIONERS
 from ridgefold.cells.distinct_rows import DistinctRows, distinct_rows
 from ridgefold.cells.fitting import CellFitting, FittedCells
-from ridgefold.cells.linear_part import LeftToCells, with_linear_part
+from ridgefold.cells.linear_part import LeftToCells, add_linear_slopes, with_linear_part
 from ridgefold.cells.named_prediction import WORTH_SENDING, kernel_values, predict_elsewhere
 from ridgefold.cells.options import (
     SMALLEST_BLOCK,
@@ -30,7 +33,9 @@ from ridgefold.cells.options import (
     options_of,
     partitioner_of,
 )
+from ridgefold.cells.outside import SurroundingsOfCells
 from ridgefold.cells.refine import refine
+from ridgefold.cells.rows_left_out import RowsLeftOut, rows_to_leave_out
 from ridgefold.cells.run_cells import NewArray, combined_residuals, in_memory
 from ridgefold.cells.scaled_rows import ScaledRows, in_metric
 from ridgefold.cells.streaming import (
@@ -45,6 +50,8 @@ from ridgefold.cells.streaming import (
     predicted_bytes,
 )
 from ridgefold.errors import InvalidInputError, NumericalError, UnsupportedInputError
+from ridgefold.estimators.effect_curves import Decisions, WithEffectCurves
+from ridgefold.estimators.effects import WithEffects
 from ridgefold.estimators.facts import (
     CellFacts,
     HeldOutFacts,
@@ -53,10 +60,13 @@ from ridgefold.estimators.facts import (
     numbered_columns,
     to_numpy,
 )
+from ridgefold.estimators.importances import WithImportances
 from ridgefold.estimators.kept_targets import require_targets
 from ridgefold.estimators.partitioned_state import OPTIONAL, STATE, require_consistent
+from ridgefold.estimators.rows_left_out import spread_of
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.scale_names import column_shares, named_scales
+from ridgefold.estimators.slopes import require_slopes
 from ridgefold.estimators.validation import (
     check_new_rows,
     check_training_data,
@@ -69,13 +79,16 @@ from ridgefold.linalg.blocks import row_blocks
 from ridgefold.linalg.namespace import is_foreign_array, is_tensor, on_device
 from ridgefold.options import TakesOptions, cells_of, compute_of
 from ridgefold.options.cell_options import EXACT
-from ridgefold.planning import CellPlans, Explanation, available_resources, explain_run
-from ridgefold.records import Cells, Grid, LocalModels, RunRecord, StepRecord
-from ridgefold.runtime import metered
+from ridgefold.planning import Explanation, available_resources, explain_run
+from ridgefold.planning.cell_memory import WORK_BYTES
+from ridgefold.records import Cells, Grid, LocalModels, Resources, RunRecord
+from ridgefold.runtime import perform_all
 from ridgefold.runtime.executor_argument import executor_of
 from ridgefold.runtime.progress import progress_bar
 from ridgefold.runtime.run_request import folder_of
 from ridgefold.runtime.training_data import TrainingData
+from ridgefold.selection.importances import HeldOutSample
+from ridgefold.selection.outside import ColumnRanges, ranges_of
 from ridgefold.storage.annotations import check_fields
 from ridgefold.storage.run_directory import Run, RunDirectory
 from ridgefold.tables.sources import ArraySource, RowSource
@@ -83,8 +96,11 @@ from ridgefold.tables.sources import ArraySource, RowSource
 _NEW_ROWS_SHARE = 0.25
 """Of a budget, for new rows that are predicted together, beside blocks of kernel values."""
 
+_DONORS = 2000
+"""Rows that stand for the values of all, where others are drawn from few cells."""
 
-class PartitionedModel(TakesOptions, Storable):
+
+class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOptions, Storable):
     """Base of the partitioned models; subclasses add their arguments, `fit` and `predict`."""
 
     partition: Any
@@ -171,15 +187,10 @@ class PartitionedModel(TakesOptions, Storable):
             self._keep(fitted, data)
             if distinct is not None:
                 self._predict_weightless(data.X, targets, np.flatnonzero(distinct.group_of < 0))
-        if options.refine is not None:
-            sizes = np.array([len(group) for group in _disjoint(fitted.cells)])
-            _, reading = metered(
-                lambda: self._refine(fitted.training, options, fitted.grid, fitted.plans)
-            )
-            plan = fitted.plans.refining(sizes, max(1, self.n_steps_))
-            step = StepRecord("refining", plan, plan.method, reading.seconds, reading.peak_bytes)
-            self.run_record_ = RunRecord((*self.run_record_.steps, step))
-            self._copy_choices()
+        refining = _Refining(self, fitted)
+        _, records = perform_all([Refine(fitted.request)], fitted.known, refining)
+        self.run_record_ = RunRecord((*self.run_record_.steps, *records))
+        self._copy_choices()
 
     def _fit_distinct(
         self,
@@ -308,8 +319,8 @@ class PartitionedModel(TakesOptions, Storable):
         self.run_record_ = RunRecord(fitted.steps)
         self._copy_choices()
 
-    def _refine(self, training: Training, options: Options, grid: Grid, plans: CellPlans) -> None:
-        """Replace the cells' models by one model of all rows."""
+    def _refine(self, training: Training, options: Options, grid: Grid, room: float) -> None:
+        """Replace the cells' models by one model of all rows, in so many bytes."""
         n, cells, models = training.X.shape[0], self._cells, self._models
         # Of averaged cells every one is fitted as if it were all rows.
         alike = 1.0 / number_of(cells) if options.combiner.scales_alpha else 1.0
@@ -328,9 +339,7 @@ class PartitionedModel(TakesOptions, Storable):
                 start,
                 bias=options.bias,
                 steps=None if options.refine == EXACT else int(options.refine or 0),
-                memory_bytes=plans.memory.room(plans.resources.memory_bytes)
-                if options.device is None
-                else options.memory_bytes,
+                memory_bytes=room if options.device is None else options.memory_bytes,
                 device=options.device,
                 progress=progress,
             )
@@ -391,10 +400,14 @@ class PartitionedModel(TakesOptions, Storable):
             predict=self.predict,
             held_out=held_out,
             metric=self._metric_facts(names),
+            effects=self._effects_of_some_rows,
             cells=self._cell_facts(),
             run=run,
             explain=None if run is None else self.explain,
             methods_compared=False,
+            importances=self._importances_for_facts(),
+            effect_curves=self._curves_for_facts,
+            is_outside=self.is_outside,
         )
 
     def _cell_facts(self) -> CellFacts:
@@ -420,9 +433,169 @@ class PartitionedModel(TakesOptions, Storable):
             return None
         return MetricFacts(self.length_scales_, shares, named_scales(self, names, shares), None)
 
+    def _fitted_targets(self) -> np.ndarray:
+        """Targets of all training rows, as they were fitted; shape (n, n_columns)."""
+        raise NotImplementedError
+
+    def _targets_of_cells(self) -> np.ndarray:
+        """The same as cells learned them: what a linear part leaves."""
+        targets = self._fitted_targets()
+        if self._linear is None:
+            return targets
+        return LeftToCells(targets, self.X_fit_, self._linear)[:]
+
     def _target_columns(self, rows: np.ndarray) -> np.ndarray:
         """Targets of numbered training rows, as they were fitted; shape (n, n_columns)."""
         raise NotImplementedError
+
+    # -- rows left out -------------------------------------------------------------------
+
+    def _held_out_sample(self, max_rows: int, random: np.random.Generator) -> HeldOutSample:
+        check_is_fitted(self, "X_fit_")
+        self._require_rows_to_leave_out()
+        cells, weights = self._cells, self._weights
+        n = int(self.X_fit_.shape[0])
+        rows, clusters = rows_to_leave_out(
+            cells, weights, n_rows=n, max_rows=max_rows, random=random
+        )
+        if len(rows) < 2:
+            raise InvalidInputError("rows are left out of models of 2 or more, got one row")
+        predict, how = self._left_out(rows)
+        donors = np.sort(random.choice(n, size=min(n, _DONORS), replace=False))
+        return HeldOutSample(
+            X=np.asarray(self.X_fit_[rows]),
+            targets=self._target_columns(rows).astype(np.float64),
+            weights=np.ones(len(rows)) if weights is None else np.asarray(weights[rows], float),
+            predict=predict,
+            how=how,
+            clusters=clusters,
+            donors=None if clusters is None else np.asarray(self.X_fit_[donors]),
+            donor_weights=None
+            if clusters is None or weights is None
+            else np.asarray(weights[donors], dtype=np.float64),
+        )
+
+    def _left_out(self, rows: np.ndarray) -> tuple[Callable[[np.ndarray], np.ndarray], str]:
+        """Predictions of changed versions of training rows without them; and how, in words."""
+        self._require_rows_to_leave_out()
+        order = np.argsort(rows, kind="stable")
+        left_out = RowsLeftOut(self._smoothers(None), rows[order])
+
+        def predict(X: np.ndarray) -> np.ndarray:
+            given = np.asarray(X, dtype=self.X_fit_.dtype)[order]
+            new = self._in_metric(given)
+            assignment = self._assignment(new)
+            whole = self._combined_from(given, new, assignment).astype(np.float64)
+            out = np.empty_like(whole)
+            out[order] = whole - left_out.change(new, assignment)
+            return out
+
+        return predict, "leave-one-out in every cell"
+
+    def _can_leave_rows_out(self) -> bool:
+        in_space = COMBINERS[self._combine].needs_space
+        return in_space and hasattr(self, "y_fit_") and int(self.X_fit_.shape[0]) > 1
+
+    def _require_rows_to_leave_out(self) -> None:
+        if not COMBINERS[self._combine].needs_space:
+            how = "refined" if cells_of(self).refine is not None else f'combine="{self._combine}"'
+            raise InvalidInputError(
+                f'no row can be left out of a {how} model: fit with combine="blend" or '
+                '"route" and cells.refine=None, or use KernelRidgeCV'
+            )
+        if not hasattr(self, "y_fit_"):
+            raise InvalidInputError(
+                "the model comes from a file of an older version, which lacks the targets of its "
+                "rows: fit and save it again"
+            )
+
+    def _smoothers(self, residuals: np.ndarray | None) -> CellIntervals:
+        """What cells say without some of their rows; `residuals` are for intervals."""
+        budget = available_resources(self.memory_budget).memory_bytes
+        targets = self._targets_of_cells()
+        return CellIntervals(
+            self._training_rows(),
+            targets,
+            self._weights,
+            self._cells,
+            self._models,
+            np.zeros(targets.shape) if residuals is None else residuals,
+            bool(self.fit_intercept),
+            self._backdrop,
+            max(budget - WORK_BYTES, WORK_BYTES),
+        )
+
+    def _target_summary(self) -> np.ndarray:
+        n = int(self.X_fit_.shape[0])
+        weights = np.ones(n) if self._weights is None else np.asarray(self._weights)
+        classes = getattr(self, "classes_", None)
+        if classes is not None:
+            codes = np.asarray(self.y_fit_)
+            counts = np.bincount(codes, weights, minlength=len(classes))
+            return np.asarray(counts / weights.sum())
+        return spread_of(self._fitted_targets(), weights)
+
+    def _rows_for_curves(
+        self, max_rows: int, random: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        check_is_fitted(self, "X_fit_")
+        n = int(self.X_fit_.shape[0])
+        rows = np.arange(n) if self._weights is None else np.flatnonzero(self._weights > 0)
+        if len(rows) > max_rows:
+            rows = np.sort(random.choice(rows, size=max_rows, replace=False))
+        weights = np.ones(len(rows)) if self._weights is None else self._weights[rows]
+        return np.asarray(self.X_fit_[rows]), np.asarray(weights, dtype=np.float64)
+
+    def _with_folds(self) -> Decisions:
+        """Of cells there are no models without a fold."""
+
+        def decide(X: np.ndarray) -> tuple[np.ndarray, None]:
+            new = np.asarray(X, dtype=self.X_fit_.dtype)
+            return self._combined(new).astype(np.float64), None
+
+        return decide
+
+    # -- rows outside --------------------------------------------------------------------
+
+    @out_of_memory_is_a_budget_error("is_outside")
+    @np.errstate(over="ignore", invalid="ignore", divide="ignore")
+    def is_outside(self, X: Any) -> np.ndarray:
+        """Whether each row of X lies outside what the model was fitted to.
+
+        As :meth:`KernelRidge.is_outside`, with the rows of the cell that weighs most for it in the
+        place of all rows. Models without cells of their own for every row (averages, refined ones)
+        look at the ranges of the columns alone.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        outside : bool array of shape (n_rows,)
+        """
+        check_is_fitted(self, "X_fit_")
+        X = check_new_rows(self, X, self.X_fit_, accept_sparse=False)
+        ranges, surroundings = self._surroundings()
+        outside = ranges.beyond(X)
+        inside = np.flatnonzero(~outside)
+        if surroundings is not None and len(inside):
+            rows = self._in_metric(self._new_rows(X[inside]))
+            outside[inside] = surroundings.beyond(rows, self._assignment(rows))
+        return np.asarray(outside)
+
+    def _surroundings(self) -> tuple[ColumnRanges, SurroundingsOfCells | None]:
+        """Computed when they are first asked for, and again after another fit."""
+        kept = self.__dict__.get("_known_surroundings")
+        if kept is None or kept[0] is not self._models:
+            counted = None if self._weights is None else np.asarray(self._weights) > 0
+            ranges, of_cells = ranges_of(self.X_fit_, counted), None
+            if COMBINERS[self._combine].needs_space:
+                rows = self._training_rows()
+                of_cells = SurroundingsOfCells(rows, self._weights, self._cells, self._models)
+            kept = (self._models, ranges, of_cells)
+            self._known_surroundings = kept
+        return kept[1], kept[2]
 
     # -- prediction ----------------------------------------------------------------------
 
@@ -478,7 +651,7 @@ class PartitionedModel(TakesOptions, Storable):
     def __getstate__(self) -> dict[str, Any]:
         """Without files that are there only as long as this object is."""
         state = dict(super().__getstate__())
-        for name in ("_workspace", "_stored"):
+        for name in ("_workspace", "_stored", "_known_surroundings"):
             state.pop(name, None)
         return state
 
@@ -518,7 +691,7 @@ class PartitionedModel(TakesOptions, Storable):
         cells, models = self._cells, self._models
         asked = compute_of(self)
         executor = executor_of(asked.executor, asked.n_jobs, asked.verbose)
-        rows = getattr(self, "_stored", None) or IndexedRows(self._training_rows(), cells)
+        rows = self._rows_by_cell()
         if executor.remote:
             if executor.standing and kernel_values(cells, assignment) >= WORTH_SENDING:
                 return self._combined_elsewhere(rows, X, assignment, executor)
@@ -557,6 +730,72 @@ class PartitionedModel(TakesOptions, Storable):
                 executor=executor,
                 run=run,
             )
+
+    # -- slopes --------------------------------------------------------------------------
+
+    @out_of_memory_is_a_budget_error("predict_gradient")
+    @np.errstate(over="ignore", invalid="ignore", divide="ignore")
+    def predict_gradient(self, X: Any) -> Any:
+        """The slope of the prediction along every column, at every row of X.
+
+        By the product rule: where cells are blended, the change of their weights counts. Between
+        cells that are not, predictions jump, and the slope is that of the row's own cell; where a
+        cell's prediction is held at the range of its targets, it is zero. Computed in this
+        process, whatever `compute` says.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        gradient : array of shape (n_rows, n_columns) or (n_rows, n_columns, n_targets)
+            In the units of the columns given; of classifiers, slopes of decision values. See
+            :meth:`KernelRidge.predict_gradient`.
+        """
+        check_is_fitted(self, "X_fit_")
+        rows = namespace_of(X).to_numpy(X) if is_tensor(X) else X
+        slopes = self._gradients(check_new_rows(self, rows, self.X_fit_, accept_sparse=False))
+        require_slopes(self, slopes)
+        slopes = slopes.astype(self._models.dual_coef.dtype)
+        one = slopes.shape[2] == 1 and getattr(self, "_one_target", True)
+        return self._given_back(slopes[:, :, 0] if one else slopes, X)
+
+    def _gradients(self, X: np.ndarray) -> np.ndarray:
+        scales = self.length_scales_
+        new = np.asarray(X if scales is None else in_metric(X, scales), dtype=np.float64)
+        slopes = combined_gradients(
+            self._rows_by_cell(), self._cells, self._models, self._assignment, new
+        )
+        if self._backdrop is not None:
+            with_coarse_slopes(self._backdrop, new, slopes)
+        if scales is not None:
+            whole = np.zeros((len(X), len(scales), slopes.shape[2]))
+            kept = np.isfinite(scales)
+            whole[:, kept, :] = slopes / scales[kept][None, :, None]
+            slopes = whole
+        if self._linear is not None:
+            add_linear_slopes(self._linear, X, self._combined(X), slopes)
+        return slopes
+
+    def _decision_of_checked(self, X: np.ndarray) -> np.ndarray:
+        return self._combined(X)
+
+    def _n_outputs(self) -> int:
+        return int(self._models.intercept.shape[1])
+
+    def _row_weights(self) -> np.ndarray | None:
+        return self._weights
+
+    def _why_no_effect_errors(self) -> str | None:
+        """Why averages of effects have no standard errors."""
+        return (
+            "Models in cells have no standard errors of averages: fit KernelRidge, or "
+            "LSSVMClassifier, to as many of the rows as fit the memory."
+        )
+
+    def _rows_by_cell(self) -> CellsOfRows:
+        return getattr(self, "_stored", None) or IndexedRows(self._training_rows(), self._cells)
 
     def _training_rows(self) -> Any:
         """The rows of the fit, in the metric in which the cells were cut."""
@@ -643,6 +882,20 @@ class PartitionedModel(TakesOptions, Storable):
         tags.input_tags.sparse = False
         tags.input_tags.positive_only = not takes_sparse_and_negative(self.kernel)[1]
         return tags
+
+
+class _Refining(RefiningWork):
+    """A model of cells that is made one of all rows."""
+
+    def __init__(self, model: PartitionedModel, fitted: FittedCells) -> None:
+        self._model, self._fitted = model, fitted
+
+    def resources(self) -> Resources:
+        return self._fitted.request.resources
+
+    def refine(self, room: float) -> None:
+        fitted = self._fitted
+        self._model._refine(fitted.training, fitted.request.options, fitted.grid, room)
 
 
 def _disjoint(cells: Cells) -> list[np.ndarray]:

@@ -12,9 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 from ridgefold.crossval import Folds
 from ridgefold.errors import BudgetError, InvalidInputError, ModelFileError
 from ridgefold.estimators.base import KernelModel
+from ridgefold.estimators.diagnostics import WithDiagnostics
 from ridgefold.estimators.facts import HeldOutFacts, IntervalFacts, ModelFacts, to_numpy
+from ridgefold.estimators.given_work import GivenModelWork
+from ridgefold.estimators.uncertainty import WithPosterior
 from ridgefold.estimators.validation import (
-    check_alpha,
     check_new_rows,
     out_of_memory_is_a_budget_error,
 )
@@ -23,17 +25,20 @@ from ridgefold.exact.leave_one_out import leave_one_out_models
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.linalg.blocks import row_blocks
 from ridgefold.planning import available_resources, device_of
-from ridgefold.records import Intervals, RunRecord, StepRecord
+from ridgefold.records import Intervals, Problem
+from ridgefold.runtime import AnyStep
 from ridgefold.runtime.training_data import TrainingData
 from ridgefold.selection.describe import TrainingGram
-from ridgefold.selection.held_out_predictions import held_out_predictions, shuffled_folds
+from ridgefold.selection.fit_steps import HoldOut
+from ridgefold.selection.fold_models import targets_without_folds
 
 _FOLDS = 10
 """Folds of CV+ for a model that was not cross-validated."""
 _BLOCK_BYTES = 64e6
+"""Kernel values that are held at once where intervals of new rows are made."""
 
 
-class KernelRegressor(KernelModel):
+class KernelRegressor(WithPosterior, WithDiagnostics, KernelModel):
     """Targets are numbers, one column or several."""
 
     intervals: Any
@@ -42,26 +47,23 @@ class KernelRegressor(KernelModel):
         """Fit with this model's own kernel and alpha."""
         one_target = data.y.ndim == 1
         targets = data.y[:, None] if one_target else data.y
-        alphas = check_alpha(self.alpha, int(targets.shape[1]))
-        gram = self._gram(data.X)
-        folds, held_out = None, None
-        earlier: tuple[StepRecord, ...] = ()
-        if self._interval_method() == "cv+":
-            folds = shuffled_folds(int(targets.shape[0]), _FOLDS)
-            held_out, record = held_out_predictions(
-                data,
-                targets,
-                gram,
-                alphas,
-                folds,
-                bias=bool(self.fit_intercept),
-                memory_budget=self.memory_budget,
-            )
-            earlier = (record,)
-        self._solve_with_intervals(data, targets, gram, alphas, folds=folds, held_out=held_out)
-        self.run_record_ = RunRecord((*earlier, *self.run_record_.steps))
+        self._fit_given(data, targets)
         self._set_coefficients(one_target)
         self.y_fit_ = data.y
+
+    def _steps(self) -> list[AnyStep[Problem, Any]]:
+        steps = super()._steps()
+        return [HoldOut(_FOLDS), *steps] if self._interval_method() == "cv+" else steps
+
+    def _solve(self, work: GivenModelWork) -> None:
+        self._solve_with_intervals(
+            work.data,
+            work.targets,
+            work.gram,
+            work.alphas,
+            folds=work.folds,
+            held_out=work.held_out,
+        )
 
     def _predict_numbers(self, X: Any) -> Array:
         values = self._decision(X)
@@ -99,7 +101,7 @@ class KernelRegressor(KernelModel):
         self.intervals_: Intervals | None = None
         fitted = targets if final is None else final
         if folds is not None and held_out is not None:
-            further = _targets_without_folds(data, targets, folds, held_out)
+            further = targets_without_folds(data, targets, folds, held_out)
             model = self._solve_with(data, fitted, gram, alphas, further)
             numbers = data.namespace.to_numpy(targets)
             groups = np.full(folds.n_rows, -1)
@@ -311,15 +313,3 @@ def rows_that_count(data: TrainingData) -> np.ndarray:
     if data.weights is None:
         return np.arange(int(data.X.shape[0]))
     return np.flatnonzero(data.namespace.to_numpy(data.weights) > 0)
-
-
-def _targets_without_folds(
-    data: TrainingData, targets: Array, folds: Folds, held_out: np.ndarray
-) -> Array:
-    """The targets of every fold's model: its own rows hold what it predicts for them."""
-    numbers = data.namespace.to_numpy(targets)
-    columns = np.tile(numbers, (1, len(folds)))
-    t = numbers.shape[1]
-    for k, rows in enumerate(folds.test):
-        columns[rows, k * t : (k + 1) * t] = held_out[rows]
-    return data.namespace.asarray(columns, data.like)

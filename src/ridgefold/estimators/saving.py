@@ -40,6 +40,8 @@ STORABLE: Mapping[str, str] = {
     "PartitionedKernelRidge": "ridgefold.estimators.partitioned",
     "PartitionedLSSVMClassifier": "ridgefold.estimators.partitioned",
     "PartitionedLSSVMRegressor": "ridgefold.estimators.partitioned",
+    "RidgefoldClassifier": "ridgefold.automatic.classifier",
+    "RidgefoldRegressor": "ridgefold.automatic.regressor",
     "TableModel": "ridgefold.estimators.table_model",
 }
 """Every estimator that a model file may name, and where it is defined."""

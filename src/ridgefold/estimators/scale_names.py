@@ -14,6 +14,7 @@ from ridgefold.options import metric_of
 from ridgefold.records import CategoryColumn
 
 _SAMPLE_ROWS = 5000
+"""Rows whose spreads turn scales into shares."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def column_shares(inner: Any) -> np.ndarray | None:
     Partitioned models keep the scales alone: the mean of (x_j − x'_j)²/ℓ_j² over pairs of rows is
     twice the variance of the column over ℓ_j².
     """
-    found = getattr(inner, "feature_relevance_", None)
+    found = getattr(inner, "column_shares_", None)
     if found is not None:
         return np.asarray(found, dtype=np.float64)
     scales = getattr(inner, "length_scales_", None)

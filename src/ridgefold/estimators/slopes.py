@@ -8,17 +8,19 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.errors import NoSlopeError
+from ridgefold.estimators.effects import WithEffects
 from ridgefold.estimators.validation import check_new_rows, out_of_memory_is_a_budget_error
 from ridgefold.kernels import Kernel
 from ridgefold.kernels.slopes import SlopeGram, dual_of_features
 from ridgefold.linalg import Array, namespace_of
+from ridgefold.options import search_of
 from ridgefold.records import FittedModel
 
 if TYPE_CHECKING:
     from ridgefold.estimators.base import KernelModel
 
 
-class WithSlopes:
+class WithSlopes(WithEffects):
     """`predict_gradient`, for models of one kernel and for stacks."""
 
     @out_of_memory_is_a_budget_error("predict_gradient")
@@ -44,10 +46,31 @@ class WithSlopes:
         have a kink at every training row. There the mean of the slopes on both sides is given, to
         which the row itself contributes nothing.
         """
-        slopes = gradients(self, _rows(self, X))
+        slopes = self._gradients(_rows(self, X))
         namespace = namespace_of(slopes)
+        require_slopes(self, slopes)
         slopes = namespace.astype(slopes, self._model.intercept.dtype)
         return slopes[:, :, 0] if self.dual_coef_.ndim == 1 else slopes
+
+    def _gradients(self: KernelModel, X: Array) -> Array:  # type: ignore[misc]
+        return gradients(self, X)
+
+    def _n_outputs(self: KernelModel) -> int:  # type: ignore[misc]
+        return int(self._model.intercept.shape[0])
+
+    def _row_weights(self: KernelModel) -> Any:  # type: ignore[misc]
+        """Weights of the training rows, for averages over them."""
+        return getattr(self, "weights_fit_", None)
+
+    def _why_no_effect_errors(self: KernelModel) -> str | None:  # type: ignore[misc]
+        """Why averages of effects have no standard errors, if they have none."""
+        if hasattr(self, "stack_") and hasattr(self, "classes_"):
+            return "Standard errors are not known for stacks of classifiers."
+        if getattr(self, "compression_bound_", None) is not None:
+            return "A compressed model has no standard errors: ask the model that it came from."
+        if hasattr(self, "search") and search_of(self).average_folds:
+            return "The mean of the models of the folds has no standard errors."
+        return None
 
 
 def gradients(model: KernelModel, X: Array) -> Array:
@@ -59,13 +82,17 @@ def gradients(model: KernelModel, X: Array) -> Array:
         of_one = _gradients_of_one(kernel, member, model.X_fit_, X)
         total = of_one if total is None else total + of_one
     assert total is not None
-    xp = namespace_of(total).xp
-    if bool(xp.all(xp.isnan(total))):
-        raise NoSlopeError(
-            f"the columns of the kernel {model.kernel_!r} are codes, which have no slopes: ask for "
-            "differences (marginal_effects with categories=…)"
-        )
     return total
+
+
+def require_slopes(model: Any, slopes: Array) -> None:
+    """An error where no column has a slope."""
+    xp = namespace_of(slopes).xp
+    if bool(xp.all(xp.isnan(slopes))):
+        raise NoSlopeError(
+            f"the columns of this {type(model).__name__} are all codes, which have no slopes: ask "
+            "for differences, which marginal_effects gives"
+        )
 
 
 def _gradients_of_one(

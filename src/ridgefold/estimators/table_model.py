@@ -13,14 +13,25 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.errors import InvalidInputError, ModelFileError
-from ridgefold.estimators.facts import ModelFacts
+from ridgefold.estimators.effects import (
+    Effect,
+    check_estimand,
+    effects_in_short,
+    effects_of,
+    require_columns,
+    rows_and_shares,
+)
+from ridgefold.estimators.effects_table import MarginalEffects
+from ridgefold.estimators.facts import ModelFacts, to_numpy
+from ridgefold.estimators.importances import groups_of_table
 from ridgefold.estimators.saving import Storable, unpack_estimator
 from ridgefold.estimators.scale_names import groups_of, named_scales
+from ridgefold.estimators.table_effects import table_effects
 from ridgefold.estimators.validation import unchanged_on_error
 from ridgefold.linalg import namespace_of
 from ridgefold.linalg.namespace import on_device
 from ridgefold.options import metric_of
-from ridgefold.records import TableColumns
+from ridgefold.records import EffectCurve, Importances, TableColumns
 from ridgefold.records.kinds import Count
 from ridgefold.storage.annotations import check_fields
 from ridgefold.tables.encode import encode
@@ -157,25 +168,79 @@ class TableModel(Storable):
         matrix, rows = encode(frame, self.columns_)
         return matrix, rows, len(frame)
 
-    def _for_rows(self, X: Any, name: str, *arguments: Any) -> Any:
+    def _for_rows(self, X: Any, name: str, *arguments: Any, **options: Any) -> Any:
         """Call a method of the model, and spread its result over all rows of X."""
         matrix, rows, n = self._numbers(X)
         _require_rows(rows)
-        result = getattr(self.model_, name)(self._on_device(matrix), *arguments)
+        result = getattr(self.model_, name)(self._on_device(matrix), *arguments, **options)
         found = result if isinstance(result, tuple) else (result,)
         parts = [namespace_of(part).to_numpy(part) for part in found]
         spread = tuple(part if len(rows) == n else _spread(part, rows, n) for part in parts)
         return spread if isinstance(result, tuple) else spread[0]
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Predictions for the rows of a table."""
-        return np.asarray(self._for_rows(X, "predict"))
+    def predict(self, X: Any, return_std: bool = False, *, noise: bool = False) -> Any:
+        """Predictions for the rows of a table, with standard deviations if they are asked for.
+
+        `return_std` and `noise` are those of :meth:`KernelRidge.predict`.
+        """
+        if not (return_std or noise):
+            return np.asarray(self._for_rows(X, "predict"))
+        _require_deviations(self.model_)
+        return self._for_rows(X, "predict", return_std=return_std, noise=noise)
 
     @_model_has("predict_interval")  # type: ignore[untyped-decorator]
     def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """Intervals for the rows of a table; see :meth:`KernelRidge.predict_interval`."""
         lower, upper = self._for_rows(X, "predict_interval", coverage)
         return lower, upper
+
+    @_model_has("marginal_effects")  # type: ignore[untyped-decorator]
+    def marginal_effects(
+        self,
+        X: Any = None,
+        *,
+        estimand: str = "rows",
+        standard_errors: bool = True,
+        decision: bool = False,
+    ) -> MarginalEffects:
+        """How predictions change with every column of the table, in the units of the table.
+
+        Numbers have slopes; those with two values in the fit, and categories, differences against
+        the lower value or the first category. Columns that are made of dates, of places in an
+        order or of gaps are shown as the model sees them.
+
+        Parameters
+        ----------
+        X : table, optional
+            Where to look; the rows of the fit by default.
+        estimand, standard_errors, decision
+            As in :meth:`KernelRidge.marginal_effects`.
+
+        Returns
+        -------
+        effects : MarginalEffects
+        """
+        check_is_fitted(self, "model_")
+        check_estimand(estimand)
+        require_columns(self.model_)
+        encoded = None
+        if X is not None:
+            encoded, rows, _ = self._numbers(X)
+            _require_rows(rows)
+            encoded = self._on_device(encoded)
+        rows, shares = rows_and_shares(self.model_, encoded, None)
+        return effects_of(
+            self.model_,
+            rows,
+            shares,
+            self._effects(),
+            estimand=estimand,
+            errors=bool(standard_errors),
+            decision=bool(decision),
+        )
+
+    def _effects(self) -> list[Effect]:
+        return table_effects(self.columns_, np.asarray(to_numpy(self.model_.X_fit_)))
 
     @_model_has("predict_proba")  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -199,6 +264,50 @@ class TableModel(Storable):
             return float(r2_score(y, predictions))
         return float(accuracy_score(y, predictions))
 
+    def is_outside(self, X: Any) -> np.ndarray:
+        """Whether each row of a table lies outside what the model was fitted to.
+
+        See :meth:`KernelRidge.is_outside`. False for rows that have no prediction.
+        """
+        matrix, rows, n = self._numbers(X)
+        outside = np.zeros(n, dtype=bool)
+        if len(rows):
+            outside[rows] = self.model_.is_outside(self._on_device(matrix))
+        return outside
+
+    def held_out_importances(
+        self, *, n_repeats: int = 5, max_rows: int = 500, random_state: int = 0
+    ) -> Importances:
+        """How far held-out errors rise when a column's values are exchanged between rows.
+
+        Columns of the table, whatever they were encoded as. See
+        :meth:`KernelRidgeCV.held_out_importances`.
+        """
+        check_is_fitted(self, "model_")
+        names, groups = groups_of_table(self.columns_)
+        found: Importances = self.model_.held_out_importances(
+            n_repeats=n_repeats, max_rows=max_rows, groups=groups, random_state=random_state
+        )
+        return replace(found, names=names)
+
+    def effect_curves(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        target: int | None = None,
+        max_rows: int = 200,
+        random_state: int = 0,
+    ) -> list[EffectCurve]:
+        """How the prediction moves with each column of the table, as curves with an error.
+
+        See :meth:`KernelRidgeCV.effect_curves`.
+        """
+        check_is_fitted(self, "model_")
+        found: list[EffectCurve] = self.model_._curves_of(
+            self.columns_, columns, target, max_rows, random_state
+        )
+        return found
+
     def report_facts(self) -> ModelFacts:
         """What a report may know of the fitted model: that of numbers, with names of a table."""
         check_is_fitted(self, "model_")
@@ -212,6 +321,16 @@ class TableModel(Storable):
             column_names=names,
             n_table_columns=len(self.columns_.names),
             metric=metric,
+            importances=None
+            if facts.importances is None
+            else lambda n_repeats, max_rows: self.held_out_importances(
+                n_repeats=n_repeats, max_rows=max_rows
+            ),
+            effect_curves=None
+            if facts.effect_curves is None
+            else lambda columns, target: self.effect_curves(columns, target=target),
+            is_outside=None if facts.is_outside is None else self.is_outside,
+            effects=lambda: effects_in_short(self.model_, self._effects()),
             predict=self.predict,
             predict_proba=None if facts.predict_proba is None else self.predict_proba,
             predict_interval=None if facts.predict_interval is None else self.predict_interval,
@@ -258,6 +377,14 @@ def _of_rows(name: str, values: Any, rows: np.ndarray, n_rows: int) -> np.ndarra
         )
     found: np.ndarray = np.asarray(values)[rows]
     return found
+
+
+def _require_deviations(model: Any) -> None:
+    if hasattr(model, "classes_"):
+        raise InvalidInputError(
+            f"return_std is for regressors, and the model is a {type(model).__name__}: ask for "
+            "predict_proba"
+        )
 
 
 def _require_rows(rows: np.ndarray) -> None:

@@ -27,11 +27,14 @@ def predict_dual(
     """
     namespace = training.namespace
     out = namespace.empty((X.shape[0], dual_coef.shape[1]), training.like)
+    # Row after row, as model files hold them: BLAS rounds columns of another layout otherwise.
+    coefficients = namespace.empty(dual_coef.shape, dual_coef)
+    coefficients[...] = dual_coef
     # A block of K, and the new rows twice: as they are and as the kernel prepares them.
     per_row = training.itemsize * (training.shape[1] + 3 * X.shape[1])
     block = max(_BLOCK_BYTES, namespace.tile_bytes(training.like))
     for rows in row_blocks(X.shape[0], per_row, min(block, memory_bytes / 2)):
-        out[rows, :] = training.against(X[rows, ...]).block() @ dual_coef
+        out[rows, :] = training.against(X[rows, ...]).block() @ coefficients
     out += intercept[None, :]
     return _finite(namespace, out)
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Self, TypeVar
 
+from ridgefold.executors.interruption import look_between_tasks
+
 Result = TypeVar("Result")
 KeyOf = Callable[[str], str]
 """Gives the key of a task from the name it has within a step of the work."""
@@ -89,7 +91,7 @@ class Executor(ABC):
         `keys` name the tasks, the same ones for the same work; where tasks run elsewhere, they
         are known there by them.
         """
-        results = self._map(task, items, keys)
+        results = _looked_at(self._map(task, items, keys))
         if self._begun is not None:
             self._begun.append(results)
         return results
@@ -102,6 +104,17 @@ class Executor(ABC):
         keys: Sequence[str] | None,
     ) -> Generator[Result]:
         """What `map` does; closing the generator ends what is under way."""
+
+
+def _looked_at(results: Generator[Result]) -> Generator[Result]:
+    """The same results; whoever waits for them may end them between two."""
+    try:
+        look_between_tasks()
+        for result in results:
+            yield result
+            look_between_tasks()
+    finally:
+        results.close()
 
 
 class _LeftEarly(Exception):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ridgefold.errors import UnsupportedInputError
 from ridgefold.kernels.base import Kernel, Rows
 from ridgefold.kernels.distances import DistanceKernel
@@ -19,21 +21,23 @@ class DifferentiableGram:
     needs of them is Σ_ab M_ab ∂K_ab/∂log ℓ_j for one symmetric M, and that is a product of an
     n × n matrix with the rows (for Manhattan distances a loop over blocks): O(n²d) for all j.
 
-    Only lower triangles are computed. The storage is used again by the next kernel.
+    Only lower triangles are computed. The storage is used again by the next kernel. Distances and
+    values are computed in float64 and may be kept in float32.
     """
 
     def __init__(self, X: Array) -> None:
         self.namespace = namespace_of(X)
         self._X = self.namespace.astype(X, self.namespace.double())
         self._origin = middle_of(self.namespace, self._X)
-        n = int(X.shape[0])
-        self._values = self.namespace.zeros((n, n), self._X)
-        self._slopes = self.namespace.zeros((n, n), self._X)
+        self._values: Array | None = None
+        self._slopes: Array | None = None
         self._kernel: DistanceKernel | None = None
         self._rows: Rows | None = None
 
-    def evaluate(self, kernel: Kernel) -> Array:
-        """K with only its lower triangle filled; the caller may overwrite it."""
+    def evaluate(self, kernel: Kernel, dtype: Any = None) -> Array:
+        """K with only its lower triangle filled, in float64 or `dtype`; the caller may overwrite
+        it.
+        """
         if not isinstance(kernel, DistanceKernel):
             raise UnsupportedInputError(
                 f"length scales can be learned for kernels of distances (RBF, Matern, Laplacian, "
@@ -41,18 +45,34 @@ class DifferentiableGram:
             )
         kernel.check(self.namespace, self._X)
         rows = kernel.prepare(self.namespace, self._X, self._origin)
+        values, slopes = self._storage(dtype or self._X.dtype)
         for start, stop in self._panels():
             panel, left = slice(start, stop), slice(0, stop)
+            out = values[panel, left], slopes[panel, left]
+            work = out
+            if values.dtype != self._X.dtype:
+                work = tuple(self.namespace.empty(each.shape, self._X) for each in out)
             kernel.write_with_slope(
                 self.namespace,
                 rows.take(self.namespace, panel),
                 rows.take(self.namespace, left),
-                self._values[panel, left],
-                self._slopes[panel, left],
+                *work,
             )
-        self.namespace.set_diagonal_in_place(self._values, 1.0)
+            if work is not out:
+                for kept, computed in zip(out, work, strict=True):
+                    kept[...] = self.namespace.astype(computed, kept.dtype)
+        self.namespace.set_diagonal_in_place(values, 1.0)
         self._kernel, self._rows = kernel, rows
-        return self._values
+        return values
+
+    def _storage(self, dtype: Any) -> tuple[Array, Array]:
+        """Room for values and slopes."""
+        if self._values is None or self._slopes is None or self._values.dtype != dtype:
+            n = int(self._X.shape[0])
+            self._values, self._slopes = None, None  # before the new ones are there
+            self._values = self.namespace.zeros((n, n), self._X, dtype)
+            self._slopes = self.namespace.zeros((n, n), self._X, dtype)
+        return self._values, self._slopes
 
     def contract(self, matrix: Array | None, left: Array, right: Array) -> Array:
         """Σ_ab M_ab ∂K_ab/∂log ℓ_j for all j, of the kernel that was evaluated last.
@@ -61,8 +81,11 @@ class DifferentiableGram:
         """
         assert self._kernel is not None
         assert self._rows is not None
-        xp = self.namespace.xp
+        assert self._slopes is not None
         total = self.namespace.zeros(self._X.shape[1], self._X)
+        side = min(_PANEL, int(self._X.shape[0]))
+        square = self.namespace.ones((side, side), self._slopes)
+        left_of_diagonal = self.namespace.xp.tril(square, k=-1)
         for start, stop in self._panels():
             panel, below = slice(start, stop), slice(0, stop)
             weights = left[panel, :] @ right[below, :].T
@@ -70,12 +93,12 @@ class DifferentiableGram:
                 weights += matrix[panel, below]
             weights *= self._slopes[panel, below]
             # The diagonal has no derivative; entries right of it are counted from the left.
-            weights[:, start:stop] = xp.tril(weights[:, start:stop], k=-1)
+            weights[:, start:stop] *= left_of_diagonal[: stop - start, : stop - start]
             total += self._kernel.contract(
                 self.namespace,
                 self._rows.take(self.namespace, panel),
                 self._rows.take(self.namespace, below),
-                weights,
+                self.namespace.astype(weights, self._X.dtype),
             )
         return 2.0 * total
 

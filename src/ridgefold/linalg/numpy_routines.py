@@ -77,11 +77,13 @@ class NumpyNamespace(Namespace):
 
     def fill_upper_in_place(self, a: Array) -> None:
         n, step = a.shape[0], 128
+        above = np.triu(np.ones((min(n, step), min(n, step)), dtype=bool), k=1)
         for start in range(0, n, step):
             stop = min(start + step, n)
             a[start:stop, stop:] = a[stop:, start:stop].T
             corner = a[start:stop, start:stop]
-            corner[...] = np.tril(corner) + np.tril(corner, -1).T
+            side = stop - start
+            np.copyto(corner, corner.T.copy(), where=above[:side, :side])
 
     def exp_in_place(self, a: Array) -> None:
         np.exp(a, out=a)

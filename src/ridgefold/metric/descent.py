@@ -102,6 +102,8 @@ class _Objective:
         if tied:
             self._offsets = start.log_scales - start.log_scales.mean()
         self.last: tuple[np.ndarray, DistanceKernel, Evaluation] | None = None
+        self._answer: tuple[float, np.ndarray] = (math.nan, np.empty(0))
+        """Value and gradient where it was evaluated last."""
 
     def pack(self, point: Point) -> np.ndarray:
         return np.append(self._mean_by_scale(point.log_scales), point.log_alpha)
@@ -118,6 +120,8 @@ class _Objective:
 
     def __call__(self, values: np.ndarray) -> tuple[float, np.ndarray]:
         self._look_at_clock()
+        if self.last is not None and np.array_equal(self.last[0], values):
+            return self._answer[0], self._answer[1].copy()  # descents begin where they looked
         point = self.unpack(values)
         kernel = with_scales(self._family, np.exp(point.log_scales) * self._spread)
         found = self._criterion.value_and_gradient(kernel, math.exp(point.log_alpha))
@@ -131,7 +135,8 @@ class _Objective:
         if not self._tied:
             value += float(np.sum(np.log1p(relevance))) / self._rows
             by_scale = by_scale - 2.0 * relevance / (1.0 + relevance) / self._rows
-        return value, np.append(by_scale, found.alpha_gradient / error)
+        self._answer = value, np.append(by_scale, found.alpha_gradient / error)
+        return self._answer[0], self._answer[1].copy()
 
     def at(self, values: np.ndarray) -> tuple[DistanceKernel, Evaluation] | None:
         """The kernel and evaluation of these values, from memory if they were the last."""
@@ -165,6 +170,7 @@ def descend(
         bias=sample.bias,
         weights=sample.weights,
         score_weights=sample.weights,
+        single=True,
     )
     objective = _Objective(
         criterion,
@@ -189,10 +195,10 @@ def descend(
         kernel, found = at
         residuals = _outside_residuals(sample, criterion, kernel, found)
         outside = float(residuals.mean()) if len(residuals) else found.error
-        steps.append(LearningStep(name, len(sample), found.error, outside))
+        steps.append(LearningStep(name, len(sample), found.error, outside, sample.limit.elapsed))
         if best is not None and outside >= best.outside_error * (1.0 - _PROGRESS):
             without_progress += 1
-            if without_progress >= patience:
+            if without_progress >= patience or sample.limit.spent:
                 raise _Stopped
             return
         without_progress = 0
@@ -207,6 +213,8 @@ def descend(
             (),
             sample.distinct,
         )
+        if sample.limit.spent:
+            raise _Stopped
 
     first = objective.pack(start)
     low, high = np.log(SCALE_BOUNDS)

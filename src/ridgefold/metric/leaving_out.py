@@ -16,11 +16,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from ridgefold.errors import NumericalError
 from ridgefold.kernels import KernelGram
 from ridgefold.kernels.distances import DistanceKernel
-from ridgefold.metric.criterion import HeldOutError
 from ridgefold.metric.families import with_scales
 from ridgefold.metric.sample import Sample
+from ridgefold.solvers import SOLVERS, RidgeSystem
 
 CHANGE = 0.03
 """ε: how far predictions may move, as a share of the error."""
@@ -77,14 +78,15 @@ def columns_to_keep(
 
 def _predictions(sample: Sample, kernel: DistanceKernel, alpha: float) -> np.ndarray | None:
     """Of the rows outside, by a model of those inside."""
-    criterion = HeldOutError(
-        sample.X, sample.y, folds=sample.folds, bias=sample.bias, weights=sample.weights
-    )
-    model = criterion.model(kernel, alpha)
-    if model is None:
+    gram = KernelGram(kernel, sample.X)
+    ridges = np.full(int(sample.y.shape[1]), alpha)
+    system = RidgeSystem(gram, sample.y, ridges, weights=sample.weights, bias=sample.bias)
+    try:
+        model = SOLVERS["cholesky"].solve(system)
+    except NumericalError:
         return None
-    gram = KernelGram(kernel, sample.outside_X, criterion.rows)
-    predicted = gram.matmat(model.coefficients) + model.intercept[None, :]
+    new = KernelGram(kernel, sample.outside_X, sample.X)
+    predicted = new.matmat(model.dual_coef) + model.intercept[None, :]
     return np.asarray(sample.namespace.to_numpy(predicted))
 
 

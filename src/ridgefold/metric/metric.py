@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,13 +15,14 @@ from ridgefold.kernels import Columns, Kernel, Laplacian
 from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.kernels.warped import Warped
 from ridgefold.linalg import Array, namespace_of
-from ridgefold.metric.contestant import Contestant
+from ridgefold.metric.contestant import Contestant, kin_of
 from ridgefold.metric.families import FAMILIES, family_of, with_scales
 from ridgefold.metric.groups import scales_of_columns
 from ridgefold.metric.leaving_out import columns_to_keep
 from ridgefold.metric.sample import MOST_OUTSIDE, Sample, draw_sample
 from ridgefold.metric.slope_start import START_OUTSIDE, START_ROWS, Start, start_on
 from ridgefold.metric.spreads import shares_of_variance
+from ridgefold.metric.time_limit import TimeLimit
 from ridgefold.metric.transforms import (
     TRANSFORMS,
     Transforms,
@@ -48,25 +50,33 @@ class _Stage:
 
     def steps_on(self, rows: float, scales: int) -> int:
         """More steps where there are fewer rows, which are cheap, and where more scales move."""
-        several = min(2.0, max(1.0, math.sqrt(scales / _FEW_SCALES)))
-        return min(_MOST_STEPS, round(self.steps * several * min(self.rows, MAX_ROWS) / rows))
+        several = min(2.0, max(0.5, math.sqrt(scales / _FEW_SCALES)))
+        cheap = math.sqrt(min(self.rows, MAX_ROWS) / rows)
+        return min(_MOST_STEPS, math.ceil(self.steps * several * cheap))
 
 
-_FIRST_STEPS = 12
+_FIRST_STEPS = 6
 """Steps from each start, on the rows of the start."""
 _MOST_STEPS = 40
 """More steps hardly lowered an error outside the criterion any further."""
 _FEW_SCALES = 8
-"""So many need no more steps than the stages name; on pol, 26 columns, twelve were too few."""
+"""So many need as many steps as the stages name; on pol, 26 columns, twelve were too few."""
 _STAGES = (
-    _Stage(700, 500, 12, 5, math.inf),
-    _Stage(1200, 1000, 8, 3, 1.3),
-    _Stage(math.inf, math.inf, 6, 2, 1.05),
+    _Stage(700, 500, 10, 4, math.inf),
+    _Stage(1200, 1000, 8, 3, 1.6),
+    _Stage(math.inf, math.inf, 5, 2, 1.1),
 )
 """Most of the way is gone on few rows, where steps are cheap."""
-_ROUGH = ("laplacian", "matern12")
-"""Families that need more rows than others to show what they can do: two places of the first stage
-are kept for them. On ccpp the Laplacian is fifth of six on 500 rows and first on 2,000."""
+_MORE_ROWS = 1.2
+"""A stage with fewer than this many times the rows of the one before it is left out."""
+_GROWTH = 2.5
+"""Power of the rows by which the time of a step grows, where a limit has to be kept."""
+_SHARE = 0.85
+"""The part of a limit that the race may take: columns are left out in the rest."""
+_ROUGH = ("manhattan", "rough")
+"""Kernels that need more rows than others to show what they can do: a place is kept for them. On
+ccpp the Laplacian is fifth of six families on 500 rows and first on 2,000."""
+_ORDER = ("matern12", "laplacian", "matern32", "rbf")
 _MARGIN = 0.005
 """A transform of all columns must lower the error by this share to replace an earlier one."""
 
@@ -86,6 +96,7 @@ def learn_metric(
     scale_groups: Any = None,
     leave_out: bool = True,
     look_at_clock: Callable[[], None] | None = None,
+    seconds: float | None = None,
 ) -> LearnedMetric:
     """One length scale a column by the gradient of the exact held-out error.
 
@@ -118,6 +129,9 @@ def learn_metric(
         rows outside change by at most 3% of their error without them.
     look_at_clock : callable, optional
         Called before every evaluation; what it raises ends the descent.
+    seconds : float, optional
+        About how long it may take. What is found by then is what comes of it: scales from slopes
+        alone at the least, on rows as many as there is time for otherwise.
 
     Returns
     -------
@@ -136,6 +150,7 @@ def learn_metric(
         random_state=random_state,
         scale_groups=scale_groups,
         look_at_clock=look_at_clock,
+        seconds=seconds,
     )
     return _as_metric(contestants, leave_out=leave_out)
 
@@ -154,6 +169,7 @@ def contest(
     random_state: int,
     scale_groups: Any,
     look_at_clock: Callable[[], None] | None,
+    seconds: float | None = None,
 ) -> list[Contestant]:
     """Every family on every transform that took part, the best first."""
     namespace = namespace_of(X)
@@ -171,6 +187,7 @@ def contest(
             f"metric.transforms must be None, {AUTO!r} or one of {', '.join(TRANSFORMS)}, got "
             f"{preprocess!r}"
         )
+    limit = TimeLimit(None if seconds is None else _SHARE * seconds)
     contenders = families_of(family)
     targets = y[:, None] if y.ndim == 1 else y
     sample = draw_sample(
@@ -183,10 +200,16 @@ def contest(
         random=np.random.default_rng(random_state),
         scale_of=scales_of_columns(scale_groups, int(X.shape[1])),
     )
+    sample = replace(sample, limit=limit)
     if look_at_clock is not None:
         sample = replace(sample, look_at_clock=look_at_clock)
     starts = _starts(sample, preprocess, learn=learn_scales)
-    return _race(starts, contenders)
+    return _race(starts, contenders, sample.limit)
+
+
+def _place_in_line(name: str) -> int:
+    """Families in the order in which they are tried, if there may not be time for all."""
+    return _ORDER.index(name) if name in _ORDER else len(_ORDER)
 
 
 def _starts(sample: Sample, preprocess: str | None, *, learn: bool) -> list[Start]:
@@ -202,15 +225,19 @@ def _starts(sample: Sample, preprocess: str | None, *, learn: bool) -> list[Star
         return [start_on(sample, fitted[preprocess], learn=learn)]
     plain = best = start_on(sample, fitted["standardise"], learn=learn)
     for name in fitted:
-        if name != "standardise":
-            other = start_on(sample, fitted[name], learn=learn)
-            if other.best.pooled_error < best.best.pooled_error * (1 - _MARGIN):
+        if name != "standardise" and not sample.limit.spent:
+            other = start_on(sample, fitted[name], learn=False, near=plain)
+            if other.isotropic.pooled_error < best.isotropic.pooled_error * (1 - _MARGIN):
                 best = other
     assert best.transforms is not None
+    if best is not plain:
+        best = start_on(sample, best.transforms, learn=learn, near=best)
+    if sample.limit.spent:
+        return [plain] if best is plain else [best, plain]
     few = sample.first(START_ROWS, START_OUTSIDE)
     chosen = column_by_column(few, fitted, best.transforms, best.best, best.spread)
     if chosen.names != best.transforms.names:
-        best = start_on(sample, chosen, learn=learn)
+        best = start_on(sample, chosen, learn=learn, near=best)
     return [plain] if best is plain else [plain, best]
 
 
@@ -225,46 +252,125 @@ def families_of(family: Any) -> dict[str, DistanceKernel]:
     return {family if isinstance(family, str) else repr(family): family_of(family)}
 
 
-def _race(starts: list[Start], families: Mapping[str, DistanceKernel]) -> list[Contestant]:
+def _race(
+    starts: list[Start], families: Mapping[str, DistanceKernel], limit: TimeLimit
+) -> list[Contestant]:
     """The best family on the best transform; those that fall back are not followed further.
 
-    In every stage all see the same rows and folds, and may take as many steps.
+    Families of one kind follow the best among them, and take over what it has found. In every
+    stage all see the same rows and folds, and may take as many steps.
     """
-    running = [Contestant(name, f, start) for start in starts for name, f in families.items()]
-    out: list[Contestant] = []
-    sample = running[0].sample
+    everyone = _first_in_line(starts, families, limit)
+    sample = everyone[0].sample
     size, scales = len(sample), len(np.unique(sample.scale_of))
     # Repeating rows must do what weights do: steps are as many as for the rows that differ.
     share = sample.distinct / size
-    rows, outside = START_ROWS, START_OUTSIDE
+    few = min(START_ROWS, size)
+    running = _going_on(everyone, _STAGES[0], size)
+    seconds = _Seconds(limit)
+    steps = _Stage(START_ROWS, START_OUTSIDE, _FIRST_STEPS, 0, 0.0).steps_on(share * few, scales)
+    for each in running:
+        if not limit.spent:
+            with seconds.counted(few, 2 * steps):
+                each.descend_from_both(steps)
+    rows, outside = few, START_OUTSIDE
     for stage in _STAGES:
-        rows, outside = int(min(stage.rows, size)), int(min(stage.outside, MOST_OUTSIDE))
-        running.sort(key=lambda each: each.leading.pooled_error)
-        limit = stage.margin * running[0].leading.pooled_error
-        near = [each for each in running if each.leading.pooled_error <= limit]
-        chosen = _going_on(near, stage.most)
-        out = [each for each in running if each not in chosen] + out
-        running = chosen
-        if stage is _STAGES[0]:
-            first = _Stage(START_ROWS, START_OUTSIDE, _FIRST_STEPS, stage.most, math.inf)
+        running = _going_on(running, stage, size)
+        wanted = min(stage.rows, size, seconds.rows_for(stage.steps * len(running)))
+        if wanted >= _MORE_ROWS * rows or (stage is _STAGES[-1] and wanted == size > rows):
+            rows, outside = int(wanted), int(min(stage.outside, MOST_OUTSIDE))
             for each in running:
-                each.descend_from_both(first.steps_on(share * min(START_ROWS, size), scales))
-        for each in running:
-            each.advance(rows, outside, stage.steps_on(share * rows, scales))
-    running.sort(key=lambda each: each.leading.pooled_error)
-    running[0].look_at_isotropic(rows, outside)
-    return [*running, *out]
+                if not limit.spent:
+                    steps = stage.steps_on(share * rows, scales)
+                    with seconds.counted(rows, steps):
+                        each.advance(rows, outside, steps)
+        if stage is _STAGES[0]:
+            for head, each in _relatives(_going_on(running, _STAGES[1], size), everyone, families):
+                each.take_over(head, rows, outside)
+                running += [] if each in running else [each]
+                everyone += [] if each in everyone else [each]
+    everyone.sort(key=_rank)
+    everyone[0].look_at_isotropic(rows, outside)
+    return everyone
 
 
-def _going_on(ranked: list[Contestant], most: int) -> list[Contestant]:
-    """The best; of many places each family gets one, and half are kept for rough families."""
-    if most < 3:
-        return ranked[:most]
-    names = [each.name for each in ranked]
-    first = [each for k, each in enumerate(ranked) if each.name not in names[:k]]
-    rough = [each for each in first if each.name in _ROUGH][: most // 2]
-    others = [each for each in [*first, *ranked] if each not in rough]
-    return [*rough, *list(dict.fromkeys(others))[: most - len(rough)]]
+def _rank(each: Contestant) -> tuple[int, float]:
+    """Those that came farthest first, then those of the least error."""
+    return -each.most_rows, each.leading.pooled_error
+
+
+def _going_on(running: list[Contestant], stage: _Stage, size: int) -> list[Contestant]:
+    """The best of every kind on its best transform, then the best on another one.
+
+    Of several places one is kept for the best kernel of a rough kind.
+    """
+    ranked = sorted(running, key=lambda each: each.expected_error(size))
+    limit = stage.margin * ranked[0].expected_error(size)
+    ranked = [each for each in ranked if each.expected_error(size) <= limit]
+    kinds = [each.kin for each in ranked]
+    heads = [each for k, each in enumerate(ranked) if each.kin not in kinds[:k]]
+    others = [each for each in ranked if each.transforms is not ranked[0].transforms]
+    queue = list(dict.fromkeys([*heads, *others[:1]]))
+    rough = [each for each in queue if each.kin in _ROUGH][:1] if stage.most > 1 else []
+    first = queue[0]
+    return list(dict.fromkeys([first, *rough, *queue]))[: stage.most]
+
+
+def _first_in_line(
+    starts: list[Start], families: Mapping[str, DistanceKernel], limit: TimeLimit
+) -> list[Contestant]:
+    """One family of every kind, two of the smooth ones, and the best of them on other columns."""
+    ordered = sorted(families, key=_place_in_line)
+    kinds = [kin_of(families[name]) for name in ordered]
+    names = [
+        name
+        for k, name in enumerate(ordered)
+        if kinds[:k].count(kinds[k]) < (2 if kinds[k] == "smooth" else 1)
+    ]
+    found: list[Contestant] = []
+    for start in sorted(starts, key=lambda each: each.best.pooled_error):
+        if found:
+            names = [min(found, key=lambda each: each.leading.pooled_error).name]
+        for name in names:
+            if not found or not limit.spent:
+                found.append(Contestant(name, families[name], start))
+    return found
+
+
+def _relatives(
+    heads: list[Contestant], known: list[Contestant], families: Mapping[str, DistanceKernel]
+) -> Iterator[tuple[Contestant, Contestant]]:
+    """The other families of the same kind as each, on the same columns."""
+    for head in heads:
+        for name in sorted(families, key=_place_in_line):
+            if kin_of(families[name]) != head.kin or name == head.name:
+                continue
+            if head.sample.limit.spent:
+                return
+            same = [each for each in known if each.name == name and each.start is head.start]
+            yield head, same[0] if same else Contestant(name, families[name], head.start)
+
+
+class _Seconds:
+    """How long steps take, and for how many rows there is time."""
+
+    def __init__(self, limit: TimeLimit) -> None:
+        self._limit = limit
+        self._per_step, self._rows = 0.0, 1
+
+    @contextmanager
+    def counted(self, rows: int, steps: int) -> Iterator[None]:
+        """Measure so many steps."""
+        begun = self._limit.elapsed
+        yield
+        self._per_step, self._rows = (self._limit.elapsed - begun) / steps, rows
+
+    def rows_for(self, steps: int) -> float:
+        """On how many rows so many steps can be taken in half of what is left."""
+        if self._per_step <= 0 or self._limit.left == math.inf:
+            return math.inf
+        possible = max(0.0, 0.5 * self._limit.left) / (steps * self._per_step)
+        return float(self._rows * possible ** (1.0 / _GROWTH))
 
 
 def _as_metric(contestants: list[Contestant], *, leave_out: bool) -> LearnedMetric:

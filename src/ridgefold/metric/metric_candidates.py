@@ -29,6 +29,7 @@ def candidates(
     random_state: int = 0,
     scale_groups: Any = None,
     look_at_clock: Callable[[], None] | None = None,
+    seconds: float | None = None,
 ) -> tuple[MetricCandidate, ...]:
     """Distinct kernels from one search for a metric, those of the least held-out error first.
 
@@ -54,8 +55,9 @@ def candidates(
         random_state=random_state,
         scale_groups=scale_groups,
         look_at_clock=look_at_clock,
+        seconds=seconds,
     )
-    seconds = time.process_time() - begun
+    took = time.process_time() - begun
     every = [
         (each, origin, descent)
         for each in contestants
@@ -66,7 +68,7 @@ def candidates(
         )
         if descent is not None
     ]
-    made = [_candidate(each, origin, at, seconds / len(every)) for each, origin, at in every]
+    made = [_candidate(each, origin, at, took / len(every)) for each, origin, at in every]
     distinct = {each.kernel: each for each in reversed(made)}
     return tuple(sorted(distinct.values(), key=lambda each: each.error))
 

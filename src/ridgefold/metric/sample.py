@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ridgefold.linalg import Array, Namespace, namespace_of
+from ridgefold.metric.time_limit import TimeLimit
 
 FEWEST_ROWS = 40
 """With fewer different rows no scales are learned: there is nothing left to check them on."""
@@ -46,6 +47,8 @@ class Sample:
     """The number of every column's scale; columns of one group have the same."""
     look_at_clock: Callable[[], None] = _never
     """Called before every evaluation: it raises an error when it is too late."""
+    limit: TimeLimit = field(default_factory=TimeLimit)
+    """When it is spent, descents end where they are."""
 
     def __len__(self) -> int:
         return int(self.X.shape[0])

@@ -27,9 +27,9 @@ START_ROWS, START_OUTSIDE = 400, 500
 """Rows inside and outside the criterion that a start is found on."""
 _FAMILY = Matern(nu=1.5)
 """Smooth enough to have slopes everywhere, rough enough to follow most functions."""
-_TURNS = 3
-"""More seldom lower the error: the third turn already repeats the second."""
-_STEPS = 6
+_TURNS = 2
+"""More seldom lower the error: the third turn repeats the second."""
+_STEPS = 4
 """Steps in width and ridge after every turn."""
 _LEAST_SLOPE = 0.05
 """A column along which f is flat counts as this share of the steepest one: a few hundred rows do
@@ -62,17 +62,24 @@ class Start:
         return self.slopes
 
 
-def start_on(sample: Sample, transforms: Transforms | None, *, learn: bool) -> Start:
-    """Fit a smooth kernel to the first rows, and turn its scales by its slopes."""
+def start_on(
+    sample: Sample, transforms: Transforms | None, *, learn: bool, near: Start | None = None
+) -> Start:
+    """Fit a smooth kernel to the first rows, and turn its scales by its slopes.
+
+    `near` is a start on the same rows with other transforms: its width is close.
+    """
     columns = sample if transforms is None else transformed(sample, transforms.warps)
     part, spread = columns.first(START_ROWS, START_OUTSIDE), column_spreads(columns)
-    isotropic = _isotropic(part, spread)
+    isotropic = _isotropic(part, spread, None if near is None else near.isotropic.point)
     slopes = _by_slopes(part, spread, isotropic) if learn and can_learn(sample) else None
     return Start(columns, transforms, spread, isotropic, slopes)
 
 
-def _isotropic(sample: Sample, spread: np.ndarray) -> Descent:
+def _isotropic(sample: Sample, spread: np.ndarray, near: Point | None) -> Descent:
     """The best common scale and ridge, from two widths around the typical distance of rows."""
+    if near is not None and (found := _fitted(sample, spread, near)) is not None:
+        return found
     typical = 0.5 * math.log(len(np.unique(sample.scale_of)))
     points = [Point(np.full(len(spread), typical + s), math.log(0.1)) for s in (0.0, 1.5)]
     fits = [each for p in points if (each := _fitted(sample, spread, p))]
@@ -85,7 +92,7 @@ def _by_slopes(sample: Sample, spread: np.ndarray, isotropic: Descent) -> Descen
     """The best of a few turns; None if not even the first can be computed."""
     turns: list[Descent] = []
     last = isotropic
-    while len(turns) < _TURNS:
+    while len(turns) < _TURNS and not (turns and sample.limit.spent):
         point = _turned(sample, last)
         fit = None if point is None else _fitted(sample, spread, point)
         if fit is None:

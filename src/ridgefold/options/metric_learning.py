@@ -28,6 +28,10 @@ class MetricLearning(OptionObject):
         the same error. Not for partitioned models.
     rows : int, default=2000
         At most so many rows are learned from.
+    seconds : float, optional
+        About how long learning may take; half of what is left of ``time_budget`` by default, and
+        without one as long as it takes. What is found by then is used: scales from the slopes of
+        a first fit at the least. ``metric_.history`` has what was tried, and when.
     groups : sequence of sequences of int, optional
         Columns that share one learned scale, as the columns of 0 and 1 of one category do: they
         count as one column. In the RBF and Laplacian kernels each category is then one factor,
@@ -49,11 +53,13 @@ class MetricLearning(OptionObject):
         scales: bool = True,
         transforms: str | None = None,
         rows: int = 2000,
+        seconds: float | None = None,
         groups: Any = None,
     ) -> None:
         self.scales = scales
         self.transforms = transforms
         self.rows = rows
+        self.seconds = seconds
         self.groups = groups
 
     def check(self) -> None:
@@ -61,6 +67,10 @@ class MetricLearning(OptionObject):
         rows = self.rows
         if isinstance(rows, bool) or not isinstance(rows, (int, np.integer)) or rows < 2:
             raise InvalidInputError(f"metric.rows must be a whole number >= 2, got {rows!r}")
+        seconds = self.seconds
+        number = isinstance(seconds, (int, float, np.number)) and not isinstance(seconds, bool)
+        if seconds is not None and not (number and seconds > 0):
+            raise InvalidInputError(f"metric.seconds must be None or > 0, got {seconds!r}")
         if self.groups is not None and not self.scales:
             raise InvalidInputError(
                 f"metric.groups={self.groups!r} names columns that share a learned scale, and "

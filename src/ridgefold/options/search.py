@@ -11,6 +11,9 @@ from ridgefold.options.base import OptionObject
 RACES = ("auto", "full", "race")
 _METHODS_OF_PAPERS = {
     "an2007": '"inverse_blocks"',
+    "cosme": '"block_recursive"',
+    "nascimento": '"block_recursive"',
+    "welling": '"refit"',
     "tanaka": '"eigendecomposition"',
     "liu": 'PartitionedKernelRidge(partition="hyperplanes", combine="route")',
     "tandon": 'PartitionedKernelRidge(partition="kmeans", combine="route")',

@@ -22,7 +22,9 @@ from typing import Any
 import numpy as np
 import scipy
 
-from ridgefold.errors import InvalidInputError
+from ridgefold.errors import InvalidInputError, SlowBlasWarning
+from ridgefold.notices import warn
+from ridgefold.planning.blas_kernels import faster_kernel, loaded_kernels
 from ridgefold.planning.devices import array_here, array_on, device_of
 from ridgefold.planning.measurement import measure, measure_device, measure_quickly
 from ridgefold.planning.rates import DEFAULT_RATES, H200_RATES, Rates
@@ -45,6 +47,10 @@ def calibrate(device: str | None = None) -> Rates:
     a calibration, built-in rates of an ordinary core (of an NVIDIA H200 for devices) are used until
     a long computation is planned.
 
+    OpenBLAS sometimes takes slower code than the processor can run; where setting
+    ``OPENBLAS_CORETYPE`` would be faster, a `SlowBlasWarning` names the setting and the measured
+    factor.
+
     Parameters
     ----------
     device : str, optional
@@ -56,6 +62,9 @@ def calibrate(device: str | None = None) -> Rates:
     >>> rates = ridgefold.calibrate()  # doctest: +SKIP
     """
     if device is None:
+        faster = faster_kernel()
+        if faster is not None:
+            warn(f"{faster}", SlowBlasWarning)
         return _keep(None, measure())
     like = array_on(device)
     if like is None:
@@ -128,6 +137,7 @@ def _cache_file(device: str | None = None) -> Path:
             str(thread_count()),
             np.__version__,
             scipy.__version__,
+            *sorted(loaded_kernels()),
         ]
         if device is None
         else [platform.node(), device, _torch_version()]

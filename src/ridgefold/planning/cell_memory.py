@@ -25,18 +25,25 @@ kept for later, and those of the next cell may not fit where these were: they co
 _REPEATS = 2.0
 """Cells that overlap hold every row so many times at most."""
 _ROWS_A_BATCH = 4096
+"""Rows of the cells that are read and fitted together (`cells.cell_rows.ROWS_A_BATCH`)."""
 _LEAST_REFINING = 2e6
 """Products with blocks of the whole matrix, at least."""
 _ROWS_OF_A_TYPICAL_CELL = 1024
+"""By which workers are counted before cells are cut."""
 _FEWEST_CELL_ROWS = 64
 """Cells of fewer rows predict next to nothing: a budget that holds no larger ones is refused."""
 _FEWEST_SLOPE_ROWS = 128
+"""Rows of the fits that slopes are taken from, however small a budget is."""
 _SLOPE_POINTS = 1024
+"""Rows at which slopes are taken (`cells.slopes`)."""
 _BACKDROP_BYTES = 12e6
+"""Blocks of kernel values, as measured, in which the coarse model is fitted."""
 _SCALE_BYTES = 24.0
 """Of a criterion in which scales are learned, an entry of its matrix: values, slopes, products."""
 _OUTSIDE_BYTES = 16e6
+"""Blocks of kernel values between the rows that are learned from and those outside."""
 _MOST_OUTSIDE = 2000
+"""Rows outside the criterion (`metric.sample.MOST_OUTSIDE`)."""
 _FEWEST_LEARNING_ROWS = 200
 """Scales are not learned from fewer rows because of a budget: it is refused instead."""
 

@@ -13,12 +13,14 @@ from dataclasses import replace
 import numpy as np
 
 from ridgefold.planning.calibration import known_rates
-from ridgefold.planning.cell_memory import CellMemory, learning_bytes
+from ridgefold.planning.cell_memory import CellMemory
+from ridgefold.planning.learning import LEARNING
 from ridgefold.planning.rates import seconds
 from ridgefold.records import CELL_SEARCH, CellSearch, Cost, Plan, Problem, Resources
 
 CELL_WORK: Mapping[str, str] = {
-    "gradient": "of the exact held-out error, on a sample of the rows",
+    "pass": "block by block",
+    LEARNING: "of the exact held-out error, on a sample of the rows",
     "slopes": "of an exact fit of a sample of the rows",
     "sizes": "tried by exact leave-one-out, on regions of the rows",
     "pilots": "exact leave-one-out on a few cells",
@@ -35,11 +37,9 @@ CELL_WORK: Mapping[str, str] = {
     "stratified": "drawn at random from strata",
 }
 """What each kind of step is, in words."""
-_LEARNING = ((400.0, 150), (700.0, 75), (1200.0, 25), (2000.0, 10))
-"""Rows, and evaluations of a gradient, of the stages in which scales are learned."""
 _PILOT_KERNELS = 7
+"""Widths that a first look goes to."""
 _PILOT_RIDGES = 5
-"""Kernels that a first look goes to, and ridge values with each."""
 _COARSE_KERNELS = 4
 """Kernels of the model behind the cells."""
 _QUICK = 0.6
@@ -47,9 +47,12 @@ _QUICK = 0.6
 precision, 0.7 in double."""
 _TRIED_SIZES = tuple(CELL_SEARCH.smallest_tried * 2.0**k for k in range(2))
 """Rows of the cells that are likely to be tried: most often the second size gains little."""
-_REPEATS = 1.7
+LIKELY_REPEATS = 1.7
 """Cells that hold a row, on average, where they overlap."""
+_BLOCK_BYTES = float(1 << 26)
+"""Rows that are looked at together, and a copy of them."""
 _SECONDS_A_CUT = 3e-4
+"""What Python takes for one cell that is cut, as measured."""
 _MOVED_A_LEVEL = 30.0
 """What a level of the tree moves, in rows for every row: as measured, to cut and to place them."""
 
@@ -73,22 +76,13 @@ class CellPlans:
         self.problem, self.resources, self.workers = problem, resources, max(1, workers)
         self.kernels, self.limits = kernels, limits
         self.memory = CellMemory(problem, overlap) if memory is None else memory
-        self.overlap, self._repeats = overlap, _REPEATS if overlap else 1.0
+        self.overlap, self._repeats = overlap, LIKELY_REPEATS if overlap else 1.0
 
-    def likely_sizes(self, n_cells: int) -> np.ndarray:
-        """Rows of so many cells, with those that they share."""
-        repeats = self._repeats if n_cells > 1 else 1.0
-        return np.full(n_cells, max(1.0, repeats * self.problem.n_rows / n_cells))
-
-    def scales(self, max_rows: int = int(_LEARNING[-1][0])) -> Plan:
-        """Learning a metric: stages on more and more rows."""
-        n, d = self.problem.n_rows, self.problem.n_columns
-        total = 0.0
-        for rows, evaluations in _LEARNING:
-            some = min(rows, 0.8 * n, max_rows)
-            rest = {"product": 2 * some**2 * d, "inverse": some**3 / 3}
-            total += evaluations * (self._matrices(some, inverses=1.0) + self._seconds(rest))
-        return self._plan("gradient", total, learning_bytes(min(max_rows, n), n, d))
+    def looking(self) -> Plan:
+        """A pass over all rows, a block at a time."""
+        row = self.problem.itemsize * self.problem.n_columns
+        read = {"memory": float(self.problem.n_rows * row)}
+        return self._plan("pass", self._seconds(read), _BLOCK_BYTES)
 
     def slopes(self) -> Plan:
         """A pair chosen on some rows of a sample, a fit of each half of it, and gradients."""
@@ -123,12 +117,20 @@ class CellPlans:
         """Rows of a cell on which pairs are compared."""
         return float(CELL_SEARCH.core_rows(math.ceil(rows), overlap=self.overlap))
 
-    def cut(self, partition: str, n_cells: int) -> Plan:
-        """Cutting: every level of the tree passes over all rows."""
-        n, row = self.problem.n_rows, self.problem.itemsize * self.problem.n_columns
+    def cut(self, partition: str, n_cells: int, rows: int | None = None) -> Plan:
+        """Cutting some rows, or all: every level of the tree passes over them."""
+        n = self.problem.n_rows if rows is None else rows
+        row = self.problem.itemsize * self.problem.n_columns
         levels = max(1, n_cells.bit_length())
         moved = {"memory": _MOVED_A_LEVEL * n * row * levels, "calls": 2.0 * levels}
         return self._plan(partition, n_cells * _SECONDS_A_CUT + self._seconds(moved), 4.0 * n * row)
+
+    def placing(self, partition: str, n_cells: int, block_bytes: float) -> Plan:
+        """Finding the cells of every row: on every level rows are compared with a cut."""
+        row = self.problem.itemsize * self.problem.n_columns
+        levels = max(1.0, math.log2(n_cells))
+        moved = {"memory": 4.0 * self._repeats * self.problem.n_rows * levels * row}
+        return self._plan(partition, self._seconds(moved), 4.0 * block_bytes)
 
     def pair(self, cell_rows: float) -> Plan:
         """One kernel and ridge for all cells: a wide search on some rows of a few, and in large
@@ -173,6 +175,8 @@ class CellPlans:
         memory = replace(self.memory, choose=choose, held_out=held_out)
         peak = workers * memory.cell(int(np.max(sizes)))
         model = self.problem.itemsize * self.problem.n_targets * 2.0 * float(np.sum(sizes))
+        if self.memory.in_files:
+            model = 0.0
         return self._plan(method, total / workers, peak + model)
 
     def backdrop(self) -> Plan:

@@ -13,8 +13,11 @@ from ridgefold.records.columns import (
     TableColumns,
 )
 from ridgefold.records.cost import Cost
+from ridgefold.records.effects import EffectCurve
+from ridgefold.records.importances import Importances
 from ridgefold.records.intervals import Intervals
 from ridgefold.records.kernel_path import KernelPath
+from ridgefold.records.leaderboard import Attempt
 from ridgefold.records.metric import LearnedMetric, LearningStep, MetricCandidate
 from ridgefold.records.model import FittedModel
 from ridgefold.records.partition import (
@@ -37,6 +40,7 @@ from ridgefold.records.warps import Quantile, SignedLog, Standardise, Warp
 
 __all__ = [
     "CELL_SEARCH",
+    "Attempt",
     "Backdrop",
     "CategoryColumn",
     "CellSearch",
@@ -47,10 +51,12 @@ __all__ = [
     "Cost",
     "DateColumn",
     "DatePart",
+    "EffectCurve",
     "FittedBatch",
     "FittedModel",
     "FoldShape",
     "Grid",
+    "Importances",
     "Intervals",
     "KernelPath",
     "LearnedMetric",

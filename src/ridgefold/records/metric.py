@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,8 @@ class LearningStep:
     """Held-out error inside the criterion."""
     outside_error: Limit
     """Error on rows outside the criterion."""
+    seconds: Limit = field(compare=False)
+    """After how many seconds of learning."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,16 @@ _LONG = 1.0
 
 def notes(reported: ReportedModel) -> tuple[str, ...]:
     """Everything that is worth a word of warning."""
-    checks = (_no_better, _edges, _folds_differ, _warned, _fallbacks, _times, _not_held_out)
+    checks = (
+        _no_better,
+        _outside,
+        _edges,
+        _folds_differ,
+        _warned,
+        _fallbacks,
+        _times,
+        _not_held_out,
+    )
     return tuple(text for check in checks for text in check(reported))
 
 
@@ -41,6 +50,19 @@ def _no_better(reported: ReportedModel) -> Iterator[str]:
                 "The model is right no more often than always naming the largest class. Look at "
                 "the share that is recognised of every class, or fit with class_weight=“balanced”."
             )
+
+
+def _outside(reported: ReportedModel) -> Iterator[str]:
+    if not reported.tested or reported.facts.is_outside is None:
+        return
+    outside = reported.facts.is_outside(reported.X_test)
+    far = int(np.sum(outside))
+    if far:
+        yield (
+            f"{count(far)} of the {count(len(outside))} test rows {'lies' if far == 1 else 'lie'} "
+            "outside what the model has seen: a column is far beyond its range, or the row is "
+            "unlike all rows of the fit. Predictions there are guesses."
+        )
 
 
 def _edges(reported: ReportedModel) -> Iterator[str]:

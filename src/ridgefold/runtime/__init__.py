@@ -1,15 +1,16 @@
 """Do what was planned: where it runs, what it took, and what to do when it fails."""
 
-from ridgefold.runtime.meter import metered
+from ridgefold.runtime.meter import Meter
 from ridgefold.runtime.resumable import finished_pieces, resumable_map
-from ridgefold.runtime.step import Step, Work, foresee_all, perform_all
+from ridgefold.runtime.step import AnyStep, Step, Work, foresee_all, perform_all
 
 __all__ = [
+    "AnyStep",
+    "Meter",
     "Step",
     "Work",
     "finished_pieces",
     "foresee_all",
-    "metered",
     "perform_all",
     "resumable_map",
 ]

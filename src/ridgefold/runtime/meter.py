@@ -14,46 +14,64 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
-from ridgefold.linalg import Array, namespace_of
+from ridgefold.linalg import Array, Namespace, namespace_of
 
 _STATUS, _PAGES = Path("/proc/self/status"), Path("/proc/self/statm")
 _SECONDS_BETWEEN_LOOKS = 0.005
 """A matrix large enough to matter is held for longer; looking so often takes 0.3% of a core."""
 
-Result = TypeVar("Result")
 
-
-@dataclass(frozen=True)
-class Reading:
-    """What a piece of work took."""
+class Meter:
+    """What is done while the context lasts, in the memory that holds `like`, an array."""
 
     seconds: float
+    """Known afterwards, as is the memory."""
     peak_bytes: float | None
     """Memory beyond what was held at the start; None where the system does not say."""
 
+    def __init__(self, like: Array = None) -> None:
+        namespace = namespace_of(like)
+        on_device = like is not None and namespace.accelerator(like) is not None
+        self._memory: _DeviceMemory | _ProcessMemory = (
+            _DeviceMemory(namespace, like) if on_device else _ProcessMemory()
+        )
 
-def metered(work: Callable[[], Result], like: Array = None) -> tuple[Result, Reading]:
-    """Do the work, and say what it took: of the memory that holds `like`, an array."""
-    namespace = namespace_of(like)
-    on_device = like is not None and namespace.accelerator(like) is not None
-    if not on_device:
-        with _ProcessMemory() as memory:
-            started = time.perf_counter()
-            result = work()
-            seconds = time.perf_counter() - started
-        return result, Reading(seconds, memory.most_beyond_start)
-    before = namespace.held_after_reset(like)
-    started = time.perf_counter()
-    result = work()
-    namespace.wait(like)
-    seconds = time.perf_counter() - started
-    peak = namespace.peak_bytes(like)
-    more = None if before is None or peak is None else max(0.0, peak - before)
-    return result, Reading(seconds, more)
+    def __enter__(self) -> Meter:
+        self._memory.__enter__()
+        self._started = time.perf_counter()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        if raised[0] is None:
+            self._memory.wait()
+        self.seconds = time.perf_counter() - self._started
+        self._memory.__exit__(*raised)
+        self.peak_bytes = self._memory.most_beyond_start
+
+
+class _DeviceMemory:
+    """The most memory that a device holds while the context lasts."""
+
+    most_beyond_start: float | None = None
+    """Known afterwards; None where the device does not say."""
+
+    def __init__(self, namespace: Namespace, like: Array) -> None:
+        self._namespace, self._like = namespace, like
+
+    def __enter__(self) -> _DeviceMemory:
+        self._before = self._namespace.held_after_reset(self._like)
+        return self
+
+    def wait(self) -> None:
+        """Until the device has done what it was told."""
+        self._namespace.wait(self._like)
+
+    def __exit__(self, *raised: object) -> None:
+        peak = self._namespace.peak_bytes(self._like)
+        if self._before is not None and peak is not None:
+            self.most_beyond_start = max(0.0, peak - self._before)
 
 
 class _ProcessMemory:
@@ -74,6 +92,9 @@ class _ProcessMemory:
                 looking.start()
                 self._looking = looking
         return self
+
+    def wait(self) -> None:
+        """The processor has done what it was told when a call returns."""
 
     def __exit__(self, *raised: object) -> None:
         self._done.set()

@@ -21,7 +21,7 @@ from ridgefold.linalg import Array
 from ridgefold.linalg.namespace import is_out_of_memory
 from ridgefold.planning.words import in_bytes
 from ridgefold.records import Plan, Resources, StepRecord
-from ridgefold.runtime.meter import Reading, metered
+from ridgefold.runtime.meter import Meter
 
 
 class Work(ABC):
@@ -43,11 +43,15 @@ Known = TypeVar("Known")
 AnyWork = TypeVar("AnyWork", bound=Work)
 
 
-class Step(ABC, Generic[Known, AnyWork]):
-    """One part of a fit."""
+class AnyStep(ABC, Generic[Known, AnyWork]):
+    """One entry of the list that is a fit: it can be planned, and it can be carried out."""
 
     name: str
     """What it is for, in words."""
+
+    def title(self, known: Known) -> str:
+        """Its name with what is known of it, for people."""
+        return self.name
 
     def needed(self, known: Known) -> bool:
         """Whether there is anything to do, given what is known before it."""
@@ -60,6 +64,18 @@ class Step(ABC, Generic[Known, AnyWork]):
     def foresee(self, known: Known) -> Known:
         """What will likely be known afterwards, from shapes and settings alone."""
         return known
+
+    @abstractmethod
+    def carry_out(self, known: Known, work: AnyWork) -> tuple[Known, tuple[StepRecord, ...]]:
+        """Do it; what is known then, and what it took.
+
+        An entry that stands for several, each of which is planned by itself from the data, has a
+        record of every one.
+        """
+
+
+class Step(AnyStep[Known, AnyWork]):
+    """An entry that is planned once, run and measured, and run again with less if need be."""
 
     @abstractmethod
     def run(self, known: Known, plan: Plan, work: AnyWork, progress: Progress) -> Known:
@@ -86,11 +102,12 @@ class Step(ABC, Generic[Known, AnyWork]):
             plan = self._smaller(known, plan)
             done = self._attempt(known, plan, work)
         if done is None:
-            raise _no_memory(self.name, plan)
-        (known, messages), reading = done
-        method = self.method_of(work, plan)
-        record = StepRecord(self.name, plan, method, reading.seconds, reading.peak_bytes, messages)
-        return known, record
+            raise _no_memory(self.title(known), plan)
+        return done
+
+    def carry_out(self, known: Known, work: AnyWork) -> tuple[Known, tuple[StepRecord, ...]]:
+        known, record = self.perform(known, work)
+        return known, (record,)
 
     def _smaller(self, known: Known, failed: Plan) -> Plan:
         """A plan with half of the memory that the failed one needed."""
@@ -98,45 +115,45 @@ class Step(ABC, Generic[Known, AnyWork]):
         try:
             return self.cost(known, less)
         except BudgetError:
-            raise _no_memory(self.name, failed) from None
+            raise _no_memory(self.title(known), failed) from None
 
-    def _attempt(
-        self, known: Known, plan: Plan, work: AnyWork
-    ) -> tuple[tuple[Known, tuple[str, ...]], Reading] | None:
+    def _attempt(self, known: Known, plan: Plan, work: AnyWork) -> tuple[Known, StepRecord] | None:
         """What a plan gives, measured; None if there was no memory for it.
 
         What a failed attempt had taken is free again when this returns, as nothing refers to its
         frames any longer.
         """
-
-        def run() -> tuple[Known, tuple[str, ...]]:
-            with notices.collected() as given, work.progress(self.name) as progress:
-                after = self.run(known, plan, work, progress)
-            notices.give(given)
-            return after, tuple(dict.fromkeys(each.message for each in given))
-
         try:
-            return metered(run, work.like)
+            with (
+                Meter(work.like) as meter,
+                notices.collected() as given,
+                work.progress(self.name) as progress,
+            ):
+                after = self.run(known, plan, work, progress)
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
             return None
+        notices.give(given)
+        messages = tuple(dict.fromkeys(each.message for each in given))
+        method, title = self.method_of(work, plan), self.title(known)
+        return after, StepRecord(title, plan, method, meter.seconds, meter.peak_bytes, messages)
 
 
 def perform_all(
-    steps: Iterable[Step[Known, AnyWork]], known: Known, work: AnyWork
+    steps: Iterable[AnyStep[Known, AnyWork]], known: Known, work: AnyWork
 ) -> tuple[Known, tuple[StepRecord, ...]]:
     """Go through the list and do it; returns what is known at the end, and what it took."""
-    records = []
+    records: list[StepRecord] = []
     for step in steps:
         if step.needed(known):
-            known, record = step.perform(known, work)
-            records.append(record)
+            known, further = step.carry_out(known, work)
+            records += further
     return known, tuple(records)
 
 
 def foresee_all(
-    steps: Iterable[Step[Known, AnyWork]], known: Known, resources: Resources
+    steps: Iterable[AnyStep[Known, AnyWork]], known: Known, resources: Resources
 ) -> list[tuple[str, Plan | BudgetError]]:
     """Go through the same list without doing it: the plan of every step, or its refusal."""
     plans: list[tuple[str, Plan | BudgetError]] = []
@@ -144,9 +161,9 @@ def foresee_all(
         if not step.needed(known):
             continue
         try:
-            plans.append((step.name, step.cost(known, resources)))
+            plans.append((step.title(known), step.cost(known, resources)))
         except BudgetError as refusal:
-            plans.append((step.name, refusal))
+            plans.append((step.title(known), refusal))
         known = step.foresee(known)
     return plans
 

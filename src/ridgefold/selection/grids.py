@@ -24,12 +24,18 @@ from ridgefold.kernels import (
     resolve_kernel,
 )
 from ridgefold.kernels.distances import DistanceKernel
+from ridgefold.linalg import namespace_of
 from ridgefold.runtime.training_data import TrainingData
 
 _SAMPLE_ROWS = 500
+"""Rows whose distances and spectrum lay out a grid: few enough for a matrix of all of them."""
+_MADE_UP_ROWS = 8
+"""Enough for a median distance, which nobody looks at."""
 WIDTH_STEP = 2.0
+"""How many times as wide the next kernel of a grid is."""
 _WIDTH_STEPS = range(-3, 4)
 _ALPHAS_A_DECADE = 3
+"""Ridge values in every decade of a grid."""
 DECADES_BELOW = {4: 4, 8: 7}
 """By the bytes of a number: how far below the largest eigenvalue ridge values still matter."""
 _LEAST_DECADE = -300
@@ -142,6 +148,12 @@ def kernel_grid(kernel: Any, settings: Mapping[str, Any], data: TrainingData) ->
         for values in itertools.product(*axes.values())
     ]
     return KernelGrid(tuple(candidates), widths_from_data=False)
+
+
+def made_up_rows(n_columns: int) -> TrainingData:
+    """Rows for grids of which only the number of kernels matters, not their widths."""
+    rows = np.random.default_rng(0).uniform(size=(_MADE_UP_ROWS, n_columns))
+    return TrainingData(namespace_of(), rows, rows[:, 0], None)
 
 
 def widths_from_data(family: DistanceKernel, data: TrainingData) -> KernelGrid:

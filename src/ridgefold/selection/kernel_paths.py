@@ -201,11 +201,14 @@ class KernelPaths:
                 self._run,
                 begin=self._require_time_for,
             )
-            for k, path in enumerate(self._timed(paths)):
+            started = time.perf_counter()
+            for k, path in enumerate(paths):
+                self._seconds += time.perf_counter() - started
                 self._keep_record(path)
                 yield path
                 progress((k + 1) / len(tasks))
                 self._require_time_for(planned[k + 1 :])
+                started = time.perf_counter()
 
     def _planned(self, task: PathTask, resources: Resources, progress: Progress) -> PathTask:
         """The task as it is sent, with its plan."""
@@ -252,14 +255,6 @@ class KernelPaths:
         peak = max(plan.cost.peak_bytes for plan in plans)
         budget = plans[0].resources.memory_bytes
         return self.executor.at_most(max(1, int(budget // max(peak, 1.0))))
-
-    def _timed(self, paths: Iterator[KernelPath]) -> Iterator[KernelPath]:
-        """The same, and the time until each of them came is counted."""
-        started = time.perf_counter()
-        for path in paths:
-            self._seconds += time.perf_counter() - started
-            yield path
-            started = time.perf_counter()
 
     def _keep_record(self, path: KernelPath) -> None:
         self.records.append(path.record)

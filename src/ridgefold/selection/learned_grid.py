@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils import check_random_state
 
-from ridgefold.crossval import Folds
+from ridgefold.crossval import Deadline, Folds
 from ridgefold.errors import InvalidInputError, ModelFileError, UnsupportedInputError
 from ridgefold.kernels import NAMED_KERNELS, Columns, Kernel, KernelSettings, Warped, resolve_kernel
 from ridgefold.kernels.distances import DistanceKernel
@@ -22,8 +22,12 @@ from ridgefold.planning import available_resources, device_of
 from ridgefold.planning.cell_memory import learning_rows_within
 from ridgefold.runtime.training_data import TrainingData, as_ridgefold_errors
 from ridgefold.selection.grids import Candidate, KernelGrid
+from ridgefold.selection.likely_scales import with_likely_scales
+from ridgefold.selection.scoring import by_likelihood
 
 AUTO = "auto"
+_SHARE_OF_TIME = 0.5
+"""What learning takes of a time budget at most: the search and the fit come after it."""
 _MANY_ROWS = 3000
 """Beyond so many rows the final search keeps to the learned scales and tries fewer ridges: what
 one more kernel costs grows with the third power of the rows, what it gains does not."""
@@ -32,6 +36,9 @@ _FACTORS = tuple(2.0**step for step in (0.0, -0.5, 0.5))
 _ISOTROPIC_FACTORS = tuple(2.0**step for step in (0.0, -0.5, 0.5, -1.0, 1.0))
 _FEW_ALPHAS = 10.0 ** np.asarray([0.0, -0.5, 0.5, -1.0, 1.0])
 _ALPHAS = 10.0 ** (np.asarray([0, -1, 1, -2, 2, -3, 3, -4, -5, -6]) / 3.0)
+_LIKELY_ALPHA = 0.1
+"""The ridge that plans take for the learned one: of kernels whose values are 1 at most it is most
+often between a hundredth and 1."""
 
 
 Relearn: TypeAlias = Callable[..., LearnedMetric]
@@ -86,44 +93,80 @@ def learning_arguments(model: Any, asked: MetricLearning, data: TrainingData) ->
         rows = learning_rows_within(budget - data.copied_bytes, rows, n, d)
     look = None if data.deadline is None else partial(data.deadline.check, "learning scales")
     return {
-        "family": _families(model.kernel, model.kernel_params),
+        "family": families_to_learn(model.kernel, model.kernel_params),
         "preprocess": asked.transforms,
         "bias": bool(model.fit_intercept),
         "max_rows": rows,
         "random_state": seed,
         "scale_groups": asked.groups,
         "look_at_clock": look,
+        "seconds": learning_seconds(asked, data.deadline),
     }
 
 
+def learning_seconds(asked: MetricLearning, deadline: Deadline | None) -> float | None:
+    """How long learning may take: as long as was said, but at most half of what is left."""
+    left = None if deadline is None else _SHARE_OF_TIME * deadline.left
+    said = None if asked.seconds is None else float(asked.seconds)
+    return min((each for each in (left, said) if each is not None), default=None)
+
+
 def learned_grid(
-    model: Any, asked: MetricLearning, data: TrainingData, targets: Array, folds: Folds
+    model: Any,
+    asked: MetricLearning,
+    data: TrainingData,
+    targets: Array,
+    folds: Folds,
+    *,
+    max_rows: int,
 ) -> LearnedGrid:
-    """Learn from (a subset of) the rows, then lay a small grid around what was found."""
-    learn: Relearn = partial(
-        learn_metric,
-        learn_scales=bool(asked.scales),
-        **learning_arguments(model, asked, data),
-    )
+    """Learn from at most so many rows, then lay a small grid around what was learned.
+
+    Where the likelihood is to choose, it moves the scales that the held-out error has found.
+    """
+    arguments = {**learning_arguments(model, asked, data), "max_rows": max_rows}
+    learn: Relearn = partial(learn_metric, learn_scales=bool(asked.scales), **arguments)
     metric = learn(data.X, targets, weights=data.weights, folds=folds_to_learn_from(folds))
     if data.deadline is not None:
         data.deadline.begun = True
-    many = int(data.X.shape[0]) > _MANY_ROWS
-    factors = _ISOTROPIC_FACTORS if metric.isotropic else ((1.0,) if many else _FACTORS)
+    if by_likelihood(model.scoring):
+        metric = with_likely_scales(
+            metric,
+            data,
+            targets,
+            bias=bool(model.fit_intercept),
+            groups=asked.groups,
+            max_rows=max_rows,
+            look_at_clock=arguments["look_at_clock"],
+        )
+    factors, ridges = _around(int(data.X.shape[0]), isotropic=metric.isotropic)
     candidates = tuple(
         Candidate(
             _multiplied(metric.kernel, factor), {"kernel": metric.family, "scale_factor": factor}
         )
         for factor in factors
     )
-    alphas = metric.alpha * (_FEW_ALPHAS if many else _ALPHAS)
+    alphas = metric.alpha * ridges
     return LearnedGrid(metric, KernelGrid(candidates, widths_from_data=False), alphas, learn)
 
 
-def _families(kernel: Any, parameters: Mapping[str, Any] | None) -> Any:
+def _around(n_rows: int, *, isotropic: bool) -> tuple[tuple[float, ...], np.ndarray]:
+    """Factors of the scales and of the ridge that was learned, which the final search tries."""
+    many = n_rows > _MANY_ROWS
+    factors = _ISOTROPIC_FACTORS if isotropic else ((1.0,) if many else _FACTORS)
+    return factors, _FEW_ALPHAS if many else _ALPHAS
+
+
+def likely_grid(n_rows: int, *, isotropic: bool) -> tuple[int, np.ndarray]:
+    """How many kernels the final search will try, and with which ridges, before they are known."""
+    factors, ridges = _around(n_rows, isotropic=isotropic)
+    return len(factors), _LIKELY_ALPHA * ridges
+
+
+def families_to_learn(kernel: Any, parameters: Mapping[str, Any] | None) -> Any:
     """What `kernel` stands for, as something that `learn_metric` takes."""
     if isinstance(kernel, (list, tuple)):
-        return [_families(each, parameters) for each in kernel]
+        return [families_to_learn(each, parameters) for each in kernel]
     named = isinstance(kernel, str) and kernel in NAMED_KERNELS
     if not named or (kernel in FAMILIES and not parameters):
         return kernel

@@ -23,7 +23,8 @@ from ridgefold.selection.held_out_predictions import shuffled_folds
 from ridgefold.selection.learned_grid import Relearn
 from ridgefold.solvers import SOLVERS, RidgeSystem
 
-_FOLDS = 5
+FOLDS_LEARNED_AGAIN = 5
+"""The metric is learned again without each of so many folds."""
 _ROWS_A_SCALE = 20
 """Rows a scale from more of which on errors are too small by next to nothing: at 100 rows and 5
 columns it is a tenth of their size, at 500 rows it is not to be seen in what intervals cover."""
@@ -31,9 +32,13 @@ columns it is a tenth of their size, at 500 rows it is not to be seen in what in
 
 def few_rows_a_scale(X: Array, weights: Array | None, scale_groups: Any = None) -> bool:
     """Whether there are so few rows that errors are too small, and enough to tell by how much."""
-    n = len(_counted(X, weights))
-    scales = int(X.shape[1]) - sum(len(group) - 1 for group in scale_groups or ())
-    return 2 * _FOLDS <= n <= _ROWS_A_SCALE * scales
+    return few_rows(len(_counted(X, weights)), int(X.shape[1]), scale_groups)
+
+
+def few_rows(n_rows: int, n_columns: int, scale_groups: Any = None) -> bool:
+    """The same from shapes."""
+    scales = n_columns - sum(len(group) - 1 for group in scale_groups or ())
+    return 2 * FOLDS_LEARNED_AGAIN <= n_rows <= _ROWS_A_SCALE * scales
 
 
 def _counted(X: Array, weights: Array | None) -> np.ndarray:
@@ -68,7 +73,7 @@ def widening_by_learning(
         return namespace.take_rows(X, rows[some]), namespace.take_rows(targets, rows[some]), w
 
     with_all, without = np.zeros(targets.shape[1]), np.zeros(targets.shape[1])
-    for test in shuffled_folds(len(rows), _FOLDS).test:
+    for test in shuffled_folds(len(rows), FOLDS_LEARNED_AGAIN).test:
         X_kept, y_kept, w_kept = taken(np.setdiff1d(np.arange(len(rows)), test))
         X_test, y_test, _ = taken(test)
         errors = []

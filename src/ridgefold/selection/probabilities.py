@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import expit
 
 _STEPS = 100
+"""Newton steps at most, so that the search always ends."""
 
 
 def fit_curve(decisions: np.ndarray, positive: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -9,16 +9,21 @@ import numpy as np
 from ridgefold.kernels import Gram
 
 _FIRST_SAMPLE, _LARGER_SAMPLE = 96, 256
+"""Rows of the two samples: their eigenvalues take a millisecond, and ten."""
 _FIRST_SHARE, _LARGER_SHARE = 1 / 12, 1 / 6
 """Of few rows, fewer are looked at."""
 _NUMERICAL_RANK = 1e-12
+"""Eigenvalues below this share of the largest one are rounding."""
 _FEWEST_ROWS = 150
 """With fewer rows nothing takes long enough to look."""
 _PIVOTS, _MOST_PIVOTS, _PIVOTS_A_ROUND = 128, 256, 32
+"""Columns of the look at a factor: it takes so many, of many rows more, and notes every 32nd."""
 _PIVOTED_SHARE, _MOST_PIVOTED_SHARE = 1 / 16, 1 / 8
+"""Of the rows, the columns that are looked at, and of few rows the most."""
 _PIVOTED_NUMBERS = 4_000_000
 """The look at pivoted columns keeps no more than this, and is left out where too few fit."""
 _FEWEST_PIVOTS = 64
+"""Where fewer columns may be kept, the look is left out."""
 
 
 def probe_spectrum(gram: Gram) -> tuple[float, ...]:

@@ -133,12 +133,38 @@ _Scorer = type(make_scorer(r2_score))
 """scikit-learn names this type nowhere in public."""
 
 
+MARGINAL_LIKELIHOOD = "marginal_likelihood"
+"""What chooses by the likelihood of the targets instead of by held-out predictions."""
+
+
+def by_likelihood(scoring: Any) -> bool:
+    """Whether a choice is by the marginal likelihood."""
+    return isinstance(scoring, str) and scoring == MARGINAL_LIKELIHOOD
+
+
+_LEAST_SHARE = 1e-15
+"""Probabilities of zero count as this."""
+
+
+def log_likelihood() -> Rule:
+    """The mean log-likelihood of classes, by Platt's curves of the decision values."""
+    return Rule(_pooled_log_likelihood, 0.0, pooled=True)
+
+
 def scoring_of(scoring: Any, *, classifier: bool) -> Rule:
     """The rule that `scoring` stands for."""
+    likely = by_likelihood(scoring)
+    if likely and classifier:
+        raise InvalidInputError(
+            'scoring="marginal_likelihood" is for regressors, as labels are no normal numbers: '
+            'use None, "neg_log_loss" or another score of classes'
+        )
     if scoring is None and classifier:
         return Rule(_pooled_accuracy, 1.0, pooled=True, spread=_spread_of_accuracy)
-    if scoring is None:
-        return Rule(_pooled_squared_error, 0.0, pooled=True, spread=_spread_of_square)
+    if scoring is None or likely:
+        # Predictions held out from a choice by likelihood have their squared error; none races.
+        spread = None if likely else _spread_of_square
+        return Rule(_pooled_squared_error, 0.0, pooled=True, spread=spread)
     if isinstance(scoring, str):
         simple = {} if classifier else _SQUARED_AND_ABSOLUTE
         if scoring in simple:
@@ -191,6 +217,21 @@ def _pooled_squared_error(truth: Truth, predictions: np.ndarray) -> Scores:
     errors = np.mean((predictions - truth.y) ** 2, axis=2)
     pooled, by_fold = _fold_means(truth, errors)
     return Scores(-pooled, -by_fold)
+
+
+def _pooled_log_likelihood(truth: Truth, decisions: np.ndarray) -> Scores:
+    assert truth.classes is not None
+    codes = np.searchsorted(truth.classes, truth.y)
+    rows = np.arange(len(codes))
+    each = np.empty(decisions.shape[:2])
+    for k, values in enumerate(decisions):
+        known = np.all(np.isfinite(values), axis=1)
+        if not known.all():
+            each[k] = -np.inf
+            continue
+        shares = probabilities(values, fit_curves(values, codes, truth.weights))
+        each[k] = np.log(np.maximum(shares[rows, codes], _LEAST_SHARE))
+    return Scores(*_fold_means(truth, each))
 
 
 def _pooled_accuracy(truth: Truth, predictions: np.ndarray) -> Scores:

@@ -27,6 +27,7 @@ from ridgefold.selection.race import promised, settle
 from ridgefold.selection.scoring import Rule, Truth
 
 _MOST_EXTENSIONS = 4
+"""How often a grid grows where its best pair lies on an edge: by two decades, or a width."""
 _FEWEST_RACED = 1000
 """With fewer rows, "auto" scores every pair: it costs little."""
 _LEAST_SAMPLED, _MOST_SAMPLED, _SAMPLE_FOLDS, _SAMPLE_ALPHAS = 160, 512, 4, 6
@@ -174,18 +175,7 @@ class GridSearch:
         return of_one * (kernels + 1 if self._can_race() else 3) + 4 * 8.0 * rows * t
 
     def _can_race(self) -> bool:
-        """A race needs a bound on the scores, and gives no scores by target or beside the best.
-
-        Of single rows no method leaves any out on the way: there is nothing to race for.
-        """
-        return (
-            (self.settings.race == "race" or self.folds.n_rows >= _FEWEST_RACED)
-            and self.settings.race != "full"
-            and self.scoring.spread is not None
-            and not self.folds.leave_one_out
-            and not self.settings.alpha_per_target
-            and not self.settings.one_standard_error
-        )
+        return may_race(self.settings, self.scoring, self.folds.n_rows, self.folds.leave_one_out)
 
     def _race(
         self, candidates: list[Candidate], alphas: np.ndarray, progress: Progress
@@ -430,6 +420,21 @@ class GridSearch:
             path = again.predictions
         where = [int(np.flatnonzero(known == alpha)[0]) for alpha in alphas]
         return np.stack([path[w, :, j] for j, w in enumerate(where)], axis=1)
+
+
+def may_race(settings: Settings, scoring: Rule, n_rows: int, leave_one_out: bool) -> bool:
+    """A race needs a bound on the scores, and gives no scores by target or beside the best.
+
+    Of single rows no method leaves any out on the way: there is nothing to race for.
+    """
+    return (
+        (settings.race == "race" or n_rows >= _FEWEST_RACED)
+        and settings.race != "full"
+        and scoring.spread is not None
+        and not leave_one_out
+        and not settings.alpha_per_target
+        and not settings.one_standard_error
+    )
 
 
 def _first_alike(candidates: list[Candidate], k: int) -> int:

@@ -25,7 +25,7 @@ from ridgefold.tables.numbers_in_text import (
     TRUTH_WORDS,
     parse_numbers,
 )
-from ridgefold.tables.written_dates import WrittenDates, dates_in
+from ridgefold.tables.written_dates import WrittenDates, are_compact_dates, dates_in
 from ridgefold.tables.written_numbers import (
     WrittenNumbers,
     is_missing_mark,
@@ -109,6 +109,8 @@ class ColumnKind:
     dates: WrittenDates | None = None
     half_numbers: tuple[int, int, str] | None = None
     """For categories of which half are numbers: how many are none, of how many, and one."""
+    spellings: tuple[tuple[str, ...], ...] = ()
+    """For categories: levels that differ only in capital letters, and are taken for one."""
     repeats: bool = False
     """Whether an identifier has several rows for each."""
 
@@ -186,8 +188,11 @@ def kind_of(  # noqa: PLR0911 - one line a type
         return ColumnKind("boolean", "true and false", boolean=True)
     if isinstance(dtype, (nw.Date, nw.Datetime)):
         return ColumnKind("date", "its type is a date")
-    if _is_number(series):
-        return _kind_of_numbers(series.name, numbers_or_nan(series), None, is_named)
+    values = numbers_or_nan(series) if _is_number(series) else None
+    if values is not None:
+        if dtype.is_integer() and are_compact_dates(values):
+            return ColumnKind("date", "dates of eight digits")
+        return _kind_of_numbers(series.name, values, None, is_named)
     if not is_text(series):
         return ColumnKind("unsupported", f"it holds {dtype}, neither numbers nor text nor dates")
     if is_categorical(series):
@@ -199,7 +204,13 @@ def kind_of(  # noqa: PLR0911 - one line a type
 
 
 def _is_number(series: nw.Series[Any]) -> bool:
-    return series.dtype.is_numeric() or isinstance(series.dtype, nw.Unknown)
+    if not isinstance(series.dtype, nw.Unknown):
+        return series.dtype.is_numeric()
+    try:
+        numbers_or_nan(series)
+    except Exception:  # each library has its own error for what it cannot turn into numbers
+        return False
+    return True
 
 
 def numbers_or_nan(series: nw.Series[Any]) -> np.ndarray:
@@ -314,7 +325,9 @@ def number_share(counts: Mapping[str, int], rule: NumberText) -> _NumberShare:
     )
 
 
-def _kind_of_text(series: nw.Series[Any], style: TableStyle, is_named: bool) -> ColumnKind:
+def _kind_of_text(  # noqa: PLR0911 - one line a kind
+    series: nw.Series[Any], style: TableStyle, is_named: bool
+) -> ColumnKind:
     name, counts = series.name, counts_of(series)
     known, words = sum(counts.values()), set(words_of(series.name))
     if known == 0:
@@ -329,10 +342,13 @@ def _kind_of_text(series: nw.Series[Any], style: TableStyle, is_named: bool) -> 
     share = number_share(counts, numbers.rule)
     if share.is_number and not is_code:
         values, _ = read_numbers(texts_as_arrow(series), numbers.rule)
+        if are_compact_dates(values):
+            return ColumnKind("date", "dates of eight digits")
         return _kind_of_numbers(name, values, numbers, is_named)
     dates = None if is_code else dates_in(counts, style.date_order)
     if dates is not None:
-        return ColumnKind("date", "dates", order=dates.order, dates=dates)
+        said = "dates" if any(c in text for text in counts for c in "-/. ,") else "times of day"
+        return ColumnKind("date", said, order=dates.order, dates=dates)
     half = None
     if share.is_half and not is_code:
         half = (share.wrong, share.wrong + share.right, share.example)
@@ -343,7 +359,16 @@ def _kind_of_text(series: nw.Series[Any], style: TableStyle, is_named: bool) -> 
     kind = (
         _sentences_or_names(counts) or _words_with_order(counts) or ColumnKind("category", reason)
     )
-    return dataclasses.replace(kind, half_numbers=half, numbers=numbers)
+    spellings = _spellings(counts) if kind.kind == "category" else ()
+    return dataclasses.replace(kind, half_numbers=half, numbers=numbers, spellings=spellings)
+
+
+def _spellings(counts: Mapping[str, int]) -> tuple[tuple[str, ...], ...]:
+    """Levels that differ only in capital letters, the most frequent spelling first."""
+    alike: dict[str, list[str]] = {}
+    for text in sorted(counts, key=lambda text: (-counts[text], text)):
+        alike.setdefault(text.casefold(), []).append(text)
+    return tuple(tuple(texts) for texts in alike.values() if len(texts) > 1)
 
 
 def _identifier_of(series: nw.Series[Any], counts: Mapping[str, int]) -> ColumnKind | None:

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from ridgefold.tables.numbers_in_text import parse_numbers
-from ridgefold.tables.table_file import Share, TableFile, first_line
+from ridgefold.tables.table_file import Share, TableFile, called_twice, first_line
 from ridgefold.tables.text_layout import AsUtf8, TextLayout, layout_of
 from ridgefold.tables.written_numbers import MISSING_WORDS
 
@@ -32,6 +32,21 @@ _LONGEST_ROW = 1 << 28
 _END = "ridgefold reads to here"
 _LINES_SHOWN = 5
 """Lines with a wrong number of cells that an error names."""
+_HEAD_BYTES = 64
+_OTHER_FILES = {
+    b"pk\x03\x04": "a workbook of a spreadsheet, or another zip archive: save the table as CSV",
+    b"\xd0\xcf\x11\xe0": "a workbook of an older spreadsheet: save the table as CSV",
+    b"par1": "a Parquet file: its name must end in .parquet",
+    b"\x1f\x8b": "compressed: its name must end in .csv.gz",
+    b"<!doctype": "a web page: save the table in it as CSV",
+    b"<html": "a web page: save the table in it as CSV",
+    b"<?xml": "XML: save the table in it as CSV",
+    b'{"': "JSON: save the table in it as CSV",
+    b"[{": "JSON: save the table in it as CSV",
+    b"[[": "JSON: save the table in it as CSV",
+    b"%pdf": "a PDF: save the table in it as CSV",
+}
+"""What other files begin with, in small letters, and what to do about them."""
 COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 
 
@@ -44,6 +59,8 @@ class CsvFile(TableFile):
         super().__init__(path)
         self._usual_separator = usual_separator
         self._names: list[str] | None = None
+        self._written: dict[str, str] = {}
+        """The names as they stand in the file, perhaps with blanks around them."""
 
     @functools.cached_property
     def layout(self) -> TextLayout:
@@ -62,6 +79,11 @@ class CsvFile(TableFile):
         return list(self._names)
 
     def _read_names(self) -> list[str]:
+        self._require_text()
+        if self.layout.extra_cell:
+            names = [name.strip() for name in next(self._records())[1]]
+            return self._once(["", *names] if self.layout.extra_cell == "first" else [*names, ""])
+
         def of_first_block(block_bytes: int) -> list[str]:
             with (
                 self._opened("\n") as text,
@@ -69,8 +91,23 @@ class CsvFile(TableFile):
             ):
                 return list(reader.schema.names)
 
-        names = self._in_blocks(of_first_block, _BLOCK_BYTES)
-        return self.once(names)
+        return self._once(self._in_blocks(of_first_block, _BLOCK_BYTES))
+
+    def _once(self, names: list[str]) -> list[str]:
+        """Names without the blanks around them; what is wrong with lines is said with them."""
+        plain = [name.strip() for name in names]
+        if called_twice(plain):
+            raise self.error(self._wrong_lines())
+        self._written = dict(zip(plain, names, strict=True))
+        return plain
+
+    def _require_text(self) -> None:
+        """Refuse files of other kinds that are called as text."""
+        with self._bytes() as file:
+            head = file.read(_HEAD_BYTES).lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+        for mark, kind in _OTHER_FILES.items():
+            if head.startswith(mark):
+                raise self.error(f"it is {kind}")
 
     def read(self, columns: Sequence[str], texts: Collection[str] = ()) -> pa.Table:
         convert = self._convert(columns, dict.fromkeys(texts, pa.string()))
@@ -79,7 +116,7 @@ class CsvFile(TableFile):
             with self._opened(self._end) as text:
                 table = pa_csv.read_csv(
                     text,
-                    read_options=pa_csv.ReadOptions(block_size=block_bytes),
+                    read_options=self._rows(block_bytes, use_threads=True),
                     parse_options=self._parse(text.note),
                     convert_options=convert,
                 )
@@ -87,7 +124,8 @@ class CsvFile(TableFile):
             return table
 
         with self._readable():
-            return self._text_of(self._in_blocks(whole, self._block_bytes))
+            table = self._in_blocks(whole, self._block_bytes)
+            return self._text_of(table.rename_columns(list(columns)))
 
     def batches(
         self, columns: Sequence[str], types: Mapping[str, pa.DataType], share: Share
@@ -120,10 +158,10 @@ class CsvFile(TableFile):
         bytes_in_all, start = max(self.path.stat().st_size, 1), 0
         with (
             self._opened(self._end) as text,
-            self._reader(text, self._convert(columns, types), size) as reader,
+            self._reader(text, self._convert(columns, types), size, self._rows(size)) as reader,
         ):
             for batch in reader:
-                yield start, pa.Table.from_batches([batch])
+                yield start, pa.Table.from_batches([batch]).rename_columns(list(columns))
                 start += batch.num_rows
                 share(min(1.0, text.tell() / bytes_in_all))
             self._require_end(text, start)
@@ -153,9 +191,10 @@ class CsvFile(TableFile):
     def _convert(
         self, columns: Sequence[str], types: Mapping[str, pa.DataType]
     ) -> pa_csv.ConvertOptions:
+        self.names()
         return pa_csv.ConvertOptions(
-            include_columns=list(columns),
-            column_types=dict(types),
+            include_columns=[self._written[name] for name in columns],
+            column_types={self._written[name]: kind for name, kind in types.items()},
             null_values=list(MISSING_WORDS),
             strings_can_be_null=True,
         )
@@ -183,11 +222,27 @@ class CsvFile(TableFile):
         with self.path.open("rb") as file, contextlib.closing(self._decompressed(file)) as text:
             yield text
 
+    def _rows(self, block_bytes: int, use_threads: bool = False) -> pa_csv.ReadOptions:
+        """All rows; where some cells have no name, the names are ours and theirs are skipped."""
+        ours = self.names() if self.layout.extra_cell else None
+        return pa_csv.ReadOptions(
+            block_size=block_bytes,
+            use_threads=use_threads,
+            skip_rows=self.layout.lines_before,
+            column_names=ours,
+            skip_rows_after_names=0 if ours is None else 1,
+        )
+
     @contextlib.contextmanager
-    def _reader(self, text: _MarkedText, convert: Any, block_bytes: int) -> Iterator[Any]:
+    def _reader(
+        self, text: _MarkedText, convert: Any, block_bytes: int, rows: Any = None
+    ) -> Iterator[Any]:
+        with_names = pa_csv.ReadOptions(
+            block_size=block_bytes, use_threads=False, skip_rows=self.layout.lines_before
+        )
         reader = pa_csv.open_csv(
             text,
-            read_options=pa_csv.ReadOptions(block_size=block_bytes, use_threads=False),
+            read_options=with_names if rows is None else rows,
             parse_options=self._parse(text.note),
             convert_options=convert,
         )
@@ -236,8 +291,15 @@ class CsvFile(TableFile):
         if _is_too_long(error):
             return f'a row is longer than {_LONGEST_ROW >> 20} MB, or a quote (") is never closed'
         if "columns, got" in str(error):
-            return self._ragged_lines() or first_line(error)
+            return self._wrong_lines() or first_line(error)
         return first_line(error)
+
+    def _wrong_lines(self) -> str:
+        """What is wrong with the lines of the file, all at once: names, and numbers of cells."""
+        names: list[str] = []
+        with contextlib.suppress(csv.Error, StopIteration):
+            names = [name.strip() for name in next(self._records())[1]]
+        return "; ".join(filter(None, [called_twice(names), self._ragged_lines()]))
 
     def _ragged_lines(self) -> str:
         """Which lines have more or fewer cells than there are names, in words."""
@@ -254,8 +316,10 @@ class CsvFile(TableFile):
         if not ragged:
             return ""
         rest = f" and {more:,} more lines" if more else ""
+        before = self.layout.lines_before
+        names = f"line {before + 1}, that of the names," if before else "its first line"
         return (
-            f"its first line has {width} cells, but {', '.join(ragged)}{rest}. Correct these "
+            f"{names} has {width} cells, but {', '.join(ragged)}{rest}. Correct these "
             f"lines; a cell that holds {self._delimiter!r} must stand in quotes, and quotes must "
             "be closed"
         )
@@ -266,9 +330,12 @@ class CsvFile(TableFile):
             lines = io.TextIOWrapper(
                 io.BufferedReader(text), encoding="utf-8-sig", errors="replace", newline=""
             )
-            reader, end = csv.reader(lines, delimiter=self._delimiter), 0
+            before = self.layout.lines_before
+            for _ in range(before):
+                lines.readline()
+            reader, end = csv.reader(lines, delimiter=self._delimiter), before
             for cells in reader:
-                begin, end = end + 1, reader.line_num
+                begin, end = end + 1, before + reader.line_num
                 if len(cells) > 1 or (cells and cells[0].strip(" \t")):
                     yield begin, cells
 

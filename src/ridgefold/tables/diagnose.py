@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ridgefold.errors import InvalidInputError
+from ridgefold.errors import InvalidInputError, TableError
 from ridgefold.records import TableColumns
 from ridgefold.tables.column_kinds import (
     HEAD_ROWS,
@@ -30,6 +30,7 @@ from ridgefold.tables.learned_columns import ReadColumn, learn_column
 from ridgefold.tables.names import require_columns
 from ridgefold.tables.table_input import TableInput, read_input
 from ridgefold.tables.table_problems import (
+    are_numbers,
     problems_of_column,
     problems_of_table,
     problems_of_target,
@@ -100,6 +101,12 @@ def diagnose(
             "of each is needed"
         )
     if isinstance(target, str):
+        if source.is_text and target not in frame.columns and are_numbers(frame.columns):
+            raise TableError(
+                f"target {target!r}: there is no such column. The first line of {source.name} "
+                f"holds numbers ({', '.join(frame.columns[:3])}, …) and no names: put a line of "
+                "names before it"
+            )
         require_columns([target], frame.columns, "target")
     require_choices(choices, frame.columns)
     style = style_of(frame[:HEAD_ROWS], source.separator)

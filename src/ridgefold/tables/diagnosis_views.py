@@ -64,9 +64,10 @@ def target_line(diagnosis: TableDiagnosis) -> str:
     )
 
 
-def problem_line(problem: Problem) -> str:
-    """A problem with its ways out."""
-    ways = " or ".join(way for way in (problem.python, problem.command) if way)
+def problem_line(problem: Problem, *, in_python: bool = True) -> str:
+    """A problem with its ways out, on the command line and, unless told otherwise, in Python."""
+    said = (problem.python, problem.command) if in_python else (problem.command,)
+    ways = " or ".join(way for way in said if way)
     return printable(problem.message + (f"; {problem.purpose}: {ways}" if ways else ""))
 
 

@@ -172,7 +172,8 @@ def level_texts(series: nw.Series[Any]) -> Any:
 def level_codes(texts: Any, levels: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
     """The place of every text among the levels (−1 if it has none), and which are missing.
 
-    A text that is no level as it stands is looked for without blanks at its ends.
+    A text that is no level as it stands is looked for without blanks at its ends, and then among
+    the levels in small letters.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -180,7 +181,8 @@ def level_codes(texts: Any, levels: tuple[str, ...]) -> tuple[np.ndarray, np.nda
     coded = texts.dictionary_encode()
     known = pa.array(levels, pa.large_string())
     plain = trimmed(coded.dictionary)
-    codes = pc.coalesce(pc.index_in(coded.dictionary, known), pc.index_in(plain, known))
+    lowered = pc.index_in(pc.utf8_lower(plain), pc.utf8_lower(known))
+    codes = pc.coalesce(pc.index_in(coded.dictionary, known), pc.index_in(plain, known), lowered)
     codes = codes.fill_null(-1).to_numpy(zero_copy_only=False)
     missing = is_missing_mark(plain, among_numbers=False) & (codes < 0)
     codes, missing = np.append(codes, -1), np.append(missing, True)

@@ -6,6 +6,7 @@ level of their own. Of many levels the frequent ones have a feature each, the ot
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,7 +81,14 @@ def learn_column(series: nw.Series[Any], kind: ColumnKind, *, standardise: bool)
         return _learn_date(series, kind, standardise)
     if kind.kind == "ordered":
         return _learn_ordered(series, kind, standardise)
-    return _learn_category(series)
+    return _learn_category(series, dict(_one_spelling(kind)))
+
+
+def _one_spelling(kind: ColumnKind) -> Iterator[tuple[str, str]]:
+    """For levels that are spelt in several ways, the spelling to take."""
+    for texts in kind.spellings:
+        if len(texts[0]) > 1:  # one letter is a code, in which capitals may mean something
+            yield from ((text, texts[0]) for text in texts[1:])
 
 
 def column_numbers(series: nw.Series[Any], kind: ColumnKind) -> tuple[np.ndarray, np.ndarray]:
@@ -142,6 +150,8 @@ def _learn_date(series: nw.Series[Any], kind: ColumnKind, standardise: bool) -> 
     parts = []
     for name in DATE_PARTS:
         known = part_of_dates(dates, name)[~lost]
+        if name == "elapsed_days" and np.ptp(np.floor(days[~lost])) == 0 and n_distinct > 1:
+            continue  # within one day, the hour says the same
         if len(known) and not np.all(known == known[0]):  # of one year, its number says nothing
             mean, scale, _ = _scale(known, standardise)
             parts.append(DatePart(name, mean, scale, float(np.median(known))))
@@ -165,7 +175,7 @@ def _learn_ordered(series: nw.Series[Any], kind: ColumnKind, standardise: bool) 
     return LearnedColumn(record, values, unreadable, n_distinct)
 
 
-def _learn_category(series: nw.Series[Any]) -> LearnedColumn:
+def _learn_category(series: nw.Series[Any], spelling: Mapping[str, str]) -> LearnedColumn:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -174,6 +184,10 @@ def _learn_category(series: nw.Series[Any]) -> LearnedColumn:
     plain = trimmed(coded.dictionary)
     mark = pa.array(is_missing_mark(plain, among_numbers=False))
     plain = pc.if_else(mark, pa.scalar(None, pa.large_string()), plain)
+    if spelling:
+        plain = pa.array(
+            [spelling.get(text, text) for text in plain.to_pylist()], pa.large_string()
+        )
     texts = plain.take(coded.indices)
     counts = texts.drop_null().value_counts()
     by_rows = sorted(

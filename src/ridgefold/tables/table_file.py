@@ -47,13 +47,18 @@ class TableFile(ABC):
 
     def once(self, names: list[str]) -> list[str]:
         """Names that stand for one column each."""
-        twice = sorted(name for name, count in Counter(names).items() if count > 1)
-        if twice:
-            raise self.error(f"two columns are called {twice[0]!r}")
+        if twice := called_twice(names):
+            raise self.error(twice)
         return names
 
     def error(self, problem: object) -> TableError:
         return TableError(f"{str(self.path)!r} cannot be read as a table: {problem}")
+
+
+def called_twice(names: Sequence[str]) -> str:
+    """Names that several columns have, in words."""
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
+    return f"two columns are called {', '.join(map(repr, twice))}" if twice else ""
 
 
 def first_line(error: BaseException) -> str:

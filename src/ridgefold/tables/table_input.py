@@ -31,6 +31,8 @@ class TableInput:
     separator: str = ","
     """Of a text file; it says which decimal mark is more likely."""
     encoding: str | None = None
+    lines_before: int = 0
+    """Lines of a text file above the names, which are skipped."""
     is_text: bool = False
     """Whether all cells are text because nobody declared what they are, as in CSV."""
     columns_are_named: bool = True
@@ -81,6 +83,7 @@ def _read_file(path: Path) -> TableInput:
             file.places,
             separator=file.layout.separator,
             encoding=file.layout.encoding,
+            lines_before=file.layout.lines_before,
             is_text=True,
         )
     return TableInput(frame, path.name, file.places, _index_names(frame))

@@ -98,6 +98,20 @@ def _all_said(source: TableInput, column: ReadColumn, rows: np.ndarray, asked_fo
     yield from _of_writing(kind)
     if kind.half_numbers is not None and not asked_for:
         yield from _of_half_numbers(kind)
+    for texts in kind.spellings:
+        said = ", ".join(map(repr, texts[:_EXAMPLES]))
+        if len(texts[0]) > 1:
+            yield (
+                "capital letters",
+                f"{said} differ in capital letters only: taken for one",
+                "category",
+            )
+        else:
+            yield (
+                "capital letters",
+                f"{said} differ in capital letters only, and stay apart",
+                "drop",
+            )
     yield from _of_values(column, column.learned)
 
 
@@ -322,7 +336,16 @@ def problems_of_table(
             )
         )
     names = list(source.frame.columns)
-    if source.is_text and names and all(_is_number(name) for name in names):
+    if source.lines_before:
+        problems.append(
+            Problem(
+                "lines above the names",
+                (),
+                f"the names of the columns are taken from line {source.lines_before + 1}; what "
+                "stands above it is left out",
+            )
+        )
+    if source.is_text and are_numbers(names):
         problems.append(
             Problem(
                 "no names",
@@ -338,9 +361,9 @@ def problems_of_table(
     return problems
 
 
-def _is_number(text: str) -> bool:
+def are_numbers(names: Sequence[str]) -> bool:
+    """Whether all names of columns are numbers, as where a file has no line of names."""
     try:
-        float(text)
+        return len([float(name) for name in names]) > 0
     except ValueError:
         return False
-    return True

@@ -122,6 +122,8 @@ class NumpyFile(TableFile):
 _KINDS: Mapping[str, Callable[[Path], TableFile]] = {
     ".csv": CsvFile,
     ".tsv": lambda path: CsvFile(path, "\t"),
+    ".tab": lambda path: CsvFile(path, "\t"),
+    ".txt": lambda path: CsvFile(path, "\t"),
     ".parquet": ParquetFile,
     ".npy": NumpyFile,
     ".npz": NumpyFile,
@@ -134,7 +136,9 @@ def open_table(path: Path) -> TableFile:
         raise TableError(f"there is no file {str(path)!r}")
     endings = [suffix.lower() for suffix in path.suffixes]
     kind = next((e for e in reversed(endings) if e in _KINDS), None)
-    compressed = kind in (".csv", ".tsv") and endings[-1] in COMPRESSED
+    compressed = kind in (".csv", ".tsv", ".tab", ".txt") and endings[-1] in COMPRESSED
+    if endings and endings[-1] in (".xlsx", ".xls", ".ods"):
+        raise TableError(f"{str(path)!r} is a workbook of a spreadsheet: save its table as CSV")
     if kind is None or (endings[-1] != kind and not compressed):
         raise TableError(
             f"{str(path)!r} must end in {', '.join(_KINDS)} (CSV also in .csv.gz): the ending says "

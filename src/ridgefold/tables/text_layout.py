@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -16,11 +17,19 @@ _CHECKED_BYTES = 1 << 28
 _PIECE = 1 << 20
 _SEPARATORS = (",", ";", "\t", "|")
 _MOST_RECORDS = 300
+_SAYS_SEPARATOR = re.compile(r'"?sep=(?P<mark>[,;|\t])"?[^\S\n]*\n')
+"""The first line by which spreadsheets are told what separates the cells."""
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+
+
+_MOST_LINES_BEFORE = 20
+"""More lines above the names are no title: the file holds something else."""
+_MOST_RAGGED = 0.1
+"""Of the rows below a title; with more of them, the lines above are none."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +38,11 @@ class TextLayout:
 
     encoding: str
     separator: str
+    lines_before: int = 0
+    """Lines above the names, as programs write titles, comments or ``sep=;``."""
+    extra_cell: str = ""
+    """ "first" or "last" if every row has one cell more than there are names: a name of the row,
+    as R writes it, or nothing behind a mark that ends the line."""
 
 
 def layout_of(open_bytes: Callable[[], Any], usual_separator: str) -> TextLayout:
@@ -39,8 +53,18 @@ def layout_of(open_bytes: Callable[[], Any], usual_separator: str) -> TextLayout
     with open_bytes() as file:
         head = file.read(_HEAD_BYTES)
     encoding = _encoding(head, open_bytes)
-    text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(head)
-    return TextLayout(encoding, separator_of(text.lstrip("\ufeff"), usual_separator))
+    text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(head).lstrip("\ufeff")
+    if said := _SAYS_SEPARATOR.match(text):
+        text, separator, before = text[said.end() :], said["mark"], 1
+    else:
+        separator, before = (
+            separator_of(text, usual_separator),
+            _lines_before(text, usual_separator),
+        )
+        if before:
+            text = text.split("\n", before)[-1]
+            separator = separator_of(text, usual_separator)
+    return TextLayout(encoding, separator, before, _extra_cell(text, separator))
 
 
 def _encoding(head: bytes, open_bytes: Callable[[], Any]) -> str:
@@ -85,20 +109,67 @@ def separator_of(text: str, usual: str) -> str:
     return best[2]
 
 
+def _lines_before(text: str, usual: str) -> int:
+    """Lines above the names: of one cell, or comments, above rows of several cells."""
+    if _widths(text, separator_of(text, usual))[:1] > [1] and not text.startswith("#"):
+        return 0
+    lines = text.split("\n", _MOST_LINES_BEFORE + 1)
+    for separator in (usual, *(mark for mark in _SEPARATORS if mark != usual)):
+        records = [next(csv.reader([line], delimiter=separator), []) for line in lines[:-1]]
+        before = 0
+        while before < len(records) and (
+            len(records[before]) < 2 or records[before][0].startswith("#")
+        ):
+            before += 1
+        if not 0 < before < len(records):
+            continue
+        widths = _widths(text.split("\n", before)[-1], separator)
+        if records[0] and len(records[0]) == widths[0]:
+            continue  # a name that begins with "#"
+        ragged = sum(width != widths[0] for width in widths) / len(widths)
+        names = records[before]
+        if len(widths) > before and ragged <= _MOST_RAGGED and not any(map(_is_number, names)):
+            return before
+    return 0
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _extra_cell(text: str, separator: str) -> str:
+    """Which cell of the rows has no name, if every row has one more than there are names."""
+    records = _records(text, separator)
+    if len(records) < 2 or len(records[0]) < 2:
+        return ""
+    if any(len(record) != len(records[0]) + 1 for record in records[1:]):
+        return ""
+    return "first" if any(record[-1].strip() for record in records[1:]) else "last"
+
+
 def _widths(text: str, separator: str) -> list[int]:
     """The number of cells of the first records."""
-    widths: list[int] = []
+    return [len(record) for record in _records(text, separator)]
+
+
+def _records(text: str, separator: str) -> list[list[str]]:
+    """The first records that are not empty."""
+    records: list[list[str]] = []
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     try:
         for record in reader:
             if record:
-                widths.append(len(record))
-            if len(widths) > _MOST_RECORDS:
+                records.append(record)
+            if len(records) > _MOST_RECORDS:
                 break
     except csv.Error:
-        return widths
+        return records
     # The last record of the piece that was read may be cut off.
-    return widths[:-1] if len(widths) > 2 and len(text) >= _HEAD_BYTES // 4 else widths
+    return records[:-1] if len(records) > 2 and len(text) >= _HEAD_BYTES // 4 else records
 
 
 class AsUtf8(io.RawIOBase):

@@ -27,6 +27,8 @@ _YEAR_LAST = (
     r"^(?P<{first}>[0-9]{{1,2}})[-/. ](?P<{second}>[0-9]{{1,2}})"
     r"[-/. ](?P<year>[0-9]{{4}}|[0-9]{{2}})"
 )
+_TIME_ALONE = r"^[0-9]{1,2}:[0-9]{2}"
+"""A time of day without a date is one of the first of January 1970."""
 _WEEKDAY = r"^(?:(?i:mon|tue|wed|thu|fri|sat|sun)[a-z]*[.,]* )?"
 _NAMED = (
     rf"{_WEEKDAY}(?P<day>[0-9]{{1,2}})(?:st|nd|rd|th|\.)?[-/ ]*"
@@ -41,6 +43,9 @@ _MONTHS = (
 _PIVOT = 69
 """Years of two digits from here on are of the last century, as in POSIX."""
 _FIRST_YEAR, _LAST_YEAR = 1000, 2999
+_COMPACT_YEARS = 1900, 2101
+_FEWEST_COMPACT = 10
+"""So many numbers of eight digits are hardly all dates of these years by chance."""
 _MOST_UNREADABLE = 0.1
 """A column of which more cells are no dates is none of dates."""
 
@@ -71,7 +76,7 @@ def dates_in(counts: Mapping[str, int], table_order: str | None) -> WrittenDates
     """
     import pyarrow as pa
 
-    texts = [text for text in counts if any(c in text for c in "-/. ,")]
+    texts = [text for text in counts if any(c in text for c in "-/. ,:")]
     n_known = sum(counts.values())
     if sum(counts[text] for text in texts) < (1 - _MOST_UNREADABLE) * n_known:
         return None
@@ -100,11 +105,16 @@ def read_dates(texts: Any, order: str) -> tuple[np.ndarray, np.ndarray]:
     """The dates of a pyarrow array of texts to the second, and which cells are none though not
     missing."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     if isinstance(texts, pa.ChunkedArray):
         texts = texts.combine_chunks()
     coded = texts.cast(pa.large_string()).dictionary_encode()
     different = trimmed(coded.dictionary)
+    is_time = pc.match_substring_regex(different, _TIME_ALONE)
+    day, nothing = pa.scalar("1970-01-01 ", pa.large_string()), pa.scalar("", pa.large_string())
+    dated = pc.binary_join_element_wise(day, different, nothing)
+    different = pc.if_else(is_time, dated, different)
     dates = np.full(len(different), "NaT", dtype="datetime64[s]")
     for pattern in _patterns(order):
         open_rows = np.flatnonzero(np.isnat(dates))
@@ -114,6 +124,20 @@ def read_dates(texts: Any, order: str) -> tuple[np.ndarray, np.ndarray]:
     dates, unreadable = np.append(dates, np.datetime64("NaT")), np.append(unreadable, False)
     codes = coded.indices.fill_null(len(different)).to_numpy(zero_copy_only=False)
     return dates[codes], unreadable[codes]
+
+
+def are_compact_dates(values: np.ndarray) -> bool:
+    """Whether whole numbers are dates such as 20210304: ten different ones, and nothing else."""
+    import pyarrow as pa
+
+    known = np.unique(values[~np.isnan(values)])
+    first, last = _COMPACT_YEARS
+    if len(known) < _FEWEST_COMPACT or known[0] < 10_000 * first or known[-1] >= 10_000 * last:
+        return False
+    if not np.array_equal(known, np.floor(known)):
+        return False
+    texts = pa.array(known.astype(np.int64)).cast(pa.large_string())
+    return not np.isnat(_matching(texts, _COMPACT)).any()
 
 
 def _matching(texts: Any, pattern: str) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Cut rows into cells. One file a way; a new one is a line here."""
 
-from ridgefold.cells.cut.base import Guided, Partitioner, Router, learning_rows
+from ridgefold.cells.cut.base import Guided, Partitioner, Router, learning_rows, learning_sample
 from ridgefold.cells.cut.hyperplanes import Hyperplanes
 from ridgefold.cells.cut.kmeans import KMeansCells
 from ridgefold.cells.cut.principal import PrincipalTree
@@ -30,4 +30,5 @@ __all__ = [
     "StratifiedSplit",
     "Tree",
     "learning_rows",
+    "learning_sample",
 ]

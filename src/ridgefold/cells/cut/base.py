@@ -126,6 +126,12 @@ _LEARNING_ROWS_A_CELL = 16
 """Rows of the sample for every cell, at least: fewer could not tell where a cell ends."""
 
 
+def learning_sample(n_rows: int, n_columns: int, n_cells: int) -> int:
+    """From how many of the rows cells are learned."""
+    size = max(_LEARNING_NUMBERS // max(1, n_columns), _LEARNING_ROWS_A_CELL * n_cells)
+    return min(n_rows, size)
+
+
 def learning_rows(
     n_rows: int, n_columns: int, n_cells: int, rng: np.random.Generator
 ) -> np.ndarray | None:
@@ -135,7 +141,7 @@ def learning_rows(
     not depend on where the rows are kept, so that cells of rows on disk are those of the same rows
     in memory.
     """
-    size = max(_LEARNING_NUMBERS // max(1, n_columns), _LEARNING_ROWS_A_CELL * n_cells)
+    size = learning_sample(n_rows, n_columns, n_cells)
     if n_rows <= size:
         return None
     places = (np.arange(size) + rng.random(size)) * (n_rows / size)

@@ -4,8 +4,11 @@ from ridgefold.report.displays.cells import CellsDisplay
 from ridgefold.report.displays.confusion import ConfusionDisplay
 from ridgefold.report.displays.coverage import CoverageDisplay
 from ridgefold.report.displays.cv_surface import CVSurfaceDisplay
+from ridgefold.report.displays.effect_curve import EffectCurveDisplay
+from ridgefold.report.displays.effects import EffectsDisplay
 from ridgefold.report.displays.held_out import HeldOutDisplay
-from ridgefold.report.displays.relevance import RelevanceDisplay
+from ridgefold.report.displays.importance import ImportanceDisplay
+from ridgefold.report.displays.length_scales import LengthScalesDisplay
 from ridgefold.report.displays.reliability import ReliabilityDisplay
 from ridgefold.report.displays.spectrum import SpectrumDisplay
 
@@ -14,8 +17,11 @@ __all__ = [
     "CellsDisplay",
     "ConfusionDisplay",
     "CoverageDisplay",
+    "EffectCurveDisplay",
+    "EffectsDisplay",
     "HeldOutDisplay",
-    "RelevanceDisplay",
+    "ImportanceDisplay",
+    "LengthScalesDisplay",
     "ReliabilityDisplay",
     "SpectrumDisplay",
 ]

@@ -10,8 +10,10 @@ from ridgefold.report.sections.cells import cells
 from ridgefold.report.sections.classes import classes
 from ridgefold.report.sections.computed import computed
 from ridgefold.report.sections.coverage import coverage
+from ridgefold.report.sections.effects import effects
 from ridgefold.report.sections.held_out import held_out
-from ridgefold.report.sections.relevance import relevance
+from ridgefold.report.sections.importance import importance
+from ridgefold.report.sections.length_scales import length_scales
 from ridgefold.report.sections.search import search
 from ridgefold.report.sections.spectrum import spectrum
 
@@ -19,8 +21,10 @@ SECTIONS: tuple[Callable[[ReportedModel, Canvas], Section | None], ...] = (
     held_out,
     classes,
     coverage,
+    importance,
     search,
-    relevance,
+    effects,
+    length_scales,
     cells,
     spectrum,
     computed,

@@ -9,19 +9,19 @@ import numpy as np
 
 from ridgefold.crossval import Progress
 from ridgefold.exact.leave_two_out import LeaveTwoOut, TwoFoldsWork
-from ridgefold.linalg import Array, namespace_of
 from ridgefold.records import Stack, StackMember, StepRecord
 from ridgefold.selection.describe import describe
 from ridgefold.selection.held_out_predictions import by_row
 from ridgefold.selection.kernel_paths import KernelPaths
 from ridgefold.selection.path_tasks import STEP, gram_of
-from ridgefold.selection.scoring import Truth, scoring_of
+from ridgefold.selection.scoring import Truth, log_likelihood, scoring_of
 from ridgefold.selection.search import Choice, GridSearch, Settings
 from ridgefold.selection.stack.candidates import StackCandidate, StackPlan
 from ridgefold.selection.stack.nested import (
     NestedStack,
     nested_stack,
     rows_of_groups,
+    worth_leaving_two_out,
 )
 from ridgefold.selection.stack.weights import (
     SMALLEST_SHARE,
@@ -82,21 +82,24 @@ class StackChoice:
 def stack_search(
     paths: KernelPaths, plan: StackPlan, truth: Truth, settings: Settings, progress: Progress
 ) -> StackChoice:
-    """Choose every candidate's width and ridge by its squared error, then the weights.
+    """Choose every candidate's width and ridge, then the weights.
 
-    `truth` is what the stack is to predict: numbers, or classes. Where metrics were learned again
+    Numbers: by the squared error; classes: by the likelihood of calibrated decision values, which
+    asks for larger ridges than the squared error of labels does. `truth` is what the stack is to predict: numbers, or classes. Where metrics were learned again
     without each fold, weights are found from the predictions of those. Else kernels and ridges are
-    taken as given, and weights without a fold are found from models that have not seen that fold.
+    taken as given, and weights without a fold are found from models that have not seen that fold,
+    unless there are so many rows that it makes no difference.
     """
     candidates, groups = plan.candidates, plan.groups
     common = paths.common
     folds, namespace = common.folds, paths.data.namespace
-    squared_error = scoring_of(None, classifier=False)
+    classify = truth.classes is not None
+    rule = log_likelihood() if classify else scoring_of(None, classifier=False)
     choices: list[Choice] = []
     records: list[StepRecord] = []
     for k, candidate in enumerate(candidates):
         paths.begin()
-        search = GridSearch(paths, squared_error, settings)
+        search = GridSearch(paths, rule, settings)
         choice = search.run(
             candidate.grid,
             candidate.alphas,
@@ -119,7 +122,7 @@ def stack_search(
     fit_weights = fit_weights_of(truth, weights, bias=common.bias)
     counted = np.flatnonzero(weights > 0)
     members = _members(fit_weights(single[:, counted], counted, SMALLEST_SHARE), errors)
-    if plan.relearned is not None:
+    if plan.relearned is not None or not worth_leaving_two_out(n):
         own = single[members]
         double = np.broadcast_to(own[:, None], (own.shape[0], len(groups), *own.shape[1:]))
     else:
@@ -176,12 +179,6 @@ def _members(found: StackWeights, errors: np.ndarray) -> list[int]:
     totals = found.weights.sum(axis=1)
     heavy = [int(m) for m in np.argsort(-totals, kind="stable") if totals[m] > 0]
     return heavy or [int(np.argmin(errors))]
-
-
-def as_numbers(truth: Truth, targets: Array) -> Truth:
-    """What candidates are compared with: the targets, which of classes are columns of −1 and 1."""
-    numbers = namespace_of(targets).to_numpy(targets).astype(np.float64)
-    return replace(truth, y=numbers[truth.folds.stacked], classes=None)
 
 
 def fit_weights_of(

@@ -1,4 +1,4 @@
-"""How much every column counts in a learned metric."""
+"""How finely a learned metric resolves every column."""
 
 from __future__ import annotations
 
@@ -24,33 +24,37 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class RelevanceDisplay(Display):
+class LengthScalesDisplay(Display):
     """The share of every column in the distance between two rows, as learned scales measure it.
+
+    A large share says that the model bends within a short way along the column, a small one that
+    it is smooth along it. It does not say how much the column matters: a column with a strong
+    straight effect has a small share. See :class:`ImportanceDisplay` for that.
 
     Parameters
     ----------
     names : sequence of str
-    relevance : array of shape (n_columns,)
+    shares : array of shape (n_columns,)
         Shares that add up to one.
     most : int
-        So many columns are drawn, the most relevant first.
+        So many columns are drawn, the largest shares first.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from ridgefold import KernelRidgeCV, RelevanceDisplay
+    >>> from ridgefold import KernelRidgeCV, LengthScalesDisplay
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-3, 3, size=(120, 2))
     >>> y = np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(120)
     >>> model = KernelRidgeCV(metric="learned").fit(X, y)
-    >>> display = RelevanceDisplay.from_estimator(model)
-    >>> bool(display.relevance[0] > display.relevance[1])
+    >>> display = LengthScalesDisplay.from_estimator(model)
+    >>> bool(display.shares[0] > display.shares[1])
     True
     """
 
-    def __init__(self, *, names: Sequence[str], relevance: np.ndarray, most: int = 12) -> None:
+    def __init__(self, *, names: Sequence[str], shares: np.ndarray, most: int = 12) -> None:
         self.names = tuple(names)
-        self.relevance = relevance
+        self.shares = shares
         self.most = most
 
     @classmethod
@@ -62,14 +66,14 @@ class RelevanceDisplay(Display):
                 f'{facts.name} has learned no scales: fit with metric="learned"'
             )
         scales = facts.metric.named
-        return cls(names=scales.names, relevance=scales.shares, most=most).plot(ax)
+        return cls(names=scales.names, shares=scales.shares, most=most).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw on `ax`, or on new axes."""
         ax = axes_or_new(ax)
         self._drawn_on(ax)
-        order = np.argsort(-self.relevance, kind="stable")[: self.most]
-        shares = self.relevance[order]
+        order = np.argsort(-self.shares, kind="stable")[: self.most]
+        shares = self.shares[order]
         places = np.arange(len(order))
         ax.barh(places, shares, height=0.62, color=ACCENT, linewidth=0)
         for place, share in zip(places, shares, strict=True):

@@ -1,4 +1,4 @@
-"""Which columns the learned metric looks at."""
+"""How finely the learned metric resolves every column."""
 
 from __future__ import annotations
 
@@ -7,44 +7,46 @@ import sys
 import numpy as np
 
 from ridgefold.estimators.facts import MetricFacts
-from ridgefold.report.displays.relevance import RelevanceDisplay
+from ridgefold.report.displays.length_scales import LengthScalesDisplay
 from ridgefold.report.formatting import clean, number, percent, plural
 from ridgefold.report.layout import Canvas, Cell, Section, Table, rows_of, text
 from ridgefold.report.reported_model import ReportedModel
 
 _MOST_BARS = 12
-"""Columns that are drawn, the most relevant ones."""
+"""Columns that are drawn, those with the largest shares."""
 _MOST_ROWS = 200
 """Columns that the table lists: of more, nobody reads the rest."""
 _NOTHING = 0.005
-"""Columns with a smaller share than this hardly change which rows are alike."""
+"""Columns with a smaller share than this are straight lines, or nothing, to the model."""
 _LAST = sys.float_info.max
 """Columns without a scale come last when the table is sorted by scales."""
 
 
-def relevance(reported: ReportedModel, canvas: Canvas) -> Section | None:
+def length_scales(reported: ReportedModel, canvas: Canvas) -> Section | None:
     """Shares of the columns in distance, and their length scales."""
     metric = reported.facts.metric
     if metric is None:
         return None
     names, shares, learned = metric.named.names, metric.named.shares, metric.learned
-    display = RelevanceDisplay(names=names, relevance=shares, most=_MOST_BARS)
+    display = LengthScalesDisplay(names=names, shares=shares, most=_MOST_BARS)
     bars = min(len(names), _MOST_BARS)
     picture = canvas.draw(
         display.plot,
         title="Share of every column in the distance between two rows",
         caption=""
         if bars == len(names)
-        else f"The {bars} most relevant of {plural(len(names), 'column')}.",
+        else f"The {bars} largest shares of {plural(len(names), 'column')}.",
         height=0.5 + 0.27 * bars,
     )
     unused = int(np.sum(shares < _NOTHING))
     lead = (
         "One length scale was learned for every column by the gradient of the held-out error. A "
-        "column with a large share decides which rows are alike"
+        "large share says that the model bends within a short way along the column, a small one "
+        "that it is smooth there: a column with a strong straight effect has a small share, too"
     )
     lead += (
-        f"; {plural(unused, 'column')} of {len(names)} hardly count (below {percent(_NOTHING)})."
+        f". Along {plural(unused, 'column')} of {len(names)} it hardly bends at all (below "
+        f"{percent(_NOTHING)})."
         if unused
         else "."
     )
@@ -69,8 +71,8 @@ def relevance(reported: ReportedModel, canvas: Canvas) -> Section | None:
             f"{percent(float(gain))} below that of one scale for all columns."
         )
     return Section(
-        "relevance",
-        "Which columns count",
+        "length-scales",
+        "How smooth it is along every column",
         lead,
         (picture,),
         (_table(metric),),

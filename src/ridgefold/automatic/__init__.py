@@ -1,0 +1,1 @@
+"""Everything chosen: from a table and a time budget to one model."""

@@ -1,0 +1,154 @@
+"""What the steps of an automatic fit know of each other, and what they work on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ridgefold.automatic.promised_time import PromisedTime
+from ridgefold.crossval import Folds, Progress, no_progress
+from ridgefold.errors import BudgetError
+from ridgefold.kernels import Kernel
+from ridgefold.linalg import Array
+from ridgefold.planning import available_resources
+from ridgefold.planning.words import in_seconds
+from ridgefold.records import Plan, Problem, Resources
+from ridgefold.runtime.step import Work
+from ridgefold.selection.stack.weights import StackWeights
+
+_SLOWEST_PACE, _FASTEST_PACE = 10.0, 0.2
+"""One measured step says no more about the next than this: very short ones are mostly noise."""
+_WORTH_MEASURING = 0.05
+"""Steps predicted to be shorter say nothing about the machine."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """Shapes and times, as far as a step knows them before it begins."""
+
+    problem: Problem
+    """The table as numbers: rows, columns, targets, folds."""
+    left: float
+    """Seconds until the budget is over."""
+    exchangeable: bool = True
+    """Whether any row may be held out by itself: False if rows belong together, or if folds were
+    given."""
+    few_rows: bool = False
+    """Whether a metric is to be learned again without each group of folds, as there are few rows
+    a scale."""
+    waiting: tuple[str, ...] = ()
+    """How the kernels that are found and not yet fitted measure distances."""
+    learned: bool = False
+    """Whether a metric was learned."""
+    gains: tuple[float, ...] = ()
+    """By what share each candidate so far has lowered the held-out error of the stack."""
+    paces: Mapping[str, float] = field(default_factory=dict)
+    """Measured over predicted seconds, of each kind of work that was done."""
+
+    def pace(self, kind: str) -> float:
+        """What predictions of this kind of work are to be multiplied by."""
+        return self.paces.get(kind, max([1.0, *self.paces.values()]))
+
+    def measured(self, kind: str, predicted: float, seconds: float) -> Known:
+        """With the pace of a kind of work as it was last."""
+        if predicted < _WORTH_MEASURING:
+            return self
+        pace = min(max(seconds / predicted, _FASTEST_PACE), _SLOWEST_PACE)
+        return replace(self, paces={**self.paces, kind: pace})
+
+    def require_time(self, kind: str, plan: Plan) -> Plan:
+        """The plan with its time as it is likely to be here; a refusal if that is not left."""
+        likely = plan.seconds * self.pace(kind)
+        if likely > self.left:
+            raise BudgetError(
+                f"predicted {in_seconds(likely)}, and of the time budget there are "
+                f"{in_seconds(max(self.left, 0.0))} left"
+            )
+        return replace(
+            plan,
+            seconds=likely,
+            seconds_at_most=max(likely, plan.seconds_at_most),
+            resources=replace(plan.resources, seconds=max(self.left, 0.0)),
+        )
+
+
+@dataclass(frozen=True)
+class FoundKernel:
+    """A kernel to be fitted to all rows."""
+
+    words: str
+    kernel: Kernel
+    family: str
+    alpha: float
+    held_out: np.ndarray | None = None
+    """Where metrics were learned again without groups of folds: predictions of rows that neither
+    metric nor model have seen."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A fitted model of numbers, and its predictions of rows that it had not seen."""
+
+    words: str
+    model: Any
+    held_out: np.ndarray
+    """Shape (n, t); NaN for rows that no fold tests."""
+    coordinates: Kernel | None = None
+    """The learned kernel in whose coordinates the model takes its rows; None for rows as they
+    are."""
+
+
+@dataclass
+class AutomaticWork(Work):
+    """The table as numbers, and the candidates so far."""
+
+    X: np.ndarray
+    targets: np.ndarray
+    """Shape (n, t); of classes columns of −1 and 1."""
+    codes: np.ndarray | None
+    """Class numbers; None for regression."""
+    weights: np.ndarray | None
+    folds: Folds
+    category_features: tuple[tuple[int, ...], ...]
+    seed: int
+    time: PromisedTime
+    memory_budget: Any
+    n_jobs: int | None
+    device: str | None
+    kernels: list[FoundKernel] = field(default_factory=list)
+    candidates: list[Candidate] = field(default_factory=list)
+    n_cells: int | None = None
+    """The number of cells that was chosen for the first candidate in cells."""
+    last_method: str = ""
+    """The method that cross-validated the last candidate of all rows."""
+    whole: StackWeights | None = None
+    error: float = np.inf
+    """Held-out error of the stack of the candidates so far."""
+
+    say: Callable[[str], None] = lambda words: None
+    """Is told what is done next."""
+
+    @contextmanager
+    def progress(self, name: str) -> Iterator[Progress]:
+        self.say(name)
+        yield no_progress
+
+    def __post_init__(self) -> None:
+        self.like: Array = self.X
+
+    def resources(self) -> Resources:
+        return available_resources(self.memory_budget)
+
+    @property
+    def counts(self) -> np.ndarray:
+        """What every row counts: its weight; nothing for rows that no fold tests."""
+        counts = np.ones(len(self.X)) if self.weights is None else self.weights.astype(np.float64)
+        if self.folds.each_row_once:
+            return counts
+        tested = np.zeros(len(self.X))
+        tested[self.folds.stacked] = 1.0
+        return np.asarray(counts * tested)

@@ -1,0 +1,96 @@
+"""The models that candidates are made of: of all rows, or in cells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from ridgefold.automatic.known import AutomaticWork
+from ridgefold.errors import InvalidInputError
+from ridgefold.estimators.kernel_ridge_cv import LSSVMRegressorCV
+from ridgefold.estimators.partitioned import PartitionedLSSVMRegressor
+from ridgefold.kernels import Columns, Kernel
+from ridgefold.kernels.distances import DistanceKernel
+from ridgefold.kernels.warped import Warped
+from ridgefold.linalg import namespace_of
+from ridgefold.linalg.namespace import on_device
+from ridgefold.options import Compute
+
+_LEAST_SECONDS = 1e-3
+_CELL_KERNELS: dict[str, tuple[str, dict[str, Any] | None]] = {
+    "matern12": ("matern", {"nu": 0.5}),
+    "matern32": ("matern", {"nu": 1.5}),
+    "matern52": ("matern", {"nu": 2.5}),
+}
+"""What families of several parameters are called by cells, which choose their own widths."""
+
+
+def whole_model(work: AutomaticWork, kernel: Any, alphas: Any) -> LSSVMRegressorCV:
+    """One model of all rows, to be fitted in the time that is left."""
+    return LSSVMRegressorCV(
+        alphas,
+        kernel=kernel,
+        cv=[(work.folds.training_rows(k), test) for k, test in enumerate(work.folds.test)],
+        memory_budget=work.memory_budget,
+        time_budget=max(work.time.left, _LEAST_SECONDS),
+        random_state=work.seed,
+    )
+
+
+def fit_whole(work: AutomaticWork, model: LSSVMRegressorCV) -> np.ndarray:
+    """Fit to all rows; returns the held-out predictions."""
+    X = on_device(work.X, work.device)
+    model.fit(X, work.targets, work.weights)
+    held_out = namespace_of(model.held_out_predictions_).to_numpy(model.held_out_predictions_)
+    return np.asarray(held_out, dtype=np.float64).reshape(work.targets.shape)
+
+
+def cell_model(work: AutomaticWork, family: str) -> PartitionedLSSVMRegressor:
+    """Cells of rows in the coordinates of a metric; each chooses its own width and ridge."""
+    kernel, parameters = _CELL_KERNELS.get(family, (family, None))
+    return PartitionedLSSVMRegressor(
+        n_partitions="auto" if work.n_cells is None else work.n_cells,
+        kernel=kernel,
+        kernel_params=parameters,
+        memory_budget=work.memory_budget,
+        compute=Compute(n_jobs=work.n_jobs, device=work.device),
+        random_state=work.seed,
+    )
+
+
+def fit_cells(
+    work: AutomaticWork, model: PartitionedLSSVMRegressor, X: np.ndarray, *, exchangeable: bool
+) -> np.ndarray:
+    """Fit cells to all rows; returns held-out predictions.
+
+    Every row is left out by itself. Where rows belong together the cells are fitted again
+    without each fold.
+    """
+    model.fit(X, work.targets, work.weights)
+    if exchangeable and model.held_out_residuals_ is not None:
+        residuals = np.asarray(model.held_out_residuals_, dtype=np.float64)
+        return np.asarray(work.targets - residuals.reshape(work.targets.shape))
+    held_out = np.full(work.targets.shape, np.nan)
+    for k, test in enumerate(work.folds.test):
+        kept = work.folds.training_rows(k)
+        weights = None if work.weights is None else work.weights[kept]
+        again = clone(model).fit(X[kept], work.targets[kept], weights)
+        held_out[test] = np.asarray(again.predict(X[test])).reshape(len(test), -1)
+    return held_out
+
+
+def in_coordinates(kernel: Kernel | None, X: np.ndarray) -> np.ndarray:
+    """Rows such that the kernel is one of plain distances between them: its columns, transformed,
+    in units of their length scales."""
+    if kernel is None:
+        return X
+    namespace = namespace_of(X)
+    if isinstance(kernel, Columns):
+        X, kernel = kernel.transform(namespace, X), kernel.kernel
+    if isinstance(kernel, Warped):
+        X, kernel = kernel.transform(namespace, X), kernel.kernel
+    if not isinstance(kernel, DistanceKernel):
+        raise InvalidInputError(f"{kernel!r} has no coordinates")
+    return np.ascontiguousarray(X / np.asarray(kernel.length_scale))

@@ -1,0 +1,65 @@
+"""How long a whole fit may take: a promise, and a clock that it is held against."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ridgefold.errors import BudgetError, InvalidInputError
+
+AUTO = "auto"
+_SECONDS_OF_MANY_ROWS, _MANY_ROWS = 60.0, 1e5
+_GROWTH = 0.62
+"""Exponent of the rows: a minute for 100,000 of them, about eight seconds for 4,000. Most of the
+time goes into learning, which looks at a part of the rows, so that more rows need less than their
+share."""
+_WIDE = 40.0
+"""Columns at which the automatic budget is √2 times that of a narrow table."""
+_LEAST_AUTOMATIC = 2.0
+_STOPPED_SHARE, _STOPPED_SECONDS = 0.08, 0.4
+"""Beyond the budget, when work that looks at the clock stops: what is left until 1.15 times the
+budget and a second is for putting together what there is."""
+
+
+def seconds_for(time_budget: Any, n_rows: int, n_columns: int) -> float:
+    """The seconds that a `time_budget` stands for with a table of this shape."""
+    if isinstance(time_budget, str) and time_budget == AUTO:
+        long = _SECONDS_OF_MANY_ROWS * (n_rows / _MANY_ROWS) ** _GROWTH
+        return max(_LEAST_AUTOMATIC, long * math.sqrt(1.0 + n_columns / _WIDE))
+    number = isinstance(time_budget, (int, float)) and not isinstance(time_budget, bool)
+    if not number or not 0 < time_budget < math.inf:
+        raise InvalidInputError(
+            f'time_budget must be "auto" or a number of seconds > 0, got {time_budget!r}'
+        )
+    return float(time_budget)
+
+
+class PromisedTime:
+    """Counts from where it is made.
+
+    Parameters
+    ----------
+    clock : callable, optional
+        Gives seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._begun = clock, clock()
+        self.budget = math.inf
+        """Set as soon as the shape of the table is known."""
+
+    @property
+    def passed(self) -> float:
+        return self._clock() - self._begun
+
+    @property
+    def left(self) -> float:
+        """Until the budget is over; negative afterwards."""
+        return self.budget - self.passed
+
+    def look(self) -> None:
+        """Raise a typed error if it is too late: what is under way is given up."""
+        if self.passed > self.budget * (1.0 + _STOPPED_SHARE) + _STOPPED_SECONDS:
+            raise BudgetError(f"it took longer than predicted, and {self.budget:.3g} s are over")

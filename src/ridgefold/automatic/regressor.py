@@ -1,0 +1,226 @@
+"""Regression for people with a table: everything is chosen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from ridgefold.automatic.known import AutomaticWork
+from ridgefold.automatic.table_estimator import TableEstimator
+from ridgefold.automatic.table_reading import ReadTable
+from ridgefold.errors import InvalidInputError
+from ridgefold.estimators.facts import IntervalFacts, ModelFacts
+from ridgefold.estimators.regressor import check_coverage
+from ridgefold.runtime.training_data import as_ridgefold_errors, require_comparable
+
+
+class RidgefoldRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
+    """Regression from a table as it is, within a time that you set.
+
+    Columns are understood by :func:`ridgefold.diagnose`: text, dates, gaps and categories are
+    made numbers, identifiers and copies of the target are left out. Then candidates are fitted
+    as long as there is time: a linear model first, then kernels of several families with learned
+    metrics, of all rows or in cells; and combined by their exact held-out predictions.
+
+    Parameters
+    ----------
+    time_budget : "auto" or float, default="auto"
+        Seconds for the whole fit, which ends within 1.15 times that and a second, or earlier when
+        nothing more is to be gained. "auto": some seconds for thousands of rows, about a minute
+        for 100,000; `time_budget_` says how many.
+    memory_budget : "auto", int or str, default="auto"
+        Most memory to take beyond what the process holds, as "2GB".
+    columns : mapping, optional
+        What columns are, by name, where :func:`ridgefold.diagnose` would decide otherwise:
+        ``{"zip": "category", "note": "drop"}``.
+    cv : int, splitter or iterable of (train, test), default=5
+        How rows are held out to compare candidates. A number means folds of mixed rows; with
+        `groups`, folds that keep groups together.
+    n_jobs : int, optional
+        Cells that are worked on at once; -1: as many as there are cores.
+    device : str, optional
+        Compute there with torch, as "cuda".
+    verbose : int, default=0
+        1 shows progress.
+    random_state : int, RandomState or None, default=0
+
+    Attributes
+    ----------
+    diagnosis_ : TableDiagnosis
+        What was found out about the table; prints as one. A loaded model has none.
+    leaderboard_ : Leaderboard
+        Every candidate: held-out error, share in the final model, seconds planned and measured,
+        or why it was left out. Prints as a table.
+    stack_ : tuple of Member
+        The models that predictions are the weighted sum of, the heaviest first.
+    held_out_predictions_ : array with the shape of y
+        Predictions of every row by models and weights that had not seen it; NaN for rows without
+        a target, or in no test set.
+    held_out_error_ : float
+        Their root mean square error.
+    time_budget_ : float
+        Seconds that the fit was given.
+    target_ : str
+        The name of the target, if it is a column of the table.
+    feature_names_in_ : array of str
+        Names of the columns, if they have any.
+    n_features_in_ : int
+        Columns of the table, without the target.
+    n_splits_ : int
+        Folds that rows were held out by.
+    run_record_ : RunRecord
+        The steps of the fit, as planned and as measured.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ridgefold import RidgefoldRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> size = rng.uniform(20, 200, 120)
+    >>> table = {
+    ...     "size": [f"{value:.0f} m²" for value in size],
+    ...     "colour": rng.choice(["red", "blue"], 120).tolist(),
+    ...     "price": (1000 * np.sqrt(size) + 50 * rng.standard_normal(120)).tolist(),
+    ... }
+    >>> model = RidgefoldRegressor(time_budget=20).fit(table, target="price")
+    >>> predicted = model.predict({"size": ["100 m²"], "colour": ["red"]})
+    >>> bool(abs(predicted[0] - 10000) < 200)
+    True
+    """
+
+    _measure = "root mean square error"
+    _nature = "regression, everything chosen"
+
+    def __init__(
+        self,
+        *,
+        time_budget: Any = "auto",
+        memory_budget: Any = "auto",
+        columns: Mapping[str, Any] | None = None,
+        cv: Any = 5,
+        n_jobs: int | None = None,
+        device: str | None = None,
+        verbose: int = 0,
+        random_state: Any = 0,
+    ) -> None:
+        self.time_budget = time_budget
+        self.memory_budget = memory_budget
+        self.columns = columns
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.device = device
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        target: str | None = None,
+    ) -> Self:
+        """Understand the table, fit candidates within the time, and combine them.
+
+        Parameters
+        ----------
+        X : table or path
+            Of pandas, polars or pyarrow, a dict of columns, a NumPy array, a sparse matrix, or the
+            path of a CSV, TSV or Parquet file; or what :func:`ridgefold.diagnose` has made of one
+            with its target.
+        y : array of shape (n_rows,) or (n_rows, n_targets), optional
+            The targets, if they are not a column of the table.
+        sample_weight : float or array of shape (n_rows,), optional
+            A row of weight 2 counts as two rows.
+        groups : str or array of shape (n_rows,), optional
+            Rows of one group are held out together: a column of the table by its name, or values.
+        target : str, optional
+            The name of the column to predict, in the place of y. Rows without it are left out.
+        """
+        return self._fit(X, y, sample_weight, groups, target)
+
+    def _targets(
+        self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray, np.ndarray | None]:
+        wanted = "y must hold one finite real number (or one row of them) for each row of the table"
+        with as_ridgefold_errors(wanted):
+            if y.dtype.kind == "c":
+                raise InvalidInputError("Complex data not supported: y must be real, pass y.real")
+            checked: np.ndarray = check_array(
+                y, ensure_2d=False, dtype=np.float64, input_name="y", allow_nd=False
+            )
+        targets = checked[:, None] if checked.ndim == 1 else checked
+        if targets.ndim != 2 or targets.shape[1] == 0:
+            raise InvalidInputError(f"{wanted}, got shape {y.shape}")
+        require_comparable(targets)
+        self._one_target = checked.ndim == 1
+        return targets, None, checked, weights
+
+    def _set_held_out(self, work: AutomaticWork, read: ReadTable) -> None:
+        self.held_out_predictions_ = self._by_row_of_table(self._shaped(self._held_out), read)
+
+    def _shaped(self, values: np.ndarray) -> np.ndarray:
+        return values[:, 0] if self._one_target else values
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predictions for the rows of a table."""
+        return self._shaped(self._decision(X))
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+        """An interval for each row that should hold the target with probability `coverage`.
+
+        The prediction, and on both sides of it the error that so many of the held-out predictions
+        do not exceed. Neither models nor weights had seen the rows that these are about.
+
+        Parameters
+        ----------
+        X : table
+        coverage : float, default=0.9
+
+        Returns
+        -------
+        lower, upper : arrays with the shape of `predict`
+            Infinite where there are too few rows for that coverage.
+        """
+        check_is_fitted(self, "stack_")
+        coverage = check_coverage(coverage)
+        if self._held_out is None:
+            raise InvalidInputError(
+                "nothing was kept to predict intervals with: the model was saved with "
+                "intervals=False"
+            )
+        counted = self._counts > 0
+        errors = np.abs(self._targets_fit[counted] - self._held_out[counted])
+        rank = math.ceil(coverage * (len(errors) + 1) - 1e-9)
+        half = np.full(errors.shape[1], np.inf)
+        if rank <= len(errors):
+            half = np.partition(errors, rank - 1, axis=0)[rank - 1]
+        centre = self._decision(X)
+        return self._shaped(centre - half), self._shaped(centre + half)
+
+    def report_facts(self) -> ModelFacts:
+        """What a report may know of the fitted model."""
+        facts = super().report_facts()
+        if self._held_out is None:
+            return replace(facts, held_out=None)
+        return replace(
+            facts, predict_interval=self.predict_interval, intervals=IntervalFacts(by_cell=False)
+        )
+
+    _further_state: ClassVar[Mapping[str, Any]] = {"one_target": bool}
+
+    def _state(self) -> dict[str, Any]:
+        return {**super()._state(), "one_target": self._one_target}
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        super()._restore(state)
+        self._one_target = state["one_target"]
+        if self._held_out is not None:
+            self.held_out_predictions_ = self._shaped(self._held_out)

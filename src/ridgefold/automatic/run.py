@@ -1,0 +1,105 @@
+"""Walk the list of steps: explaining it, or running it within the time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ridgefold.automatic.known import AutomaticWork, Candidate, Known
+from ridgefold.automatic.steps import (
+    AutomaticStep,
+    FitKernel,
+    automatic_steps,
+    distances_of,
+)
+from ridgefold.errors import BudgetError, InvalidInputError, NumericalError
+from ridgefold.executors.interruption import looking
+from ridgefold.planning.words import in_seconds
+from ridgefold.records import Plan, Resources, StepRecord
+
+_PUTTING_TOGETHER = 0.05
+"""Share of the budget that is kept for what comes after the last candidate."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one step."""
+
+    words: str
+    """What it was to do or to fit."""
+    plan: Plan | None
+    record: StepRecord | None
+    """None if it was not run, or did not end."""
+    candidate: Candidate | None
+    """What it made, if that is a candidate."""
+    seconds: float
+    why_not: str = ""
+
+
+def run_steps(known: Known, work: AutomaticWork) -> tuple[Outcome, ...]:
+    """Run what fits into the time, each step with what is left of it."""
+    outcomes: list[Outcome] = []
+    with looking(work.time.look):
+        for step in automatic_steps():
+            left = work.time.left - _PUTTING_TOGETHER * work.time.budget
+            known = replace(known, left=left)
+            if step.needed(known):
+                outcome, known = _run(step, known, work)
+                outcomes.append(outcome)
+    return tuple(outcomes)
+
+
+def _run(step: AutomaticStep, known: Known, work: AutomaticWork) -> tuple[Outcome, Known]:
+    """One step; if there is no time or memory for it, what it would have fitted is left out."""
+    count, begun, waiting = len(work.candidates), work.time.passed, len(work.kernels)
+    try:
+        plan = step.cost(known, work.resources())
+    except BudgetError as error:
+        if not work.candidates:
+            raise
+        known, words = step.passed_over(known, work)
+        return Outcome(words, None, None, None, 0.0, str(error)), known
+    words = work.kernels[0].words if known.waiting and isinstance(step, FitKernel) else step.name
+    try:
+        after, record = step.perform(known, work, plan)
+    except (BudgetError, NumericalError, InvalidInputError) as error:
+        if not work.candidates:
+            raise
+        if isinstance(step, FitKernel) and len(work.kernels) == waiting:
+            work.kernels = work.kernels[1:]
+        after = replace(known, waiting=distances_of(work.kernels))
+        return Outcome(words, plan, None, None, work.time.passed - begun, str(error)), after
+    passed = work.time.passed - begun
+    kind = step.kind(plan)
+    after = after.measured(kind, plan.seconds / known.pace(kind), passed)
+    made = work.candidates[-1] if len(work.candidates) > count else None
+    return Outcome(words if made is None else made.words, plan, record, made, passed), after
+
+
+def foreseen(known: Known, resources: Resources) -> list[tuple[str, Plan | BudgetError]]:
+    """The plan of every step that would run, or its refusal, if predictions are right."""
+    plans: list[tuple[str, Plan | BudgetError]] = []
+    known = replace(known, left=known.left * (1.0 - _PUTTING_TOGETHER))
+    for step in automatic_steps():
+        if not step.needed(known):
+            continue
+        try:
+            plan = step.cost(known, resources)
+        except BudgetError as refusal:
+            plans.append((step.name, refusal))
+            known, _ = step.passed_over(known, None)
+            continue
+        plans.append((step.name, plan))
+        known = replace(step.foresee(known), left=known.left - plan.seconds)
+    return plans
+
+
+def require_least_time(known: Known, budget: float, seconds: float, resources: Resources) -> None:
+    """Refuse a budget in which not even a linear model can be had; `seconds` have passed."""
+    linear = automatic_steps()[0]
+    needed = seconds + linear.cost(known, resources).seconds
+    if needed > budget + 0.5:
+        raise BudgetError(
+            f"time_budget={in_seconds(budget)} is too short for {known.problem.n_rows:,} rows of "
+            f"{known.problem.n_columns:,} columns: the least that would do is "
+            f"time_budget={needed + 0.5:.2g}"
+        )

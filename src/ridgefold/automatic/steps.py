@@ -1,0 +1,335 @@
+"""The steps of an automatic fit: who is tried, in which order, and what each is expected to cost.
+
+The list depends on nothing but shapes: `explain` walks it as `fit` does. A step that is given what
+its predecessors took decides whether it still fits into the time, and how it is done.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ridgefold.automatic.known import AutomaticWork, Candidate, FoundKernel, Known
+from ridgefold.automatic.learning import learned_kernels, seconds_to_learn
+from ridgefold.automatic.models_of_numbers import (
+    cell_model,
+    fit_cells,
+    fit_whole,
+    in_coordinates,
+    whole_model,
+)
+from ridgefold.automatic.weighing import weigh_all
+from ridgefold.cells.explained import cell_plans
+from ridgefold.crossval import Folds, Progress
+from ridgefold.errors import BudgetError, InvalidInputError
+from ridgefold.estimators.kernel_ridge_cv import LSSVMRegressorCV
+from ridgefold.estimators.partitioned import PartitionedLSSVMRegressor
+from ridgefold.metric import FAMILIES
+from ridgefold.planning import plan_cross_validation, plan_fit
+from ridgefold.records import Cost, FoldShape, Plan, Problem, Rejection, Resources
+from ridgefold.runtime.step import Step
+from ridgefold.selection.stack.candidates import most_candidates
+
+FEWEST_LEARNED = 40
+"""Rows from which metrics are learned: with fewer one width for all columns is all that they
+tell."""
+FEWEST_IN_CELLS = 2000
+"""Rows from which cells are an alternative to one model of all rows."""
+_LARGEST_WHOLE = 30_000
+"""Beyond so many rows one model of all of them is never worth its time and memory."""
+_SAMPLE_ROWS = 600
+"""Rows on which one width for all columns is looked for."""
+_CANDIDATES_WORTH_HAVING = 3.0
+"""One model of all rows may take the time that is left over this: else there would be too few
+candidates to combine."""
+_LINEAR_RIDGES = 25
+_LEAST_GAIN = 0.002
+"""Two candidates in a row that lower the error of the stack by less than this share end the
+search."""
+_SHARE_OF_LEARNING = 0.5
+"""Of the time that is left, at most, before the first kernel is fitted."""
+_SURE_METHOD = "inverse_blocks"
+"""What the time for one model of all rows is reckoned by: it takes as long as predicted whatever
+the data are. Where a look at the data promises more of another method, that one runs."""
+_ISOTROPIC = ("matern12", "matern52")
+"""Families that are tried with one width: a rough one and a smooth one."""
+
+LINEAR, WIDTH, LEARNING, WHOLE, CELLS = "linear", "width", "learning", "whole", "cells"
+"""Kinds of work whose pace is measured."""
+
+
+class AutomaticStep(Step[Known, AutomaticWork]):
+    """A step that knows what kind of work it is."""
+
+    @abstractmethod
+    def kind(self, plan: Plan) -> str:
+        """The kind of work that a plan is."""
+
+    def passed_over(self, known: Known, work: AutomaticWork | None) -> tuple[Known, str]:
+        """What is known after the step had no time, and what it would have fitted, in words."""
+        return known, self.name
+
+
+@dataclass(frozen=True)
+class FitLinear(AutomaticStep):
+    """Ridge regression on all columns: quick, so that there is an answer whatever comes."""
+
+    name = "fitting a linear model"
+
+    def kind(self, plan: Plan) -> str:
+        return LINEAR
+
+    def cost(self, known: Known, resources: Resources) -> Plan:
+        # Not held against the time that is left: without any model there is no answer.
+        problem = replace(
+            known.problem,
+            feature_dimension=known.problem.n_columns,
+            n_alphas=_LINEAR_RIDGES,
+            kernel="dot",
+        )
+        return _with_fit(problem, resources, "low_rank")
+
+    def foresee(self, known: Known) -> Known:
+        return replace(known, gains=(*known.gains, 1.0))
+
+    def run(self, known: Known, plan: Plan, work: AutomaticWork, progress: Progress) -> Known:
+        model = LSSVMRegressorCV(
+            kernel="linear",
+            cv=[(work.folds.training_rows(k), test) for k, test in enumerate(work.folds.test)],
+            memory_budget=work.memory_budget,
+            random_state=work.seed,
+        )
+        held_out = fit_whole(work, model)
+        return _added(known, work, Candidate("linear", model, held_out))
+
+
+@dataclass(frozen=True)
+class LearnMetrics(AutomaticStep):
+    """Families, transforms and length scales, learned on a sample of the rows."""
+
+    name = "learning metrics"
+
+    def kind(self, plan: Plan) -> str:
+        return LEARNING
+
+    def needed(self, known: Known) -> bool:
+        return known.problem.n_rows >= FEWEST_LEARNED
+
+    def cost(self, known: Known, resources: Resources) -> Plan:
+        allowed = replace(known, left=_SHARE_OF_LEARNING * known.left)
+        refusal: BudgetError | None = None
+        for rows in (2000, 1400, 1000, 700, 400):
+            try:
+                return allowed.require_time(LEARNING, seconds_to_learn(known, resources, rows))
+            except BudgetError as error:
+                refusal = error
+        assert refusal is not None
+        raise refusal
+
+    def foresee(self, known: Known) -> Known:
+        return replace(
+            known, learned=True, waiting=("euclidean",) * most_candidates(known.problem.n_rows)
+        )
+
+    def run(self, known: Known, plan: Plan, work: AutomaticWork, progress: Progress) -> Known:
+        rows = min(plan.problem.n_rows, 2000)
+        work.kernels += learned_kernels(work, rows, again=known.few_rows)
+        return replace(known, learned=True, waiting=distances_of(work.kernels))
+
+
+@dataclass(frozen=True)
+class FindWidth(AutomaticStep):
+    """One width for all columns, chosen on a sample: where there is no time to learn more."""
+
+    name = "choosing a width for all columns"
+
+    def kind(self, plan: Plan) -> str:
+        return WIDTH
+
+    def needed(self, known: Known) -> bool:
+        return not known.waiting and known.problem.n_rows > 2
+
+    def cost(self, known: Known, resources: Resources) -> Plan:
+        rows = min(known.problem.n_rows, _SAMPLE_ROWS)
+        problem = _on_rows(replace(known.problem, n_alphas=_LINEAR_RIDGES), rows)
+        plan = plan_cross_validation(problem, resources, "auto")
+        kernels = 5 * len(_ISOTROPIC)
+        return known.require_time(WIDTH, replace(plan, seconds=kernels * plan.seconds))
+
+    def foresee(self, known: Known) -> Known:
+        return replace(known, waiting=("euclidean",) * len(_ISOTROPIC))
+
+    def run(self, known: Known, plan: Plan, work: AutomaticWork, progress: Progress) -> Known:
+        found = []
+        rows = np.sort(np.random.default_rng(work.seed).permutation(len(work.X))[:_SAMPLE_ROWS])
+        folds = _folds_within(work.folds, rows)
+        for family in _ISOTROPIC:
+            model = LSSVMRegressorCV(
+                kernel=FAMILIES[family],
+                cv=5 if folds is None else folds,
+                memory_budget=work.memory_budget,
+                time_budget=max(work.time.left, 1e-3),
+                intervals=None,
+            )
+            weights = None if work.weights is None else work.weights[rows]
+            model.set_params(kernel=_named(family)[0], kernel_params=_named(family)[1])
+            model.fit(work.X[rows], work.targets[rows], weights)
+            found.append((model.best_score_, family, model))
+        found.sort(key=lambda each: -each[0])
+        for _, family, model in found:
+            work.kernels.append(
+                FoundKernel(f"{family}, one width", model.kernel_, family, float(model.alpha_))
+            )
+        return replace(known, waiting=distances_of(work.kernels))
+
+
+@dataclass(frozen=True)
+class FitKernel(AutomaticStep):
+    """One of the kernels that were found, as one model of all rows, or in cells."""
+
+    number: int
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return f"fitting kernel {self.number}"
+
+    def kind(self, plan: Plan) -> str:
+        return CELLS if plan.method == "search" else WHOLE
+
+    def needed(self, known: Known) -> bool:
+        recent = known.gains[-2:]
+        idle = len(known.gains) > 2 and max(recent) < _LEAST_GAIN
+        return bool(known.waiting) and not idle
+
+    def cost(self, known: Known, resources: Resources) -> Plan:
+        """The cheaper of one model and cells, where both are to be had: beyond some thousand rows
+        one model takes the time of many candidates in cells, and these are nearly as good."""
+        rejected: list[Rejection] = []
+        plans: list[Plan] = []
+        problem = replace(known.problem, kernel=known.waiting[0])
+        for make in (self._whole, self._cells):
+            try:
+                plans.append(make(known, problem, resources))
+            except BudgetError as refusal:
+                rejected.append(Rejection(make.__name__.strip("_"), str(refusal)))
+        if not plans:
+            raise BudgetError("; ".join(f"{each.method}: {each.reason}" for each in rejected))
+        best = plans[0]
+        for other in plans[1:]:
+            # One model is better where it leaves time for others.
+            if best.seconds > max(known.left / _CANDIDATES_WORTH_HAVING, 2.0 * other.seconds):
+                best = other
+        return replace(best, rejected=(*best.rejected, *rejected))
+
+    def method_of(self, work: AutomaticWork, plan: Plan) -> str:
+        return plan.method if self.kind(plan) == CELLS else work.last_method
+
+    def _whole(self, known: Known, problem: Problem, resources: Resources) -> Plan:
+        if problem.n_rows > _LARGEST_WHOLE:
+            raise BudgetError(f"{problem.n_rows:,} rows are better cut into cells")
+        return known.require_time(WHOLE, _with_fit(problem, resources, _SURE_METHOD))
+
+    def _cells(self, known: Known, problem: Problem, resources: Resources) -> Plan:
+        if problem.n_rows < FEWEST_IN_CELLS:
+            raise BudgetError(f"{problem.n_rows:,} rows are few enough for one model")
+        model = PartitionedLSSVMRegressor(memory_budget=resources.memory_bytes)
+        parts = [plan for _, plan in cell_plans(model, replace(problem, folds=()), resources)]
+        for part in parts:
+            if isinstance(part, Exception):
+                raise part
+        plans = [part for part in parts if isinstance(part, Plan)]
+        repeats = 1 if known.exchangeable else 1 + known.problem.n_folds
+        seconds = repeats * sum(plan.seconds for plan in plans)
+        peak = max(plan.cost.peak_bytes for plan in plans)
+        plan = Plan(problem, resources, "search", Cost({}, peak), seconds, ())
+        return known.require_time(CELLS, plan)
+
+    def foresee(self, known: Known) -> Known:
+        return replace(known, waiting=known.waiting[1:])
+
+    def passed_over(self, known: Known, work: AutomaticWork | None) -> tuple[Known, str]:
+        after, words = replace(known, waiting=known.waiting[1:]), self.name
+        if work is not None:
+            words = work.kernels[0].words
+            work.kernels = work.kernels[1:]
+        return after, words
+
+    def run(self, known: Known, plan: Plan, work: AutomaticWork, progress: Progress) -> Known:
+        known, wanted = replace(known, waiting=known.waiting[1:]), work.kernels[0]
+        work.kernels = work.kernels[1:]
+        if self.kind(plan) == CELLS:
+            cells = cell_model(work, wanted.family)
+            X = in_coordinates(wanted.kernel, work.X)
+            held_out = fit_cells(work, cells, X, exchangeable=known.exchangeable)
+            work.n_cells = cells.n_partitions_
+            made = Candidate(f"{wanted.words}, in cells", cells, held_out, wanted.kernel)
+        else:
+            model = whole_model(work, wanted.kernel, [wanted.alpha])
+            held_out = fit_whole(work, model)
+            if wanted.held_out is not None:
+                held_out = wanted.held_out
+            work.last_method = model.cv_plan_.method
+            made = Candidate(wanted.words, model, held_out)
+        return _added(known, work, made)
+
+
+def automatic_steps() -> list[AutomaticStep]:
+    """All steps of an automatic fit, in their order."""
+    kernels = [FitKernel(number) for number in range(1, most_candidates(1) + 1)]
+    return [FitLinear(), LearnMetrics(), FindWidth(), *kernels]
+
+
+def _with_fit(problem: Problem, resources: Resources, method: str) -> Plan:
+    """The cross-validation, and then the fit of all rows."""
+    try:
+        plan = plan_cross_validation(problem, resources, method)
+    except (BudgetError, InvalidInputError):
+        plan = plan_cross_validation(problem, resources, "auto")
+    fit = plan_fit(replace(problem, folds=(), n_alphas=1), resources)
+    return replace(
+        plan,
+        seconds=plan.seconds + fit.seconds,
+        seconds_at_most=plan.seconds_at_most + fit.seconds,
+        cost=replace(plan.cost, peak_bytes=max(plan.cost.peak_bytes, fit.cost.peak_bytes)),
+        fallbacks=(),
+    )
+
+
+def _added(known: Known, work: AutomaticWork, made: Candidate) -> Known:
+    work.candidates.append(made)
+    return replace(known, gains=(*known.gains, weigh_all(work)))
+
+
+def distances_of(kernels: Iterable[FoundKernel]) -> tuple[str, ...]:
+    """How every kernel measures distances, as plans see it."""
+    return tuple(each.kernel.evaluation for each in kernels)
+
+
+def _on_rows(problem: Problem, rows: int) -> Problem:
+    share = rows / problem.n_rows
+    folds = tuple(
+        FoldShape(max(1, round(f.test * share)), max(1, round(f.train * share)), f.count)
+        for f in problem.folds
+    )
+    return replace(problem, n_rows=rows, folds=folds)
+
+
+def _folds_within(folds: Folds, rows: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]] | None:
+    """The same folds of some rows; None if one of them has nothing to train or to test on."""
+    place = np.full(folds.n_rows, -1)
+    place[rows] = np.arange(len(rows))
+
+    def within(some: np.ndarray) -> np.ndarray:
+        found = place[some]
+        return np.asarray(found[found >= 0])
+
+    pairs = [(within(folds.training_rows(k)), within(test)) for k, test in enumerate(folds.test)]
+    return pairs if all(len(train) and len(test) for train, test in pairs) else None
+
+
+def _named(family: str) -> tuple[str, dict[str, float]]:
+    """A Matérn family as a kernel of which widths are tried."""
+    return "matern", {"nu": {"matern12": 0.5, "matern32": 1.5, "matern52": 2.5}[family]}

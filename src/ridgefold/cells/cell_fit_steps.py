@@ -1,0 +1,417 @@
+"""The steps of a fit in cells: scales, slopes, number of cells, cells, a pair, every cell.
+
+`explain` asks each for its plan; a fit performs them, by the methods of `CellFitting`, which has
+the data.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ridgefold.cells.average_choice import first_number
+from ridgefold.cells.cell_request import CellRequest, CellShape
+from ridgefold.cells.cut import Guided, learning_sample
+from ridgefold.cells.linear_part import looks_for_linear_part
+from ridgefold.crossval import Progress
+from ridgefold.metric.metric import families_of
+from ridgefold.planning import SharedFiles
+from ridgefold.planning.cell_memory import WORK_BYTES, learning_rows_within
+from ridgefold.planning.learning import learning_plan
+from ridgefold.records import CELL_SEARCH, Plan, Resources, StepRecord
+from ridgefold.runtime import AnyStep, Step, Work
+from ridgefold.selection.learned_grid import AUTO, is_automatic
+
+if TYPE_CHECKING:
+    from ridgefold.cells.fitting import CellFitting
+
+_LIKELY_STEPS = 20
+"""Steps that refining to a certificate most often takes: the preconditioner is exact in cells."""
+
+
+@dataclass(frozen=True)
+class CellStep(Step[CellShape, "CellFitting"]):
+    """A step that is planned from what is asked and known."""
+
+    request: CellRequest
+
+    def _attempt(
+        self, known: CellShape, plan: Plan, work: CellFitting
+    ) -> tuple[CellShape, StepRecord] | None:
+        """With the memory of the plan; a second attempt draws the same random numbers."""
+        state = work.rng.bit_generator.state
+        work.allowed = plan.resources
+        done = super()._attempt(known, plan, work)
+        if done is None:
+            work.rng.bit_generator.state = state
+        return done
+
+
+class LookAtRows(CellStep):
+    """Where rows lie in files: whether all numbers are finite, and the same as before."""
+
+    name = "looking at all rows"
+
+    def needed(self, known: CellShape) -> bool:
+        return self.request.in_files
+
+    def cost(self, known: CellShape, resources: Resources) -> Plan:
+        files = self.request.files
+        assert isinstance(files, SharedFiles)
+        return files.looking(self.request.plans(known, resources).looking())
+
+    def run(self, known: CellShape, plan: Plan, work: CellFitting, progress: Progress) -> CellShape:
+        work.look_at_rows()
+        return known
+
+    def perform(
+        self, known: CellShape, work: CellFitting, plan: Plan | None = None
+    ) -> tuple[CellShape, StepRecord]:
+        """With the time in which rows had been read before there was anything to plan with."""
+        after, record = super().perform(known, work, plan)
+        return after, replace(record, seconds=record.seconds + work.seconds_read)
+
+
+class FitLinear(CellStep):
+    """A linear model of all rows under the cells, where held-out errors in regions are for it."""
+
+    name = "fitting a linear part"
+
+    def needed(self, known: CellShape) -> bool:
+        request = self.request
+        return looks_for_linear_part(
+            request.model, request.options, request.n_rows, request.problem.n_columns
+        )
+
+    def cost(self, known: CellShape, resources: Resources) -> Plan:
+        plan = self.request.plans(known, resources).linear()
+        return self.request.files.reading(plan, known.problem.n_rows)
+
+    def run(self, known: CellShape, plan: Plan, work: CellFitting, progress: Progress) -> CellShape:
+        return replace(known, linear_open=work.fit_linear())
+
+
+class LearnScales(CellStep):
+    """One scale a column: cells are cut, and distances measured, in that metric."""
+
+    name = "learning scales"
+
+    def needed(self, known: CellShape) -> bool:
+        return self.request.learning is not None
+
+    def cost(self, known: CellShape, resources: Resources) -> Plan:
+        kernel = self.request.model.kernel
+        families = len(families_of(AUTO)) if is_automatic(kernel) else 1
+        rows = self._rows(known, resources)
+        plan = learning_plan(known.problem, resources, rows, families=families)
+        return self.request.files.reading(plan, rows)
+
+    def _rows(self, known: CellShape, resources: Resources) -> int:
+        request = self.request
+        assert request.learning is not None
+        most = int(request.learning.rows)
+        if not request.kept_to_budget:
+            return most
+        room = request.memory.room(resources.memory_bytes) + WORK_BYTES
+        return learning_rows_within(room, most, known.problem.n_rows, known.problem.n_columns)
+
+    def run(self, known: CellShape, plan: Plan, work: CellFitting, progress: Progress) -> CellShape:
+        kept = self._learn(work, self._rows(known, plan.resources))
+        before = known.problem
+        left_out = before.n_columns + before.columns_left_out - kept
+        problem = replace(before, n_columns=kept, columns_left_out=left_out)
+        return replace(known, problem=problem, linear_open=known.linear_open and self._is_first)
+
+    _is_first: ClassVar[bool] = True
+
+    def _learn(self, work: CellFitting, rows: int) -> int:
+        """Of how many columns scales are."""
+        return work.learn_scales(rows)
+
+
+class LearnScalesOfRest(LearnScales):
+    """The same for what a linear part leaves, and which of the two cells take."""
+
+    name = "learning scales of what a linear part leaves"
+    _is_first = False
+
+    def needed(self, known: CellShape) -> bool:
+        return known.linear_open
+
+    def _learn(self, work: CellFitting, rows: int) -> int:
+        return work.weigh_linear(rows)
+
+
+class FindSlopes(CellStep):
+    """In which directions targets change, for the tree that cuts across them."""
+
+    name = "finding slopes"
+
+    def needed(self, known: CellShape) -> bool:
+        partitioner = self.request.options.partitioner
+        guided = isinstance(partitioner, Guided) and partitioner.slopes is None
+        usual = round(self.request.n_rows / CELL_SEARCH.smallest_tried)
+        most = usual if known.n_cells is None else known.n_cells
+        return guided and min(most, self.request.n_rows) > 1
+
+    def cost(self, known: CellShape, resources: Resources) -> Plan:
+        plan, problem = self.request.plans(known, resources).slopes(), known.problem
+        rows = CELL_SEARCH.rows_for_slopes(problem.n_rows, problem.n_columns)
+        return self.request.files.reading(plan, rows)
+
+    def run(self, known: CellShape, plan: Plan, work: CellFitting, progress: Progress) -> CellShape:
+        work.find_slopes()
+        return known
+
+
+class ChooseCount(CellStep):
+    """How many cells, tried on all rows or on two regions.
+
+    Where all rows were tried, the cells that were chosen are those that were tried; where all
+    share a pair, so are their models.
+    """
+
+    name = "choosing how many cells"
+
+    def needed(self, known: CellShape) -> bool:
+        return known.n_cells is None
+
+    def cost(self, known: CellShape, resources: Resources) -> Plan:
+        request = self.request
+        plan = request.plans(known, resources).count(choose=request.choose, pair=request.is_choice)
+        return request.files.trying(plan)
+
+    def foresee(self, known: CellShape) -> CellShape:
+        request = self.request
+        m = request.likely_cells()
+        if request.n_rows > CELL_SEARCH.regions * CELL_SEARCH.region_rows:
+            return replace(known, n_cells=m)
+        after = replace(known, n_cells=m, sizes=request.likely_sizes(m), pair_open=False)
+        return replace(after, fitted=not request.choose)
+
+    def run(self, known: CellShape, plan: Plan, work: CellFitting, progress: Progress) -> CellShape:
+        return work.choose_count(known)
+
+
+class CutCells(CellStep):
+    """Which rows every cell has."""
+
+    name = "cutting cells"
+
+    def title(self, known: CellShape) -> str:
+        return f"cutting {known.n_cells:,} cells"
+
+    def needed(self, known: CellShape) -> bool:
+        return known.sizes is None and not self.request.in_files
+
+    def cost(self, known: CellShape, resources: Resources) -> Plan:
+        assert known.n_cells is not None
+        return self.request.plans(known, resources).cut(self.request.partition, known.n_cells)
+
+    def foresee(self, known: CellShape) -> CellShape:
+        assert known.n_cells is not None
+        return replace(known, sizes=self.request.likely_sizes(known.n_cells))
+
+    def run(self, known: CellShape, plan: Plan, work: CellFitting, progress: Progress) -> CellShape:
+        return work.cut_cells(known)
+
+
+class LearnCells(CellStep):
+    """Where rows lie in files: which region is whose, from a sample of the rows."""
+
+    name = "learning cells"
+
+    def title(self, known: CellShape) -> str:
+        rows = learning_sample(known.problem.n_rows, known.problem.n_columns, known.n_cells or 1)
+        return f"learning {known.n_cells:,} cells from {rows:,} rows"
+
+    def needed(self, known: CellShape) -> bool:
+        return known.sizes is None and self.request.in_files
+
+    def cost(self, known: CellShape, resources: Resources) -> Plan:
+        assert known.n_cells is not None
+        problem, m = known.problem, known.n_cells
+        rows = learning_sample(problem.n_rows, problem.n_columns, m)
+        plans = self.request.plans(known, resources)
+        plan = plans.cut(self.request.partition, m, rows=rows)
+        return self.request.files.reading(plan, rows, f"{m:,} cuts written to shared files")
+
+    def run(self, known: CellShape, plan: Plan, work: Any, progress: Progress) -> CellShape:
+        return replace(known, n_cells=work.learn_cells(known))
+
+
+class PlaceRows(CellStep):
+    """Where rows lie in files: every row to its cells, block by block."""
+
+    name = "placing rows"
+
+    def needed(self, known: CellShape) -> bool:
+        return known.sizes is None and self.request.in_files
+
+    def cost(self, known: CellShape, resources: Resources) -> Plan:
+        assert known.n_cells is not None
+        request, m = self.request, known.n_cells
+        files = request.files
+        assert isinstance(files, SharedFiles)
+        block = files.block_bytes(resources.memory_bytes, m)
+        plan = request.plans(known, resources).placing(request.partition, m, block)
+        return files.placing(plan, m)
+
+    def foresee(self, known: CellShape) -> CellShape:
+        assert known.n_cells is not None
+        return replace(known, sizes=self.request.likely_sizes(known.n_cells))
+
+    def run(self, known: CellShape, plan: Plan, work: CellFitting, progress: Progress) -> CellShape:
+        return work.cut_cells(known)
+
+
+class ChoosePair(CellStep):
+    """One pair of kernel and ridge that is good for all cells: each begins there, or keeps it."""
+
+    name = "choosing a pair for all cells"
+
+    def needed(self, known: CellShape) -> bool:
+        return known.pair_open
+
+    def cost(self, known: CellShape, resources: Resources) -> Plan:
+        assert known.sizes is not None
+        plan = self.request.plans(known, resources).pair(float(np.median(known.sizes)))
+        return self.request.files.asking(plan)
+
+    def foresee(self, known: CellShape) -> CellShape:
+        return replace(known, pair_open=False)
+
+    def run(self, known: CellShape, plan: Plan, work: CellFitting, progress: Progress) -> CellShape:
+        work.choose_pair()
+        return replace(known, pair_open=False)
+
+
+class ChooseAverage(CellStep):
+    """Cells that are drawn at random, and a pair that is good for the mean of them all."""
+
+    name = "cutting cells and choosing a pair for their mean"
+
+    def title(self, known: CellShape) -> str:
+        return self.name if self.request.is_choice else CutCells.name
+
+    def cost(self, known: CellShape, resources: Resources) -> Plan:
+        plans = self.request.plans(known, resources)
+        m = first_number(self.request.options, self.request.n_rows, plans.limits.most_cell_rows)
+        rows = self.request.n_rows // m
+        if not self.request.is_choice:
+            return plans.cut(self.request.partition, m)
+        return plans.average(self.request.partition, np.full(m, rows))
+
+    def foresee(self, known: CellShape) -> CellShape:
+        m = first_number(self.request.options, self.request.n_rows)
+        sizes = np.full(m, self.request.n_rows / m)
+        return replace(known, n_cells=m, sizes=sizes, pair_open=False)
+
+    def run(self, known: CellShape, plan: Plan, work: CellFitting, progress: Progress) -> CellShape:
+        return work.choose_average(known)
+
+
+class FitCells(CellStep):
+    """Every cell by itself."""
+
+    name = "fitting cells"
+
+    def title(self, known: CellShape) -> str:
+        return f"fitting {known.n_cells:,} cells"
+
+    def needed(self, known: CellShape) -> bool:
+        return not known.fitted
+
+    def cost(self, known: CellShape, resources: Resources) -> Plan:
+        assert known.sizes is not None
+        request = self.request
+        plans = request.plans(known, resources)
+        plan = plans.cells(known.sizes, choose=request.choose, held_out=request.held_out)
+        return request.files.fitting(plan, known.sizes)
+
+    def foresee(self, known: CellShape) -> CellShape:
+        return replace(known, fitted=True)
+
+    def run(self, known: CellShape, plan: Plan, work: CellFitting, progress: Progress) -> CellShape:
+        work.fit_cells()
+        return replace(known, fitted=True)
+
+
+class FitCoarse(CellStep):
+    """A coarse model of all rows behind the cells, where it lowers their error."""
+
+    name = "fitting a coarse model of all rows"
+
+    def needed(self, known: CellShape) -> bool:
+        request = self.request
+        options = request.options
+        return (
+            options.coarse_model
+            and options.combiner.overlaps
+            and options.bias
+            and request.choose
+            and known.ordered
+            and request.model.alpha is None
+            and (known.n_cells or 1) > 1
+        )
+
+    def cost(self, known: CellShape, resources: Resources) -> Plan:
+        return self.request.plans(known, resources).backdrop()
+
+    def run(self, known: CellShape, plan: Plan, work: CellFitting, progress: Progress) -> CellShape:
+        work.fit_coarse()
+        return known
+
+
+class RefiningWork(Work):
+    """Cells that are fitted, to be replaced by one model of all rows."""
+
+    @abstractmethod
+    def refine(self, room: float) -> None:
+        """Improve the cells' coefficients on the whole system, in so many bytes."""
+
+
+@dataclass(frozen=True)
+class Refine(Step[CellShape, RefiningWork]):
+    """One model of all rows in place of those of the cells, by conjugate gradients from there."""
+
+    request: CellRequest
+    name = "refining"
+
+    def needed(self, known: CellShape) -> bool:
+        return self.request.options.refine is not None
+
+    def cost(self, known: CellShape, resources: Resources) -> Plan:
+        asked, m = self.request.options.refine, known.n_cells or 1
+        steps = asked if isinstance(asked, int) else _LIKELY_STEPS
+        own = np.full(m, self.request.n_rows / m)
+        return self.request.plans(known, resources).refining(own, max(1, steps))
+
+    def run(
+        self, known: CellShape, plan: Plan, work: RefiningWork, progress: Progress
+    ) -> CellShape:
+        work.refine(self.request.memory.room(plan.resources.memory_bytes))
+        return known
+
+
+def cell_steps(request: CellRequest) -> list[AnyStep[CellShape, Any]]:
+    """What a fit in cells does, in order, up to models of all cells."""
+    if request.options.combiner.scales_alpha:
+        return [LearnScales(request), ChooseAverage(request), FitCells(request)]
+    return [
+        LookAtRows(request),
+        FitLinear(request),
+        LearnScales(request),
+        LearnScalesOfRest(request),
+        FindSlopes(request),
+        ChooseCount(request),
+        CutCells(request),
+        LearnCells(request),
+        PlaceRows(request),
+        ChoosePair(request),
+        FitCells(request),
+        FitCoarse(request),
+    ]

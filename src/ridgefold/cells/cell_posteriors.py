@@ -1,0 +1,75 @@
+"""Standard deviations of predictions in cells, by the posterior of each cell.
+
+A cell is a Gaussian process of its own: its rows, kernel, ridge and most likely variance. Where
+several cells predict a row, f = Σ_c w_c f_c, and the standard deviation given is Σ_c w_c σ_c: no
+correlation between cells makes that of f larger. With one cell to a row it is that of the cell.
+A coarse model behind the cells estimates the same function and adds nothing. The factor of a cell
+is made when it is asked for, one cell at a time, and not kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ridgefold.cells.cell_prediction import CellsOfRows
+from ridgefold.cells.cell_rows import rows_of
+from ridgefold.cells.combine import Assignment
+from ridgefold.exact.posterior import posterior, prior_variance
+from ridgefold.kernels import KernelGram
+from ridgefold.linalg.blocks import row_blocks
+from ridgefold.records import Cells, LocalModels
+
+_BLOCK_BYTES = 32e6
+"""Kernel values of new rows with a cell that are alive at once."""
+
+
+@dataclass(frozen=True)
+class CellPosteriors:
+    """The cells of a regressor as Gaussian processes."""
+
+    rows: CellsOfRows
+    targets: np.ndarray
+    """Of all training rows, shape (n, t)."""
+    weights: np.ndarray | None
+    cells: Cells
+    models: LocalModels
+    bias: bool
+
+    def standard_deviations(
+        self, new: np.ndarray, assignment: Assignment, variance: np.ndarray | None, *, noise: bool
+    ) -> np.ndarray:
+        """Σ_c w_c σ_c of checked rows, of shape (m, t)."""
+        new = np.asarray(new, dtype=np.float64)
+        out = np.zeros((len(new), self.targets.shape[1]))
+        for cell in range(assignment.n_cells):
+            chosen, weights = assignment.of_cell(cell)
+            part = new[chosen]
+            if len(part) == 0:
+                continue
+            own = self._of_cell(cell, part, variance, noise=noise)
+            out[chosen] += np.reshape(weights, (-1, 1)) * own
+        return out
+
+    def _of_cell(
+        self, cell: int, new: np.ndarray, variance: np.ndarray | None, *, noise: bool
+    ) -> np.ndarray:
+        (X,) = self.rows.rows_of_cells((cell,))
+        numbers = rows_of(self.cells, cell)
+        X, y = np.asarray(X, np.float64), np.asarray(self.targets[numbers], np.float64)
+        weights = None if self.weights is None else np.asarray(self.weights[numbers], np.float64)
+        if weights is not None and not np.all(weights > 0):
+            counted = weights > 0
+            X, y, weights = X[counted], y[counted], weights[counted]
+        alpha = float(self.models.alpha[cell])
+        kernel = self.models.kernels[self.models.kernel_of_cell[cell]]
+        gram = KernelGram(kernel, X)
+        found = posterior(gram, alpha, weights, np.ones((len(X), int(self.bias))))
+        s2 = prior_variance(found, y) if variance is None else variance
+        unit = np.empty(len(new))
+        for some in row_blocks(len(new), 8.0 * len(X), _BLOCK_BYTES):
+            cross = gram.against(new[some]).block()
+            prior = kernel.diagonal(gram.namespace, new[some])
+            unit[some] = found.variances(prior, cross.T, np.ones((int(self.bias), len(cross))))
+        return np.asarray(np.sqrt(np.outer(unit + (alpha if noise else 0.0), s2)))
