@@ -164,6 +164,25 @@ def test_an_interrupted_fit_goes_on_from_its_folder(tmp_path):
         np.testing.assert_array_equal(again.fit(X, Y).predict(NEW), one.predict(NEW))
 
 
+def test_slopes_are_those_of_line_and_cells():
+    model = fitted("always", n_partitions=2)
+    inside = 0.8 * NEW[:20]
+    slopes = model.predict_gradient(inside)
+    for j in range(3):
+        step = 1e-5 * np.eye(3)[j]
+        ahead, behind = model.predict(inside + step), model.predict(inside - step)
+        np.testing.assert_allclose(slopes[:, j], (ahead - behind) / 2e-5, atol=1e-3)
+
+
+def test_deviations_are_those_of_the_cells():
+    model, left = fitted("always"), Y - X @ fitted("always").linear_coef_[:, 0]
+    mean, deviation = model.predict(NEW, return_std=True)
+    np.testing.assert_array_equal(mean, model.predict(NEW))
+    np.testing.assert_allclose(
+        deviation, fitted(None, X, left).predict(NEW, return_std=True)[1], rtol=1e-6
+    )
+
+
 def test_classes_have_a_line_under_their_decision_values():
     labels = np.where(Y > 0, "above", "below")
     model = PartitionedLSSVMClassifier(

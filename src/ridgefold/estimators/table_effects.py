@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from ridgefold.estimators.effects import Difference, Effect, Slope
-from ridgefold.records import CategoryColumn, CodedColumn, ColumnRecord, DateColumn, NumberColumn, TableColumns
+from ridgefold.records import (
+    CategoryColumn,
+    CodedColumn,
+    ColumnRecord,
+    DateColumn,
+    NumberColumn,
+    TableColumns,
+)
 
 
 def table_effects(columns: TableColumns, training: np.ndarray) -> list[Effect]:
