@@ -89,6 +89,15 @@ def test_missing_values_have_a_code_of_their_own():
     assert new[0, 0] > new[1, 0] + 1.0
 
 
+def test_rows_count_by_their_weights():
+    encoder = diagnose(TABLE).encoder
+    weights = np.where(np.arange(N) % 3 == 0, 0.0, 2.0)
+    weighted = with_codes(encoder, TABLE, Y, weights=weights)
+    changed = np.where(weights == 0.0, 100.0, Y)
+    other = with_codes(encoder, TABLE, changed, weights=weights)
+    np.testing.assert_allclose(weighted.X, other.X, atol=1e-9)
+
+
 def test_every_column_of_the_targets_has_a_code():
     found = coded(targets=np.column_stack([Y, -Y]))
     assert found.feature_names == ("shop code 1", "shop code 2", "size")

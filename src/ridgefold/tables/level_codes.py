@@ -62,7 +62,12 @@ class _Levels:
 
 
 def with_codes(
-    encoder: TableEncoder, table: Any, targets: np.ndarray, *, random_state: int = 0
+    encoder: TableEncoder,
+    table: Any,
+    targets: np.ndarray,
+    *,
+    weights: np.ndarray | None = None,
+    random_state: int = 0,
 ) -> CodedTable | None:
     """The rows of a table to fit, with columns of more than 40 levels as codes; None without any.
 
@@ -70,6 +75,8 @@ def with_codes(
     ----------
     targets : array of shape (n,) or (n, t)
         Numbers; for classes columns of ±1, as classifiers fit them.
+    weights : array of shape (n,), optional
+        How much each row counts; one of weight zero gets codes and gives none.
     """
     frame = read_input(table).frame
     targets = np.asarray(targets, dtype=np.float64).reshape(len(frame), -1)
@@ -79,9 +86,10 @@ def with_codes(
     if not coded:
         return None
     Z = _others(frame, encoder.columns, {each.name for each in coded})
+    counted = np.ones(len(frame)) if weights is None else np.asarray(weights, dtype=np.float64)
     half = np.zeros(len(frame), dtype=bool)
     half[np.random.default_rng(random_state).permutation(len(frame))[::2]] = True
-    for_all = _effects(coded, Z, targets, np.ones(len(frame), dtype=bool))
+    for_all = _effects(coded, Z, targets, counted)
     spreads = [
         np.std(codes[each.places], axis=0) for each, codes in zip(coded, for_all, strict=True)
     ]
@@ -92,7 +100,7 @@ def with_codes(
     }
     X, names = _encoded(frame, encoder.columns, columns)
     for rows in (half, ~half):
-        crossed = _effects(coded, Z, targets, ~rows)
+        crossed = _effects(coded, Z, targets, np.where(rows, 0.0, counted))
         for each, codes, scale in zip(coded, crossed, scales, strict=True):
             for j, at in enumerate(np.flatnonzero(np.asarray(names.origins) == each.name)):
                 X[rows, at] = (codes[:, j] / scale[j])[each.places[rows]]
@@ -126,37 +134,47 @@ def _others(frame: nw.DataFrame[Any], columns: TableColumns, coded: set[str]) ->
 
 
 def _effects(
-    coded: Sequence[_Levels], Z: np.ndarray, targets: np.ndarray, rows: np.ndarray
+    coded: Sequence[_Levels], Z: np.ndarray, targets: np.ndarray, weights: np.ndarray
 ) -> list[np.ndarray]:
-    """For every coded column the effects of its levels from some rows, shape (levels + 1, t)."""
-    left = targets[rows] - targets[rows].mean(axis=0)
+    """For every coded column the effects of its levels, shape (levels + 1, t).
+
+    From the rows of positive weight.
+    """
+    rows = np.flatnonzero(weights > 0)
+    if len(rows) == 0:
+        return [np.zeros((len(each.levels) + 1, targets.shape[1])) for each in coded]
+    w = weights[rows]
+    left = targets[rows] - w @ targets[rows] / w.sum()
     if Z.shape[1]:
-        some = Z[rows]
-        gram = some.T @ some
-        gram[np.diag_indices_from(gram)] += _RIDGE * len(some)
-        left = left - some @ solve(gram, some.T @ left, assume_a="pos")
+        some = Z[rows] - w @ Z[rows] / w.sum()
+        weighted = some * w[:, None]
+        gram = weighted.T @ some
+        gram[np.diag_indices_from(gram)] += _RIDGE * w.sum()
+        left = left - some @ solve(gram, weighted.T @ left, assume_a="pos")
     places = [each.places[rows] for each in coded]
     effects = [np.zeros((len(each.levels) + 1, left.shape[1])) for each in coded]
     for _ in range(_SWEEPS):
         for at, effect in zip(places, effects, strict=True):
             left += effect[at]
             for j in range(left.shape[1]):
-                effect[:, j] = _shrunk_means(at, left[:, j], len(effect))
+                effect[:, j] = _shrunk_means(at, left[:, j], w, len(effect))
             left -= effect[at]
     return effects
 
 
-def _shrunk_means(places: np.ndarray, values: np.ndarray, n_places: int) -> np.ndarray:
-    """n_l/(n_l + s²/τ²)·(mean of the rows of a place, less that of all)."""
-    counts = np.bincount(places, minlength=n_places).astype(np.float64)
-    values = values - values.mean()
-    sums = np.bincount(places, weights=values, minlength=n_places)
+def _shrunk_means(
+    places: np.ndarray, values: np.ndarray, weights: np.ndarray, n_places: int
+) -> np.ndarray:
+    """n_l/(n_l + s²/τ²)·(mean of the rows of a place, less that of all), n_l sums of weights."""
+    counts = np.bincount(places, weights=weights, minlength=n_places)
+    values = values - np.average(values, weights=weights)
+    sums = np.bincount(places, weights=weights * values, minlength=n_places)
     there = counts > 0
     means = np.divide(sums, counts, out=np.zeros(n_places), where=there)
-    n, m = len(values), int(there.sum())
+    n, m = float(counts.sum()), int(there.sum())
     if n <= m or m < 2:
         return np.zeros(n_places)
-    within = float(np.sum((values - means[places]) ** 2)) / (n - m)
+    within = float(weights @ (values - means[places]) ** 2) / (n - m)
     typical = (n - float(np.sum(counts**2)) / n) / (m - 1)
     between = (float(np.sum(counts * means**2)) / (m - 1) - within) / typical
     if between <= 0:
