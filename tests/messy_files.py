@@ -91,6 +91,8 @@ def _with_line(content: bytes, at: int, line: bytes) -> bytes:
     return b"\n".join([*lines[:at], line, *lines[at:]])
 
 
+_RANKS = np.argsort(np.argsort(PE + 3.0 * np.random.default_rng(2).normal(size=N)))
+"""Numbers of rows that were once sorted by something close to the target."""
 _FUELS = [("Gas", "gas", "GAS ", "öl")[j % 4] for j in range(N)]
 _GAS = np.array([fuel.strip().lower() == "gas" for fuel in _FUELS], dtype=float)
 _WORDS = ["the", "plant", "ran", "well", "until", "noon", "then", "stopped", "for", "repairs"]
@@ -186,6 +188,17 @@ FILES = [
         lambda: pd.DataFrame(plant()).to_csv().encode(),
         kinds={"": "index", **NUMBERS},
         said={"": {"index"}},
+    ),
+    MessyFile(
+        "row-numbers-of-a-mixed-sample",
+        lambda: (
+            pd.DataFrame({"rownames": 7 + _RANKS, "nth": 11 + _RANKS, **plant()})
+            .set_index(_RANKS)
+            .to_csv()
+            .encode()
+        ),
+        kinds={"": "index", "rownames": "index", "nth": "index", **NUMBERS},
+        said={"": {"index"}, "rownames": {"index"}, "nth": {"index"}},
     ),
     MessyFile(
         "row-numbers-sorted-by-the-target",
@@ -405,6 +418,12 @@ FILES = [
         lambda: _file(plant(wind=[("low", "medium", "high")[j % 3] for j in range(N)])),
         kinds={**NUMBERS, "wind": "ordered"},
         features={"wind": [j % 3 for j in range(N)]},
+    ),
+    MessyFile(
+        "ordinals",
+        lambda: _file(plant(place=[("3rd", "1st", "2nd", "10th")[j % 4] for j in range(N)])),
+        kinds={**NUMBERS, "place": "ordered"},
+        features={"place": [(2, 0, 1, 3)[j % 4] for j in range(N)]},
     ),
     MessyFile(
         "minus-999-for-missing",

@@ -37,14 +37,14 @@ MUTANTS = (
     Mutant(
         "bias of a centred system",
         "linalg/centring.py",
-        "self.direction @ y - self.product @ coefficients",
-        "self.direction @ y + self.product @ coefficients",
+        "self.space.basis.T @ y - self.product.T @ solution",
+        "self.space.basis.T @ y + self.product.T @ solution",
     ),
     Mutant(
         "half of the shift in centring",
         "linalg/centring.py",
-        "0.5 * (float(u @ product) + shift)",
-        "0.5 * (float(u @ product) - shift)",
+        "(inner, 0.5 * shift)",
+        "(inner, -0.5 * shift)",
     ),
     Mutant(
         "weight of a held-out residual",
@@ -61,20 +61,20 @@ MUTANTS = (
     Mutant(
         "bias of rows without weight",
         "crossval/shared/shortcut.py",
-        "if not layout.bias:\n        return values\n",
-        "if layout.bias or True:\n        return values\n",
+        "layout.unpenalised() is None:\n        return values\n    product",
+        "True:\n        return values\n    product",
     ),
     Mutant(
         "diagonal of the bordered inverse",
-        "linalg/leave_one_out.py",
-        "diagonal = diagonal - along * along / (direction @ along)",
-        "diagonal = diagonal + along * along / (direction @ along)",
+        "linalg/unpenalised.py",
+        "diagonal = diagonal - xp.sum(along * shares, axis=-1)",
+        "diagonal = diagonal + xp.sum(along * shares, axis=-1)",
     ),
     Mutant(
         "intercept left in the solution",
-        "linalg/ridge.py",
-        "return unbiased - along[:, None] * intercept[None, :], intercept",
-        "return unbiased, intercept",
+        "linalg/unpenalised.py",
+        "return plain - along @ coordinates, coordinates, diagonal",
+        "return plain, coordinates, diagonal",
     ),
     Mutant(
         "mask of training rows",
@@ -83,15 +83,15 @@ MUTANTS = (
         "mask[folds.training_rows(max(k - 1, 0)), k] = 1.0",
     ),
     Mutant(
-        "norm of the weights that a fold trains on",
-        "crossval/shared/masked.py",
-        "return self.namespace.xp.sqrt(self.namespace.xp.sum(s * s, axis=0))",
-        "return self.namespace.xp.sum(s * s, axis=0)",
+        "scale of the bias",
+        "linalg/unpenalised.py",
+        "namespace.asarray([[1.0 / size]], direction)",
+        "namespace.asarray([[1.0]], direction)",
     ),
     Mutant(
         "reach with a bias",
         "crossval/shared/masked.py",
-        "return 2.0 * largest if self.bias else largest",
+        "return 2.0 * largest",
         "return 0.1 * largest",
     ),
     Mutant(
@@ -109,8 +109,8 @@ MUTANTS = (
     Mutant(
         "projection of spaces",
         "crossval/shared/spaces.py",
-        "return vectors - (vectors @ self.direction)[:, None] * self.direction[None, :]",
-        "return vectors + (vectors @ self.direction)[:, None] * self.direction[None, :]",
+        "return vectors - (vectors @ self.basis) @ self.basis.T",
+        "return vectors + (vectors @ self.basis) @ self.basis.T",
     ),
     Mutant(
         "sign in conjugate gradients",
@@ -167,13 +167,16 @@ MUTANTS = (
         "low, axis=1)[:, low]",
     ),
     Mutant(
-        "weights of jackknife+", "exact/leave_one_out.py", "        offset = offset * roots\n", ""
+        "weights of jackknife+",
+        "exact/leave_one_out.py",
+        "            pulls = pulls * roots[None, :]\n        return",
+        "        return",
     ),
     Mutant(
         "the bias in jackknife+",
         "exact/leave_one_out.py",
-        "offset = (u - inverse @ centring.product) / centring.scale",
-        "offset = (u + inverse @ centring.product) / centring.scale",
+        "found = centring.space.basis - inverse @ centring.product",
+        "found = centring.space.basis + inverse @ centring.product",
     ),
     Mutant(
         "ridge of a cell",
@@ -224,12 +227,6 @@ MUTANTS = (
         "shift += 0.0 * (coarse - shift)",
     ),
     Mutant(
-        "bias in comparisons",
-        "linalg/quick.py",
-        "diagonal = diagonal - along * along / (self._direction @ along)",
-        "diagonal = diagonal + along * along / (self._direction @ along)",
-    ),
-    Mutant(
         "weights in comparisons",
         "linalg/quick.py",
         "residuals /= self._roots[:, None]",
@@ -244,8 +241,8 @@ MUTANTS = (
     Mutant(
         "offset of targets in comparisons",
         "linalg/quick.py",
-        "(self._offset + self._scale * intercept.astype(np.float64))",
-        "(self._scale * intercept.astype(np.float64))",
+        "self._offset + self._scale * coordinates.astype(np.float64)",
+        "self._scale * coordinates.astype(np.float64)",
     ),
     Mutant(
         "rows of a block",

@@ -17,6 +17,8 @@ from ridgefold import (
     LSSVMRegressorCV,
     PartitionedLSSVMClassifier,
     PartitionedLSSVMRegressor,
+    RidgefoldClassifier,
+    RidgefoldRegressor,
     Search,
     TableModel,
 )
@@ -146,7 +148,29 @@ def _hostile_classes() -> Any:
     return TableModel(model).fit(frame, labels(rows(180, 6), HOSTILE))
 
 
+def _table_columns() -> dict[str, Any]:
+    X = rows()
+    return {
+        "size": X[:, 0],
+        "colour": np.where(X[:, 1] > 0, "red", "blue"),
+        "height": [f"{value:.3f} m" for value in X[:, 2]],
+        "y": 10 + np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * X[:, 3],
+    }
+
+
+def _automatic() -> Any:
+    return RidgefoldRegressor(time_budget=30).fit(_table_columns(), target="y")
+
+
+def _automatic_classes() -> Any:
+    table = _table_columns()
+    table["y"] = np.where(table["y"] > 10, HOSTILE[0], HOSTILE[1])
+    return RidgefoldClassifier(time_budget=30).fit(table, target="y")
+
+
 MAKERS = {
+    "automatic": _automatic,
+    "automatic classes": _automatic_classes,
     "regressor": _regressor,
     "table": _table,
     "raced": _raced,

@@ -93,6 +93,10 @@ class SingularSystemWarning(ConditionWarning):
     """A linear system has no Cholesky factor; its pseudo-inverse was used instead."""
 
 
+class UndeterminedColumnsWarning(RidgefoldWarning):
+    """Unpenalised columns depend on each other on some rows, so that coefficients are a choice."""
+
+
 class ConvergenceWarning(RidgefoldWarning):
     """An iterative solver stopped short of its tolerance; the message gives what it reached."""
 
@@ -127,6 +131,10 @@ class LeftOutWarning(RidgefoldWarning):
 
 class RepeatedRowsWarning(RidgefoldWarning):
     """Rows that are read from disk repeat, so that leaving one out does not leave its x out."""
+
+
+class OutsideDataWarning(RidgefoldWarning):
+    """Rows to predict lie far beyond the values that the model was fitted to."""
 
 
 class UnweightedScoresWarning(RidgefoldWarning):

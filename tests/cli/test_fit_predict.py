@@ -637,8 +637,11 @@ def test_version_is_printed():
     assert run("--version").stdout.strip() == ridgefold.__version__
 
 
+RBF = ("--kernel", "rbf")
+
+
 def test_plans_are_explained_before_there_are_data():
-    shown = run("explain", "--rows", "1e4", "--columns", 10, "--memory", "8GB").stdout
+    shown = run("explain", "--rows", "1e4", "--columns", 10, *RBF, "--memory", "8GB").stdout
     assert "10000 rows, 10 columns" in shown
     assert "cholesky" in shown
     result = run("explain", "--rows", 3000, "--columns", 4, "--cv", "loo", "--json")
@@ -700,7 +703,7 @@ def test_what_cannot_be_explained_is_said(options):
 
 
 def test_one_step_that_is_refused_is_a_refusal():
-    shape = ("explain", "--rows", "1e4", "--columns", 10, "--memory", "100MB")
+    shape = ("explain", "--rows", "1e4", "--columns", 10, *RBF, "--memory", "100MB")
     refused = run(*shape, code=5)
     assert "fitting: 10000 rows" in refused.stdout
     assert "no method for 'choosing kernel and alpha' fits the budget" in refused.stderr
@@ -710,7 +713,7 @@ def test_one_step_that_is_refused_is_a_refusal():
 
 
 def test_a_refusal_of_all_steps_is_one_json_object():
-    shape = ("explain", "--rows", "1e9", "--columns", "1e4", "--memory", "1MB", "--json")
+    shape = ("explain", "--rows", "1e9", "--columns", "1e4", *RBF, "--memory", "1MB", "--json")
     said = json.loads(run(*shape, code=5).stdout)
     assert said["error"]["message"].startswith("nothing fits the budget")
     assert [step["method"] for step in said["steps"]] == [None, None]
@@ -731,4 +734,6 @@ def test_every_kind_of_model_file_can_be_explained():
 
 
 def test_plans_beyond_the_memory_end_with_their_code():
-    run("explain", "--rows", "1e9", "--columns", "1e4", "--memory", "1MB", code=5)
+    shape = ("explain", "--rows", "1e9", "--columns", "1e4", "--memory", "1MB")
+    run(*shape, code=5)
+    run(*shape, *RBF, code=5)

@@ -40,6 +40,7 @@ CHOOSING = [
     PartitionedLSSVMClassifier,
 ]
 ESTIMATORS = [*GIVEN, *CHOOSING]
+FRONT_DOOR = [ridgefold.RidgefoldRegressor, ridgefold.RidgefoldClassifier]
 OBJECTS = [Search, MetricLearning, Compute, CellOptions]
 MOST = 16
 
@@ -63,10 +64,10 @@ def test_every_public_estimator_is_here():
         for name in ridgefold.__all__
         if inspect.isclass(each := getattr(ridgefold, name)) and hasattr(each, "fit")
     }
-    assert public == {*ESTIMATORS, ridgefold.TableModel}
+    assert public == {*ESTIMATORS, *FRONT_DOOR, ridgefold.TableModel}
 
 
-@pytest.mark.parametrize("cls", [*ESTIMATORS, *OBJECTS, ridgefold.TableModel])
+@pytest.mark.parametrize("cls", [*ESTIMATORS, *FRONT_DOOR, *OBJECTS, ridgefold.TableModel])
 def test_an_estimator_has_at_most_sixteen_arguments(cls):
     assert len(inspect.signature(cls).parameters) <= MOST
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from cases import rows
+from namespaces import LIBRARIES
 from ridgefold import (
     KernelRidge,
     KernelRidgeCV,
@@ -184,6 +185,14 @@ def test_a_stack_has_the_errors_of_its_weighted_members():
     variance = residuals @ residuals / (60 - np.trace(smoother))
     close(found.standard_error, np.sqrt(variance) * np.linalg.norm(L, axis=0), rtol=1e-6)
     assert found.posterior_std is None
+
+
+def test_tensors_have_the_same_effects():
+    convert = LIBRARIES["torch"]
+    theirs = LSSVMRegressor(0.3, kernel=RBF(1.5)).fit(convert(X), convert(Y), WEIGHTS)
+    found, expected = theirs.marginal_effects(), fitted(weights=WEIGHTS).marginal_effects()
+    for name in ("pointwise", "average", "standard_error", "posterior_std"):
+        close(getattr(found, name), getattr(expected, name))
 
 
 # -- categories ------------------------------------------------------------------------------

@@ -10,7 +10,14 @@ from sklearn.model_selection import KFold, TimeSeriesSplit
 import ridgefold
 from cases import rows, targets
 from namespaces import LIBRARIES, to_numpy
-from ridgefold import KernelRidge, KernelRidgeCV, LSSVMClassifierCV, LSSVMRegressorCV, Search
+from ridgefold import (
+    KernelRidge,
+    KernelRidgeCV,
+    LSSVMClassifierCV,
+    LSSVMRegressorCV,
+    MetricLearning,
+    Search,
+)
 from ridgefold.errors import BudgetError, InvalidInputError, UnsupportedInputError
 from ridgefold.exact.interval_ranks import interval_from_models
 from ridgefold.selection.stack.weights import weights_for_classes, weights_for_numbers
@@ -190,6 +197,16 @@ def test_held_out_decisions_of_classes_come_from_weights_without_the_fold():
         np.testing.assert_allclose(model.held_out_decisions_[gone], expected, rtol=1e-3, atol=1e-4)
 
 
+def test_the_weights_of_classes_are_their_calibration():
+    """A second calibration, on rows that the stack has not seen, changes next to nothing."""
+    Z = np.random.default_rng(0).standard_normal((300, 2))
+    labels = np.random.default_rng(1).uniform(size=300) < expit(3 * np.sin(2 * Z[:, 0]))
+    model = stacked(LSSVMClassifierCV, probability=True).fit(Z, labels)
+    ((slope, offset),) = model.calibration_
+    assert slope == pytest.approx(1.0, abs=0.15)
+    assert offset == pytest.approx(0.0, abs=0.1)
+
+
 def test_several_classes_have_log_odds_each_and_probabilities_that_add_up():
     model = stacked(LSSVMClassifierCV, probability=True).fit(X, CODES)
     columns = np.where(CODES[:, None] == np.arange(3), 1.0, -1.0)
@@ -297,6 +314,30 @@ def test_what_is_learned_from_few_rows_does_not_flatter_itself():
         covered.append(np.mean((lower <= y_new) & (y_new <= upper)))
     assert np.mean(gains) < 0.02
     assert 0.87 <= np.mean(covered) <= 0.95
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("d", [60, 200])
+def test_intervals_of_stacks_of_metrics_learned_from_few_rows_cover(d):
+    covered = []
+    for seed in range(6):
+        Z, y = noisy(100, d, seed)
+        model = stacked(kernel="auto", metric="learned").fit(Z, y)
+        Z_new, y_new = noisy(1000, d, seed=100 + seed)
+        lower, upper = model.predict_interval(Z_new, 0.9)
+        covered.append(np.mean((lower <= y_new) & (y_new <= upper)))
+    assert 0.87 <= np.mean(covered) <= 0.96
+
+
+@pytest.mark.full
+def test_a_stack_finds_nothing_in_noise():
+    gains = []
+    for seed in range(3):
+        Z, y = noisy(200, 50, seed, share=0.0)
+        asked = MetricLearning(transforms="auto")
+        model = stacked(kernel="auto", metric=asked).fit(Z, y)
+        gains.append(1.0 + model.best_score_ / np.var(y))
+    assert np.mean(gains) < 0.02
 
 
 def test_its_explanation_has_a_step_for_every_candidate_and_for_every_member():

@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.sparse
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF as SklearnRBF
 from sklearn.gaussian_process.kernels import ConstantKernel
@@ -185,6 +186,16 @@ def test_other_array_libraries_give_the_same(library):
     assert type(found) is type(convert(NEW))
     close(to_numpy(found), plain.predict(NEW, return_std=True)[1])
     close(model.log_marginal_likelihood([0.1, 1.0]), plain.log_marginal_likelihood([0.1, 1.0]))
+
+
+def test_sparse_rows_have_the_posterior_of_dense_ones():
+    sparse = scipy.sparse.csr_array(np.where(X > 0, X, 0.0))
+    weights = np.arange(60) % 3
+    ours = LSSVMRegressor(0.1, kernel=RBF(1.5)).fit(sparse, Y, weights)
+    dense = LSSVMRegressor(0.1, kernel=RBF(1.5)).fit(sparse.toarray(), Y, weights)
+    new = scipy.sparse.csr_array(np.where(NEW > 0, NEW, 0.0))
+    close(ours.predict(new, return_std=True)[1], dense.predict(new.toarray(), return_std=True)[1])
+    close(ours.log_marginal_likelihood(), dense.log_marginal_likelihood())
 
 
 def test_a_precomputed_kernel_has_a_likelihood_but_no_variances_at_new_rows():

@@ -22,6 +22,7 @@ from ridgefold.linalg.symmetric import (
     factorise,
     factorise_spectrally,
 )
+from ridgefold.linalg.unpenalised import bias_only
 
 CONVERTERS = {"numpy": np.array, **LIBRARIES}
 
@@ -137,11 +138,11 @@ def test_centring_is_the_bordered_system(convert, n, weighted):
     root = np.sqrt(weights)
     lower = convert(np.tril(K * np.outer(root, root)))
     namespace = namespace_of(lower)
-    centring = centre_in_place(namespace, lower, convert(root), 0.7)
+    centring = centre_in_place(namespace, lower, bias_only(namespace, convert(root)), 0.7)
     filled = np.tril(to_numpy(lower)) + np.tril(to_numpy(lower), -1).T
     right = convert(y * root[:, None])
     solution = np.linalg.solve(filled + alpha * np.eye(n), to_numpy(centring.project(right)))
-    bias = to_numpy(centring.bias(right, convert(solution)))
+    bias = to_numpy(centring.coefficients(right, convert(solution)))[0]
     expected = np.linalg.solve(bordered(K, alpha, weights), np.vstack([np.zeros((1, 2)), y]))
     np.testing.assert_allclose(solution * root[:, None], expected[1:], atol=1e-12)
     np.testing.assert_allclose(bias, expected[0], atol=1e-12)

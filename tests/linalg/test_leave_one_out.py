@@ -7,6 +7,7 @@ import pytest
 
 from ridgefold.linalg import numpy_namespace
 from ridgefold.linalg.leave_one_out import leave_one_out
+from ridgefold.linalg.unpenalised import bias_only
 
 WEIGHTS = {
     "none": lambda rng, n: None,
@@ -56,18 +57,18 @@ def test_residuals_are_those_of_refits(bias, weighted, alpha):
     roots = None if weighted == "none" else np.sqrt(w)
     scaled = K if roots is None else K * roots[:, None] * roots[None, :]
     right = y if roots is None else y * roots[:, None]
-    direction = None if not bias else np.sqrt(w)
+    space = bias_only(numpy_namespace(), np.sqrt(w)) if bias else None
     expected = held_out(K, y, w, bias, alpha)
 
     def write(out):
         out[...] = scaled
 
-    solved = leave_one_out(numpy_namespace(), write, right, alpha, direction=direction, roots=roots)
+    solved = leave_one_out(numpy_namespace(), write, right, alpha, space=space, roots=roots)
     assert np.allclose(solved.residuals, expected, rtol=1e-8, atol=1e-9)
     a, b = refit(K, y, w, bias, alpha)
     coefficients = solved.coefficients * (1.0 if roots is None else roots[:, None])
     assert np.allclose(coefficients, a, rtol=1e-8, atol=1e-9)
-    assert np.allclose(solved.intercept, b, rtol=1e-8, atol=1e-9)
+    assert np.allclose(solved.unpenalised[0] if bias else 0.0 * b, b, rtol=1e-8, atol=1e-9)
 
 
 @pytest.mark.parametrize("bias", [False, True])
@@ -77,12 +78,12 @@ def test_rows_that_are_there_twice_are_predicted_by_their_twins_with_a_ridge_bel
     twins = np.repeat(np.arange(12), 2)
     K, y = K[np.ix_(twins, twins)], np.random.default_rng(1).standard_normal((24, 2))
     wanted = y - y[np.arange(24) ^ 1]
-    direction = np.ones(24) if bias else None
+    space = bias_only(numpy_namespace(), np.ones(24)) if bias else None
 
     def write(out):
         out[...] = K
 
-    found = leave_one_out(numpy_namespace(), write, y, 1e-17, direction=direction, roots=None)
+    found = leave_one_out(numpy_namespace(), write, y, 1e-17, space=space, roots=None)
     np.testing.assert_allclose(found.residuals, wanted, atol=1e-6)
 
 
@@ -91,6 +92,7 @@ def test_a_single_row_with_a_bias_leaves_nothing_behind():
         out[...] = 1.0
 
     y = np.array([[3.0, 0.1]])
-    found = leave_one_out(numpy_namespace(), write, y, 0.3, direction=np.ones(1), roots=None)
+    space = bias_only(numpy_namespace(), np.ones(1))
+    found = leave_one_out(numpy_namespace(), write, y, 0.3, space=space, roots=None)
     assert np.isnan(found.residuals).all()
-    assert found.intercept == pytest.approx(y[0])
+    assert found.unpenalised[0] == pytest.approx(y[0])

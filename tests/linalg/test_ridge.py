@@ -11,6 +11,7 @@ from ridgefold.linalg import namespace_of, numpy_namespace
 from ridgefold.linalg.leave_one_out import leave_one_out
 from ridgefold.linalg.ridge import factorise_ridge, solve_ridge
 from ridgefold.linalg.symmetric import CholeskyFactor, SpectralFactor
+from ridgefold.linalg.unpenalised import bias_only
 
 CONVERTERS = {"numpy": np.array, **LIBRARIES}
 N = 40
@@ -29,29 +30,30 @@ class System:
         root = np.ones(len(K)) if weights is None else np.sqrt(weights)
         self.matrix = convert((K * np.outer(root, root)).astype(dtype))
         self.targets = convert((y * root[:, None]).astype(dtype))
-        self.direction = convert(root.astype(dtype))
-        self.roots = None if weights is None else self.direction
+        root = convert(root.astype(dtype))
+        self.root, self.roots = root, None if weights is None else root
         self.namespace = namespace_of(self.matrix)
+        self.space = bias_only(self.namespace, root)
 
     def write(self, out):
         out[...] = self.matrix
 
     def factorise(self, alpha):
-        return factorise_ridge(self.namespace, self.write, self.targets, alpha, self.direction)
+        return factorise_ridge(self.namespace, self.write, self.targets, alpha, self.space)
 
     def solve(self, alpha):
         """a and b."""
-        found = solve_ridge(self.namespace, self.write, self.targets, alpha, self.direction)
+        found = solve_ridge(self.namespace, self.write, self.targets, alpha, self.space)
         return self.unweighted(*found)
 
     def leave_one_out(self, alpha):
         """a, b and the residuals."""
-        settings = {"direction": self.direction, "roots": self.roots}
+        settings = {"space": self.space, "roots": self.roots}
         found = leave_one_out(self.namespace, self.write, self.targets, alpha, **settings)
-        return *self.unweighted(found.coefficients, found.intercept), to_numpy(found.residuals)
+        return *self.unweighted(found.coefficients, found.unpenalised), to_numpy(found.residuals)
 
-    def unweighted(self, coefficients, intercept):
-        return to_numpy(coefficients) * to_numpy(self.direction)[:, None], to_numpy(intercept)
+    def unweighted(self, coefficients, unpenalised):
+        return to_numpy(coefficients) * to_numpy(self.root)[:, None], to_numpy(unpenalised)[0]
 
 
 @pytest.mark.parametrize("convert", CONVERTERS.values(), ids=CONVERTERS)

@@ -13,6 +13,7 @@ from ridgefold.linalg.stacked import (
     pad_diagonals,
     solve_stack,
 )
+from ridgefold.linalg.unpenalised import bias_only
 
 SIZES, WIDEST = (7, 12, 1, 10), 12
 ALPHAS = np.array([0.3, 0.01, 2.0, 0.1])
@@ -41,10 +42,12 @@ def stacked(found, convert, bias, weighted):
         n = len(K)
         matrices[k, :n, :n] = np.tril(K) + np.triu(np.full((n, n), 77.0), 1)  # never read
         targets[k, :n], present[k, :n], roots[k, :n] = y, 1.0, root
+    sizes = np.linalg.norm(roots, axis=1)[:, None]
     rows = StackedRows(
         targets=convert(targets),
         present=convert(present),
-        direction=convert(roots) if bias else None,
+        basis=convert((roots / sizes)[:, :, None]) if bias else None,
+        transforms=convert(1.0 / sizes[:, :, None]) if bias else None,
         roots=convert(roots + (1.0 - present)) if weighted else None,
         counts=np.array(SIZES),
     )
@@ -78,7 +81,8 @@ def test_a_stack_gives_what_each_system_gives_alone(library, bias, weighted):
         def write(out, K=K):
             out[...] = K
 
-        settings = {"direction": root if bias else None, "roots": root if weighted else None}
+        space = bias_only(numpy_namespace(), root) if bias else None
+        settings = {"space": space, "roots": root if weighted else None}
         if n == 1 and bias:
             continue  # nothing is left without the only row
         alone = leave_one_out(numpy_namespace(), write, y, float(ALPHAS[k]), **settings)
@@ -86,7 +90,7 @@ def test_a_stack_gives_what_each_system_gives_alone(library, bias, weighted):
             np.testing.assert_allclose(
                 to_numpy(both.coefficients)[k, :n], alone.coefficients, rtol=1e-9, atol=1e-11
             )
-            np.testing.assert_allclose(to_numpy(both.intercept)[k], alone.intercept, rtol=1e-9)
+            np.testing.assert_allclose(to_numpy(both.unpenalised)[k], alone.unpenalised, rtol=1e-9)
             assert np.all(to_numpy(both.coefficients)[k, n:] == 0.0)
         np.testing.assert_allclose(
             to_numpy(solved.residuals)[k, :n], alone.residuals, rtol=1e-9, atol=1e-11

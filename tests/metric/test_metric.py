@@ -233,3 +233,12 @@ def test_bad_input_is_named():
         learn_metric(X, y[:-1], "rbf")
     with pytest.raises(InvalidInputError, match="folds must be at least 2"):
         learn_metric(X, y, "rbf", folds=1)
+
+
+@pytest.mark.parametrize("seconds", [1e-9, 0.1, 0.3, 0.7, 2.0])
+def test_wherever_a_limit_ends_the_race_a_kernel_comes_of_it(seconds):
+    X, y = interactions(900, 5)
+    metric = learn_metric(X, y, "auto", preprocess="auto", seconds=seconds)
+    assert metric.outside_error < 1.1 * np.var(y)
+    assert metric.kernel(X[:3]).shape == (3, 3)
+    assert 400 <= metric.rows <= 720

@@ -31,6 +31,8 @@ from ridgefold.tables import load_bundled
 
 ALWAYS = {"asked"}
 SECTIONS = {
+    "automatic": {"held-out", "coverage", "tried", "importance", "computed"},
+    "automatic classes": {"classes", "tried", "importance", "computed"},
     "regressor": {
         "computed",
         "coverage",
@@ -150,6 +152,17 @@ SECTIONS = {
         "spectrum",
     },
 }
+
+
+def test_what_was_tried_is_shown_with_its_errors(tmp_path):
+    fitted = model("automatic")
+    page = report(fitted, tmp_path / "r.html")
+    assert "What was tried" in page.text
+    assert "linear" in page.text
+    for each in fitted.leaderboard_:
+        assert each.candidate in page.text
+    assert "Made of" in page.text
+    assert f"{fitted.held_out_error_:.3g}"[:4] in page.text
 
 
 def report(fitted, path, *arguments, **options) -> Page:
@@ -276,9 +289,9 @@ def test_the_steps_of_a_fit_on_cells_are_shown_with_their_cost(pages):
     steps = fitted.run_record_.steps
     assert [step.name for step in steps] == [
         "finding slopes",
-        "cutting cells",
+        "cutting 4 cells",
         "choosing a pair for all cells",
-        "fitting cells",
+        "fitting 4 cells",
         "fitting a coarse model of all rows",
     ]
     for step in steps:

@@ -37,6 +37,8 @@ class Known:
     exchangeable: bool = True
     """Whether any row may be held out by itself: False if rows belong together, or if folds were
     given."""
+    enough_rows: bool = True
+    """Whether there are rows enough to learn a metric from."""
     few_rows: bool = False
     """Whether a metric is to be learned again without each group of folds, as there are few rows
     a scale."""

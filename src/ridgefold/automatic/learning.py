@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from ridgefold.automatic.known import AutomaticWork, FoundKernel, Known
+from ridgefold.executors.interruption import look_between_tasks
 from ridgefold.metric import FAMILIES, candidates
 from ridgefold.metric.transforms import TRANSFORMS
 from ridgefold.planning.learning import learning_plan
@@ -23,8 +25,18 @@ from ridgefold.selection.stack.candidates import (
 from ridgefold.selection.stack.nested import fold_groups, rows_of_groups
 from ridgefold.selection.stack.relearned import MOST_RELEARNED, relearned_predictions
 
+_FEWEST_LEARNED = 40
+"""With fewer different rows one width for all columns is all that they tell."""
+MOST_ROWS, FEWEST_ROWS = 2000, 400
+"""Rows that metrics are learned from where there is time, and at the least."""
+_ROWS_LEARNED_AGAIN = 1000
+"""Of metrics that are learned only to predict rows that they have not seen."""
+_SAMPLE_ROWS = 1500
+"""Rows that kernels are compared on before any is fitted to all rows: how many of them are worth a
+fit, the time that is left decides."""
 
-def seconds_to_learn(known: Known, resources: Resources, rows: int) -> Plan:
+
+def plan_to_learn(known: Known, resources: Resources, rows: int) -> Plan:
     """The plan of learning from at most so many rows."""
     n = min(rows, known.problem.n_rows)
     plan = learning_plan(
@@ -33,9 +45,22 @@ def seconds_to_learn(known: Known, resources: Resources, rows: int) -> Plan:
         n,
         families=len(FAMILIES),
         starts=len(TRANSFORMS),
-        times=1 + (min(known.problem.n_folds, MOST_RELEARNED) if known.few_rows else 0),
+        times=times_learned(known),
     )
     return replace(plan, problem=replace(plan.problem, n_rows=n))
+
+
+def times_learned(known: Known) -> int:
+    """Once, and again without each group of folds where rows are few."""
+    return 1 + (min(known.problem.n_folds, MOST_RELEARNED) if known.few_rows else 0)
+
+
+def is_worth_learning(work: AutomaticWork) -> bool:
+    """Whether there are enough different rows; of those that repeat one counts."""
+    if len(work.X) > _FEWEST_LEARNED**2:
+        return True
+    rows = np.column_stack([work.X, work.targets])[work.counts > 0]
+    return len(np.unique(rows, axis=0)) >= _FEWEST_LEARNED
 
 
 def is_short_of_rows(work: AutomaticWork) -> bool:
@@ -44,34 +69,39 @@ def is_short_of_rows(work: AutomaticWork) -> bool:
     return whole and few_rows_a_scale(work.X, work.weights, work.category_features or None)
 
 
-def learned_kernels(work: AutomaticWork, rows: int, *, again: bool) -> list[FoundKernel]:
-    """Kernels that have a weight in a stack of some rows, the best first.
+def learned_kernels(work: AutomaticWork, known: Known, seconds: float) -> list[FoundKernel]:
+    """Kernels that have a weight in a stack of some rows, the best first, in about that time.
 
-    With `again` metrics are learned again without each group of folds, and chosen by predictions
+    With few rows metrics are learned again without each group of folds, and chosen by predictions
     of those.
     """
-    learn = partial(
-        candidates,
-        max_rows=rows,
-        random_state=work.seed,
-        scale_groups=work.category_features or None,
-        look_at_clock=work.time.look,
-    )
+    settings: dict[str, Any] = {
+        "random_state": work.seed,
+        "scale_groups": work.category_features or None,
+        "look_at_clock": look_between_tasks,
+        "seconds": seconds / times_learned(known),
+    }
+    classify = work.codes is not None
     folds = folds_to_learn_from(work.folds)
-    found = learn(work.X, work.targets, weights=work.weights, folds=folds)
-    if not again:
+    found = candidates(
+        work.X, work.targets, weights=work.weights, folds=folds, max_rows=MOST_ROWS, **settings
+    )
+    if not known.few_rows:
+        rows = np.random.default_rng(work.seed).permutation(len(work.X))[:_SAMPLE_ROWS]
+        weights = None if work.weights is None else work.weights[rows]
         chosen = promising(
-            found, work.X, work.targets, work.weights, bias=True, classify=work.codes is not None
+            found, work.X[rows], work.targets[rows], weights, bias=True, classify=classify
         )
         return [_as_found(each, None) for each in chosen]
+    again = partial(candidates, max_rows=_ROWS_LEARNED_AGAIN, **settings)
     groups = rows_of_groups(work.folds, fold_groups(work.folds, MOST_RELEARNED))
     training = (work.X, work.targets, work.weights)
-    held_out = relearned_predictions(found, learn, training, groups, bias=True)
-    counts = work.counts
-    used = np.flatnonzero(counts > 0)
+    held_out = relearned_predictions(found, again, training, groups, bias=True)
+    used = np.flatnonzero(work.counts > 0)
     some, targets = held_out[:, used], work.targets[used]
-    weigh = partial(weigh_candidates, bias=True, classify=work.codes is not None)
-    kept = most_useful(some, targets, counts[used], weigh, most_candidates(len(counts)))
+    weigh = partial(weigh_candidates, bias=True, classify=classify)
+    most = most_candidates(len(work.X))
+    kept = most_useful(some, targets, work.counts[used], weigh, most)
     return [_as_found(found[m], held_out[m]) for m in kept]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -12,13 +12,13 @@ from sklearn.base import clone
 from ridgefold.automatic.models_of_numbers import in_coordinates
 from ridgefold.errors import ModelFileError
 from ridgefold.estimators.kernel_ridge_cv import LSSVMRegressorCV
+from ridgefold.estimators.ls_svm import LSSVMRegressor
 from ridgefold.estimators.partitioned import PartitionedLSSVMRegressor
 from ridgefold.estimators.saving import unpack_estimator
 from ridgefold.estimators.stored_values import Floats
 from ridgefold.kernels import Kernel
 from ridgefold.linalg import namespace_of
 from ridgefold.linalg.namespace import on_device
-from ridgefold.records import FittedModel
 from ridgefold.storage.annotations import check_fields, matches
 
 
@@ -29,7 +29,8 @@ class Member:
     words: str
     """What it is."""
     model: Any
-    """A fitted :class:`LSSVMRegressorCV` or :class:`PartitionedLSSVMRegressor`."""
+    """A fitted :class:`LSSVMRegressor` (linear), :class:`LSSVMRegressorCV` (of all rows) or
+    :class:`PartitionedLSSVMRegressor` (in cells)."""
     coordinates: Kernel | None
     """The learned kernel in whose coordinates the model takes its rows; None for rows as they
     are."""
@@ -40,37 +41,74 @@ class Member:
     def in_cells(self) -> bool:
         return isinstance(self.model, PartitionedLSSVMRegressor)
 
+    @property
+    def kernel(self) -> Any:
+        """The kernel; of cells, which have widths of their own, the one whose metric they share."""
+        if self.in_cells:
+            return self.model.kernels_[0] if self.coordinates is None else self.coordinates
+        return self.model.kernel_
+
+    @property
+    def ridges(self) -> np.ndarray:
+        """The ridge, or one for each cell."""
+        return np.ravel(self.model.alpha_ if self.in_cells else self.model._ridge()).astype(float)
+
     def predict(self, X: np.ndarray, device: str | None = None) -> np.ndarray:
         """The weighted predictions of rows of numbers, shape (n, t)."""
         values = self._values(self.model.predict(on_device(self._rows(X), device)))
-        return values * self.weights
+        return np.asarray(values * self.weights)
 
-    def predict_without(self, fold: np.ndarray, X: np.ndarray, k: int) -> np.ndarray:
-        """The same, by the model that has not seen the rows of fold `k`, which are `fold`.
+    def left_out(
+        self, rows: np.ndarray, fold_of: np.ndarray, *, one_by_one: bool
+    ) -> Callable[[np.ndarray], np.ndarray]:
+        """The same for changed versions of training rows, by models that have not seen them.
 
-        Of one model of all rows these models are kept; cells are fitted again.
+        Models of all rows keep those without a fold. Rows are left out of their cells one by one;
+        where rows belong together, the cells are fitted again without each fold.
         """
-        if self.in_cells:
-            kept = np.setdiff1d(np.arange(len(self.model.X_fit_)), fold)
-            weights = self.model._weights
+        if self.in_cells and not one_by_one:
+            return self._by_cells_fitted_again(rows, fold_of)
+        without, _ = self.model._left_out(rows)
+        return lambda X: self._values(without(self._rows(X))) * self.weights
+
+    def _by_cells_fitted_again(
+        self, rows: np.ndarray, fold_of: np.ndarray
+    ) -> Callable[[np.ndarray], np.ndarray]:
+        weights, models = self.model._weights, {}
+        for k in np.unique(fold_of[rows]).tolist():
+            kept = np.flatnonzero(fold_of != k)
             again = clone(self.model).set_params(n_partitions=self.model.n_partitions_)
-            again.fit(
+            models[k] = again.fit(
                 np.asarray(self.model.X_fit_[kept]),
                 np.asarray(self.model.y_fit_[kept]),
                 None if weights is None else weights[kept],
             )
-            return self._values(again.predict(self._rows(X))) * self.weights
-        intervals = self.model.intervals_
-        t = len(self.weights)
-        columns = slice(k * t, (k + 1) * t)
-        kept_models = intervals.model
-        without = FittedModel(
-            kept_models.dual_coef[:, columns],
-            kept_models.intercept[columns],
-            None if kept_models.primal_coef is None else kept_models.primal_coef[:, columns],
-        )
-        rows = namespace_of(self.model.X_fit_).asarray(self._rows(X), self.model.X_fit_)
-        return self._values(self.model._predictor()(rows, without)) * self.weights
+
+        def predict(X: np.ndarray) -> np.ndarray:
+            out = np.empty((len(X), len(self.weights)))
+            for k, model in models.items():
+                here = np.flatnonzero(fold_of[rows] == k)
+                out[here] = self._values(model.predict(self._rows(X[here]))) * self.weights
+            return out
+
+        return predict
+
+    def with_folds(self) -> Callable[[np.ndarray], np.ndarray] | None:
+        """Weighted predictions (n, l, t) of the models without each fold; None of cells."""
+        intervals = None if self.in_cells else self.model.intervals_
+        if intervals is None or intervals.method != "cv+":
+            return None
+        decide = self.model._with_folds()
+
+        def predict(X: np.ndarray) -> np.ndarray:
+            _, without = decide(self._rows(X))
+            return np.asarray(without * self.weights[None, None, :])
+
+        return predict
+
+    def is_outside(self, X: np.ndarray) -> np.ndarray:
+        """Which rows are far from those of the fit, where the model takes them."""
+        return np.asarray(self.model.is_outside(self._rows(X)))
 
     def _rows(self, X: np.ndarray) -> np.ndarray:
         return in_coordinates(self.coordinates, X)
@@ -103,10 +141,11 @@ def unpacked_members(state: Mapping[str, Any], n_targets: int) -> tuple[Member, 
         if not matches(said["weights"], _WEIGHTS) or said["weights"].shape != (n_targets,):
             raise ModelFileError(f"{where}.weights must be one number >= 0 a target")
         model = unpack_estimator(state[f"model_{k}"])
-        if type(model) not in (LSSVMRegressorCV, PartitionedLSSVMRegressor):
+        if type(model) not in _MODELS:
             raise ModelFileError(f"model.state.model_{k} must be a model of numbers")
         members.append(Member(said["words"], model, said["coordinates"], said["weights"]))
     return tuple(members)
 
 
+_MODELS = (LSSVMRegressor, LSSVMRegressorCV, PartitionedLSSVMRegressor)
 _WEIGHTS = Annotated[np.ndarray, Floats((1,), least=0.0)]

@@ -18,7 +18,6 @@ from ridgefold.linalg import namespace_of
 from ridgefold.linalg.namespace import on_device
 from ridgefold.options import Compute
 
-_LEAST_SECONDS = 1e-3
 _CELL_KERNELS: dict[str, tuple[str, dict[str, Any] | None]] = {
     "matern12": ("matern", {"nu": 0.5}),
     "matern32": ("matern", {"nu": 1.5}),
@@ -28,13 +27,12 @@ _CELL_KERNELS: dict[str, tuple[str, dict[str, Any] | None]] = {
 
 
 def whole_model(work: AutomaticWork, kernel: Any, alphas: Any) -> LSSVMRegressorCV:
-    """One model of all rows, to be fitted in the time that is left."""
+    """One model of all rows."""
     return LSSVMRegressorCV(
         alphas,
         kernel=kernel,
         cv=[(work.folds.training_rows(k), test) for k, test in enumerate(work.folds.test)],
         memory_budget=work.memory_budget,
-        time_budget=max(work.time.left, _LEAST_SECONDS),
         random_state=work.seed,
     )
 

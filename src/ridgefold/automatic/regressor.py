@@ -18,6 +18,7 @@ from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.facts import IntervalFacts, ModelFacts
 from ridgefold.estimators.regressor import check_coverage
 from ridgefold.runtime.training_data import as_ridgefold_errors, require_comparable
+from ridgefold.selection.limits import widened_outside
 
 
 class RidgefoldRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
@@ -177,7 +178,9 @@ class RidgefoldRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         """An interval for each row that should hold the target with probability `coverage`.
 
         The prediction, and on both sides of it the error that so many of the held-out predictions
-        do not exceed. Neither models nor weights had seen the rows that these are about.
+        do not exceed. Neither models nor weights had seen the rows that these are about. Of rows
+        that lie :meth:`outside <is_outside>` the data no more is known than of the target
+        itself: their intervals also hold its middle share.
 
         Parameters
         ----------
@@ -202,8 +205,16 @@ class RidgefoldRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         half = np.full(errors.shape[1], np.inf)
         if rank <= len(errors):
             half = np.partition(errors, rank - 1, axis=0)[rank - 1]
-        centre = self._decision(X)
-        return self._shaped(centre - half), self._shaped(centre + half)
+        numbers = self._numbers(X)
+        centre = self._bounded(self._decision_of_numbers(numbers))
+        lower, upper = widened_outside(
+            centre - half,
+            centre + half,
+            self._outside_numbers(numbers),
+            self._targets_fit[counted],
+            coverage,
+        )
+        return self._shaped(lower), self._shaped(upper)
 
     def report_facts(self) -> ModelFacts:
         """What a report may know of the fitted model."""

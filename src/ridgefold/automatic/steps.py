@@ -13,7 +13,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ridgefold.automatic.known import AutomaticWork, Candidate, FoundKernel, Known
-from ridgefold.automatic.learning import learned_kernels, seconds_to_learn
+from ridgefold.automatic.learning import (
+    FEWEST_ROWS,
+    MOST_ROWS,
+    learned_kernels,
+    plan_to_learn,
+)
+from ridgefold.automatic.linear_ridge import RIDGES, linear_path
 from ridgefold.automatic.models_of_numbers import (
     cell_model,
     fit_cells,
@@ -26,16 +32,16 @@ from ridgefold.cells.explained import cell_plans
 from ridgefold.crossval import Folds, Progress
 from ridgefold.errors import BudgetError, InvalidInputError
 from ridgefold.estimators.kernel_ridge_cv import LSSVMRegressorCV
+from ridgefold.estimators.ls_svm import LSSVMRegressor
 from ridgefold.estimators.partitioned import PartitionedLSSVMRegressor
-from ridgefold.metric import FAMILIES
+from ridgefold.kernels import Kernel
 from ridgefold.planning import plan_cross_validation, plan_fit
+from ridgefold.planning.calibration import known_rates
+from ridgefold.planning.rates import seconds
 from ridgefold.records import Cost, FoldShape, Plan, Problem, Rejection, Resources
 from ridgefold.runtime.step import Step
 from ridgefold.selection.stack.candidates import most_candidates
 
-FEWEST_LEARNED = 40
-"""Rows from which metrics are learned: with fewer one width for all columns is all that they
-tell."""
 FEWEST_IN_CELLS = 2000
 """Rows from which cells are an alternative to one model of all rows."""
 _LARGEST_WHOLE = 30_000
@@ -45,7 +51,6 @@ _SAMPLE_ROWS = 600
 _CANDIDATES_WORTH_HAVING = 3.0
 """One model of all rows may take the time that is left over this: else there would be too few
 candidates to combine."""
-_LINEAR_RIDGES = 25
 _LEAST_GAIN = 0.002
 """Two candidates in a row that lower the error of the stack by less than this share end the
 search."""
@@ -54,8 +59,12 @@ _SHARE_OF_LEARNING = 0.5
 _SURE_METHOD = "inverse_blocks"
 """What the time for one model of all rows is reckoned by: it takes as long as predicted whatever
 the data are. Where a look at the data promises more of another method, that one runs."""
-_ISOTROPIC = ("matern12", "matern52")
-"""Families that are tried with one width: a rough one and a smooth one."""
+_SMOOTHNESS = {"matern12": 0.5, "matern52": 2.5}
+"""Matérn families that are tried with one width: a rough one and a smooth one."""
+_ISOTROPIC = tuple(_SMOOTHNESS)
+_WIDTHS = 2.0 ** np.arange(-2.0, 3.0)
+"""Tried, in units of a typical distance of two rows."""
+_RIDGES = 10.0 ** np.arange(-4.0, 1.5, 0.5)
 
 LINEAR, WIDTH, LEARNING, WHOLE, CELLS = "linear", "width", "learning", "whole", "cells"
 """Kinds of work whose pace is measured."""
@@ -87,23 +96,31 @@ class FitLinear(AutomaticStep):
         problem = replace(
             known.problem,
             feature_dimension=known.problem.n_columns,
-            n_alphas=_LINEAR_RIDGES,
+            n_alphas=len(RIDGES),
             kernel="dot",
         )
-        return _with_fit(problem, resources, "low_rank")
+        n, d = float(problem.n_rows), float(problem.n_columns)
+        flops = {
+            "product": 4.0 * n * d**2 + 2.0 * len(RIDGES) * n * d * problem.n_targets,
+            "eigendecomposition": problem.n_folds * 9.0 * d**3,
+            "memory": 8.0 * 20.0 * n * d,
+            "calls": 2.0 * problem.n_folds * len(RIDGES),
+        }
+        kept = 8.0 * (3.0 * n * d + (len(RIDGES) + 2) * n * problem.n_targets + 4.0 * d**2)
+        cost = Cost(flops, kept, size=d)
+        fit = plan_fit(replace(problem, folds=(), n_alphas=1), resources)
+        predicted = seconds(cost, problem, known_rates()) + fit.seconds
+        return Plan(problem, resources, "moments", cost, predicted, ())
 
     def foresee(self, known: Known) -> Known:
         return replace(known, gains=(*known.gains, 1.0))
 
     def run(self, known: Known, plan: Plan, work: AutomaticWork, progress: Progress) -> Known:
-        model = LSSVMRegressorCV(
-            kernel="linear",
-            cv=[(work.folds.training_rows(k), test) for k, test in enumerate(work.folds.test)],
-            memory_budget=work.memory_budget,
-            random_state=work.seed,
-        )
-        held_out = fit_whole(work, model)
-        return _added(known, work, Candidate("linear", model, held_out))
+        path = linear_path(work.X, work.targets, work.weights, work.folds)
+        model = LSSVMRegressor(
+            path.alpha, kernel="linear", intervals=None, memory_budget=work.memory_budget
+        ).fit(work.X, work.targets, work.weights)
+        return _added(known, work, Candidate("linear", model, path.held_out))
 
 
 @dataclass(frozen=True)
@@ -116,27 +133,23 @@ class LearnMetrics(AutomaticStep):
         return LEARNING
 
     def needed(self, known: Known) -> bool:
-        return known.problem.n_rows >= FEWEST_LEARNED
+        return known.enough_rows
 
     def cost(self, known: Known, resources: Resources) -> Plan:
+        """Learning stops by itself when its part of the time is over: that is what it costs at
+        most, and there has to be enough for a few rows."""
         allowed = replace(known, left=_SHARE_OF_LEARNING * known.left)
-        refusal: BudgetError | None = None
-        for rows in (2000, 1400, 1000, 700, 400):
-            try:
-                return allowed.require_time(LEARNING, seconds_to_learn(known, resources, rows))
-            except BudgetError as error:
-                refusal = error
-        assert refusal is not None
-        raise refusal
+        allowed.require_time(LEARNING, plan_to_learn(known, resources, FEWEST_ROWS))
+        plan = plan_to_learn(known, resources, MOST_ROWS)
+        likely = min(plan.seconds * known.pace(LEARNING), allowed.left)
+        limits = replace(resources, seconds=allowed.left)
+        return replace(plan, seconds=likely, resources=limits)
 
     def foresee(self, known: Known) -> Known:
-        return replace(
-            known, learned=True, waiting=("euclidean",) * most_candidates(known.problem.n_rows)
-        )
+        return replace(known, learned=True, waiting=("euclidean",) * most_candidates(1))
 
     def run(self, known: Known, plan: Plan, work: AutomaticWork, progress: Progress) -> Known:
-        rows = min(plan.problem.n_rows, 2000)
-        work.kernels += learned_kernels(work, rows, again=known.few_rows)
+        work.kernels += learned_kernels(work, known, _SHARE_OF_LEARNING * known.left)
         return replace(known, learned=True, waiting=distances_of(work.kernels))
 
 
@@ -154,9 +167,9 @@ class FindWidth(AutomaticStep):
 
     def cost(self, known: Known, resources: Resources) -> Plan:
         rows = min(known.problem.n_rows, _SAMPLE_ROWS)
-        problem = _on_rows(replace(known.problem, n_alphas=_LINEAR_RIDGES), rows)
+        problem = _on_rows(replace(known.problem, n_alphas=len(_RIDGES)), rows)
         plan = plan_cross_validation(problem, resources, "auto")
-        kernels = 5 * len(_ISOTROPIC)
+        kernels = len(_WIDTHS) * len(_ISOTROPIC)
         return known.require_time(WIDTH, replace(plan, seconds=kernels * plan.seconds))
 
     def foresee(self, known: Known) -> Known:
@@ -166,20 +179,22 @@ class FindWidth(AutomaticStep):
         found = []
         rows = np.sort(np.random.default_rng(work.seed).permutation(len(work.X))[:_SAMPLE_ROWS])
         folds = _folds_within(work.folds, rows)
+        weights = None if work.weights is None else work.weights[rows]
         for family in _ISOTROPIC:
+            widths = _typical_distance(work) * _WIDTHS
             model = LSSVMRegressorCV(
-                kernel=FAMILIES[family],
+                _RIDGES,
+                kernel="matern",
+                kernel_params={"nu": _SMOOTHNESS[family], "length_scale": widths.tolist()},
                 cv=5 if folds is None else folds,
                 memory_budget=work.memory_budget,
-                time_budget=max(work.time.left, 1e-3),
                 intervals=None,
             )
-            weights = None if work.weights is None else work.weights[rows]
-            model.set_params(kernel=_named(family)[0], kernel_params=_named(family)[1])
             model.fit(work.X[rows], work.targets[rows], weights)
             found.append((model.best_score_, family, model))
         found.sort(key=lambda each: -each[0])
         for _, family, model in found:
+            assert isinstance(model.kernel_, Kernel)
             work.kernels.append(
                 FoundKernel(f"{family}, one width", model.kernel_, family, float(model.alpha_))
             )
@@ -230,7 +245,7 @@ class FitKernel(AutomaticStep):
     def _whole(self, known: Known, problem: Problem, resources: Resources) -> Plan:
         if problem.n_rows > _LARGEST_WHOLE:
             raise BudgetError(f"{problem.n_rows:,} rows are better cut into cells")
-        return known.require_time(WHOLE, _with_fit(problem, resources, _SURE_METHOD))
+        return known.require_time(WHOLE, _with_fit(problem, resources))
 
     def _cells(self, known: Known, problem: Problem, resources: Resources) -> Plan:
         if problem.n_rows < FEWEST_IN_CELLS:
@@ -282,10 +297,10 @@ def automatic_steps() -> list[AutomaticStep]:
     return [FitLinear(), LearnMetrics(), FindWidth(), *kernels]
 
 
-def _with_fit(problem: Problem, resources: Resources, method: str) -> Plan:
+def _with_fit(problem: Problem, resources: Resources) -> Plan:
     """The cross-validation, and then the fit of all rows."""
     try:
-        plan = plan_cross_validation(problem, resources, method)
+        plan = plan_cross_validation(problem, resources, _SURE_METHOD)
     except (BudgetError, InvalidInputError):
         plan = plan_cross_validation(problem, resources, "auto")
     fit = plan_fit(replace(problem, folds=(), n_alphas=1), resources)
@@ -330,6 +345,9 @@ def _folds_within(folds: Folds, rows: np.ndarray) -> list[tuple[np.ndarray, np.n
     return pairs if all(len(train) and len(test) for train, test in pairs) else None
 
 
-def _named(family: str) -> tuple[str, dict[str, float]]:
-    """A Matérn family as a kernel of which widths are tried."""
-    return "matern", {"nu": {"matern12": 0.5, "matern32": 1.5, "matern52": 2.5}[family]}
+def _typical_distance(work: AutomaticWork) -> float:
+    """The root of the summed variances of the columns, every row counted by its weight."""
+    counts = np.ones(len(work.X)) if work.weights is None else work.weights
+    shares = counts / counts.sum()
+    variances = shares @ (work.X - shares @ work.X) ** 2
+    return float(np.sqrt(variances.sum())) or 1.0

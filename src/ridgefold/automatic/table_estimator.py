@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,9 +15,10 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
+from ridgefold.automatic.kept_rows import KeepsRows
 from ridgefold.automatic.known import AutomaticWork, Known
 from ridgefold.automatic.leaderboard import Leaderboard
-from ridgefold.automatic.learning import is_short_of_rows
+from ridgefold.automatic.learning import is_short_of_rows, is_worth_learning
 from ridgefold.automatic.members import Member, packed_members, unpacked_members
 from ridgefold.automatic.promised_time import PromisedTime, seconds_for
 from ridgefold.automatic.run import Outcome, foreseen, require_least_time, run_steps
@@ -31,14 +32,14 @@ from ridgefold.automatic.table_reading import (
 )
 from ridgefold.automatic.weighing import error_alone, error_of, nested
 from ridgefold.crossval import Folds
-from ridgefold.errors import BudgetError, InvalidInputError, ModelFileError
-from ridgefold.estimators.facts import HeldOutFacts, ModelFacts
+from ridgefold.errors import InvalidInputError, ModelFileError
+from ridgefold.estimators.facts import HeldOutFacts, ModelFacts, TriedFacts
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.stored_values import HeldOut
 from ridgefold.estimators.validation import out_of_memory_is_a_budget_error, unchanged_on_error
 from ridgefold.notices import collected
 from ridgefold.planning import Explanation, available_resources, explain_plans, explain_run
-from ridgefold.records import Attempt, Plan, Problem, RunRecord, TableColumns
+from ridgefold.records import Attempt, Problem, RunRecord, TableColumns
 from ridgefold.records.kinds import Count, Limit
 from ridgefold.runtime.training_data import as_ridgefold_errors
 from ridgefold.selection.held_out_predictions import shuffled_folds
@@ -54,7 +55,7 @@ from ridgefold.tables.wide_columns import packed_columns, unpacked_columns
 _FEW_FOLDS = 5
 
 
-class TableEstimator(Storable):
+class TableEstimator(KeepsRows, Storable):
     """Base of the estimators that choose everything; subclasses know their targets."""
 
     time_budget: Any
@@ -66,7 +67,7 @@ class TableEstimator(Storable):
     device: Any
     verbose: Any
 
-    _clock: ClassVar[Callable[[], float]] = staticmethod(time.monotonic)
+    _clock: ClassVar[Any] = staticmethod(time.monotonic)
     """What the time budget is measured by."""
     _classify: ClassVar[bool] = False
     _measure: ClassVar[str] = ""
@@ -90,7 +91,7 @@ class TableEstimator(Storable):
             with collected(), time_shown(self.verbose, promise) as work.say:
                 outcomes = run_steps(known, work)
                 work.say("putting the models together")
-                self._put_together(work, outcomes)
+                self._put_together(work, known, outcomes)
             self._set_held_out(work, read)
         return self
 
@@ -110,7 +111,7 @@ class TableEstimator(Storable):
             )
 
     def _forget(self) -> None:
-        for name in ("feature_names_in_", "classes_", "target_"):
+        for name in ("feature_names_in_", "classes_", "target_", "_known_importances"):
             self.__dict__.pop(name, None)
 
     def _note_columns(self, X: Any) -> None:
@@ -170,6 +171,7 @@ class TableEstimator(Storable):
             _problem(X, targets, folds, weighted=weights is not None),
             left=promise.left,
             exchangeable=groups is None and isinstance(self.cv, (int, np.integer)),
+            enough_rows=is_worth_learning(work),
             few_rows=is_short_of_rows(work),
         )
         return work, known
@@ -217,7 +219,9 @@ class TableEstimator(Storable):
 
     # -- putting together ----------------------------------------------------------------
 
-    def _put_together(self, work: AutomaticWork, outcomes: tuple[Outcome, ...]) -> None:
+    def _put_together(
+        self, work: AutomaticWork, known: Known, outcomes: tuple[Outcome, ...]
+    ) -> None:
         whole = work.whole
         assert whole is not None
         totals = whole.weights.sum(axis=1)
@@ -235,6 +239,7 @@ class TableEstimator(Storable):
         )
         self._offset, self._log_odds = offset, whole.log_odds
         self._held_out = held_out
+        self._keep_rows(work, known, held_out)
         self._targets_fit = work.targets if work.codes is None else work.codes
         self._counts = work.counts
         self._fold_of = _fold_numbers(work.folds)
@@ -315,74 +320,54 @@ class TableEstimator(Storable):
     @out_of_memory_is_a_budget_error("predicting")
     def _decision(self, X: Any) -> np.ndarray:
         """The weighted sum for the rows of a table, shape (n, t)."""
-        return self._decision_of_numbers(self._numbers(X))
+        numbers = self._numbers(X)
+        self._warn_of_far_values(numbers)
+        return self._bounded(self._decision_of_numbers(numbers))
 
     def _decision_of_numbers(self, X: np.ndarray) -> np.ndarray:
         total = np.tile(self._offset, (len(X), 1))
         for member in self.stack_:
             total += member.predict(X, self.device)
-        return decisions_of(total) if self._log_odds else total
+        return self._decided(total)
 
-    def _held_out_predictions_of(self, X: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """What models that have not seen some training rows predict for numbers in their place.
-
-        Parameters
-        ----------
-        X : array of shape (n, n_features)
-            As `_numbers` gives them, with columns changed.
-        rows : array of shape (n,)
-            The numbers of the training rows they stand for; all of them held out by some fold.
-
-        Returns
-        -------
-        array of shape (n, t)
-            Predictions, or decision values of classes.
-        """
-        total = np.tile(self._offset, (len(X), 1))
-        for k in np.unique(self._fold_of[rows]):
-            here = np.flatnonzero(self._fold_of[rows] == k)
-            fold = np.flatnonzero(self._fold_of == k)
-            for member in self.stack_:
-                total[here] += member.predict_without(fold, X[here], int(k))
+    def _decided(self, total: np.ndarray) -> np.ndarray:
         return decisions_of(total) if self._log_odds else total
 
     # -- explanation and reports ---------------------------------------------------------
 
-    def explain(
-        self, n_samples: int | None = None, n_features: int | None = None, n_targets: int = 1
-    ) -> Explanation:
-        """The steps of the fit: as they ran, or for a table of a shape as they would run.
+    def explain(self) -> Explanation:
+        """How the fit was computed: its steps, with predicted and measured cost.
 
-        Parameters
-        ----------
-        n_samples, n_features, n_targets : int, optional
-            Shape of a table as numbers; of a fitted model not needed.
+        Prints as text; `to_json()` gives JSON, and notebooks show it as HTML. What a fit to a table
+        of some shape would do, `ridgefold.explain` says.
         """
-        if n_samples is None:
-            check_is_fitted(self, "stack_")
-            return explain_run(self.run_record_)
-        if n_features is None or min(n_samples, n_features, n_targets) < 1:
-            raise InvalidInputError(
-                f"n_samples and n_features must be whole numbers >= 1, got n_samples={n_samples!r}, "
-                f"n_features={n_features!r}, n_targets={n_targets!r}"
-            )
-        return explain_plans(self._foreseen(n_samples, n_features, n_targets))
+        check_is_fitted(self, "stack_")
+        return explain_run(self.run_record_)
 
-    def _foreseen(self, n: int, d: int, t: int) -> list[tuple[str, Plan | BudgetError]]:
+    def explain_shape(
+        self,
+        n_samples: int,
+        n_features: int,
+        n_targets: int = 1,
+        memory_budget: Any = None,
+        time_budget: Any = None,
+    ) -> Explanation:
+        """The steps that a fit to a table of this shape would take, if predictions are right."""
+        memory = self.memory_budget if memory_budget is None else memory_budget
+        time_budget = self.time_budget if time_budget is None else time_budget
+        n, d = n_samples, n_features
         count = int(self.cv) if isinstance(self.cv, (int, np.integer)) else _FEW_FOLDS
         folds = Folds(n, tuple(np.array_split(np.arange(n), min(count, n))))
-        X = np.broadcast_to(0.0, (n, d))
-        problem = _problem(X, np.broadcast_to(0.0, (n, t)), folds, weighted=False)
-        known = Known(problem, left=seconds_for(self.time_budget, n, d))
-        return foreseen(known, available_resources(self.memory_budget))
+        X, targets = np.broadcast_to(0.0, (n, d)), np.broadcast_to(0.0, (n, n_targets))
+        problem = _problem(X, targets, folds, weighted=False)
+        known = Known(problem, left=seconds_for(time_budget, n, d))
+        return explain_plans(foreseen(known, available_resources(memory)))
 
     def report_facts(self) -> ModelFacts:
         """What a report may know of the fitted model."""
         check_is_fitted(self, "stack_")
-        kernels = tuple(
-            each.coordinates if each.in_cells else each.model.kernel_ for each in self.stack_
-        )
-        alphas = [np.ravel(each.model.alpha_).astype(np.float64) for each in self.stack_]
+        kernels = tuple(each.kernel for each in self.stack_)
+        alphas = [each.ridges for each in self.stack_]
         targets = self._targets_fit
         return ModelFacts(
             name=type(self).__name__,
@@ -403,6 +388,10 @@ class TableEstimator(Storable):
             run=self.run_record_,
             explain=self.explain,
             methods_compared=False,
+            tried=TriedFacts(tuple(self.leaderboard_), self.held_out_error_, self._measure),
+            importances=self._importances_for_facts() if self.stack_ else None,
+            effect_curves=self._curves_for_facts if self.stack_ else None,
+            is_outside=self.is_outside,
         )
 
     def _rows_fit(self) -> Any:
@@ -439,6 +428,7 @@ class TableEstimator(Storable):
             "counts": self._counts,
             "targets": self._targets_fit,
             "fold_of": self._fold_of,
+            "kept_rows": self._kept_rows_state(),
             "n_splits": self.n_splits_,
             "error": self.held_out_error_,
             "attempts": list(self.leaderboard_),
@@ -474,6 +464,7 @@ class TableEstimator(Storable):
         self._held_out, self._counts = state["held_out"], state["counts"]
         self._targets_fit, self._fold_of = state["targets"], state["fold_of"]
         n = len(self._fold_of)
+        self._restore_kept_rows(state["kept_rows"], width, n)
         entries = [self._counts, self._targets_fit]
         entries += [] if self._held_out is None else [self._held_out]
         if any(len(each) != n for each in entries):
@@ -506,6 +497,7 @@ _STATE: Mapping[str, Any] = {
     "counts": np.ndarray,
     "targets": np.ndarray,
     "fold_of": np.ndarray,
+    "kept_rows": Mapping[str, Any],
     "n_splits": Count,
     "error": Limit,
     "attempts": list[Attempt],

@@ -124,7 +124,8 @@ def _of_diagnosis(diagnosis: TableDiagnosis, y: Any, target: Any, *, classify: b
 
 def _numbers_of(diagnosis: TableDiagnosis, what: str) -> tuple[np.ndarray, np.ndarray]:
     found = diagnosis.target
-    assert found is not None and diagnosis.y is not None
+    assert found is not None
+    assert diagnosis.y is not None
     if found.task == "classification" and found.column is None:
         values = np.asarray(diagnosis.y)
         if values.dtype.kind not in "iufb":
@@ -144,21 +145,27 @@ def _shown_target(y: Any, *, classify: bool) -> Any:
     if values.ndim != 1 or len(values) < 3:
         return None
     if classify:
-        if values.dtype.kind == "f" and np.isnan(values).any():
-            return None
-        _, codes, counts = np.unique(
-            values.astype(str) if values.dtype.kind == "O" else values,
-            return_inverse=True,
-            return_counts=True,
-        )
-        if not 2 <= len(counts) <= min(100, len(values) // 2):
-            return None
-        return np.asarray([f"class {code}" for code in codes])
+        return _shown_classes(values)
     if values.dtype.kind in "OUS":
         return values
-    if values.dtype.kind not in "iufb" or not np.all(np.isfinite(values)) or np.ptp(values) == 0:
+    finite = values.dtype.kind in "iufb" and bool(np.all(np.isfinite(values)))
+    return values.astype(np.float64) if finite and np.ptp(values.astype(np.float64)) else None
+
+
+def _shown_classes(labels: np.ndarray) -> Any:
+    """Labels as names of classes; None where these are too many, or hardly any."""
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
         return None
-    return values.astype(np.float64)
+    if labels.dtype.kind == "O":
+        labels = labels.astype(str)
+    known, codes = np.unique(labels, return_inverse=True)
+    if not 2 <= len(known) <= min(_MOST_SHOWN, len(labels) // 2):
+        return None
+    return np.asarray([f"class {code}" for code in codes])
+
+
+_MOST_SHOWN = 100
+"""Classes that a diagnosis looks at."""
 
 
 def _diagnosed(table: Any, shown: Any, columns: Mapping[str, Any] | None) -> TableDiagnosis:
@@ -198,10 +205,11 @@ def standardised_by_weight(encoder: TableEncoder, X: np.ndarray, weights: np.nda
             spread = float(np.sqrt(shares @ (values - mean) ** 2))
             spread = spread if spread > 1e-12 else 1.0
             X[:, place] = (values - mean) / spread
-            column = replace(
-                column, mean=column.mean + column.scale * mean, scale=column.scale * spread
-            )
-        changed.append(column)
+            scale = column.scale * spread
+            mean = column.mean + column.scale * mean
+            changed.append(replace(column, mean=mean, scale=scale))
+        else:
+            changed.append(column)
         place += len(column.feature_names)
     columns = TableColumns(tuple(changed), encoder.columns.missing)
     return TableEncoder(columns), X

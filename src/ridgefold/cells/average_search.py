@@ -23,6 +23,7 @@ from ridgefold.executors import Executor
 from ridgefold.kernels import Kernel, KernelGram
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.linalg.namespace import on_device
+from ridgefold.linalg.unpenalised import without_penalty
 from ridgefold.records import Cells, Grid
 
 _SAMPLED_TARGETS = 2000
@@ -95,11 +96,10 @@ def _predict_sample(task: _Task) -> np.ndarray:
     predictions = across @ coefficients
     if task.bias:
         along = (filters * (vectors.T @ s)[None, :]) @ vectors.T  # (a, n)
-        total = along @ s
-        intercept = xp.sum(s[None, :, None] * coefficients, axis=1) / total[:, None]
-        coefficients = coefficients - along[:, :, None] * intercept[:, None, :]
-        diagonal = diagonal - along * along / total[:, None]
-        predictions = across @ coefficients + intercept[:, None, :]
+        solved = xp.concat([coefficients, along[:, :, None]], axis=2)
+        # Of a basis that is s itself, coordinates are the intercept.
+        coefficients, intercept, diagonal = without_penalty(xp, solved, s[:, None], diagonal)
+        predictions = across @ coefficients + intercept
     out = np.array(namespace.to_numpy(predictions))
     coefficients, diagonal = namespace.to_numpy(coefficients), namespace.to_numpy(diagonal)
     sample = task.sample

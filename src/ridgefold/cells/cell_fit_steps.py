@@ -16,6 +16,7 @@ from ridgefold.cells.average_choice import first_number
 from ridgefold.cells.cell_request import CellRequest, CellShape
 from ridgefold.cells.cut import Guided, learning_sample
 from ridgefold.cells.linear_part import looks_for_linear_part
+from ridgefold.cells.options import asks_for_columns
 from ridgefold.crossval import Progress
 from ridgefold.metric.metric import families_of
 from ridgefold.planning import SharedFiles
@@ -352,6 +353,7 @@ class FitCoarse(CellStep):
             options.coarse_model
             and options.combiner.overlaps
             and options.bias
+            and not asks_for_columns(request.model)
             and request.choose
             and known.ordered
             and request.model.alpha is None

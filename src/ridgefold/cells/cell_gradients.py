@@ -76,6 +76,9 @@ def _of_one_cell(
     X = np.asarray(X, dtype=np.float64)
     values = KernelGram(model.kernel, new, X).matmat(dual) + model.intercept[None, :]
     slopes = SlopeGram(model.kernel, new, X).row_slopes(dual)
+    if model.fixed_coef is not None:
+        values = values + new[:, list(model.fixed)] @ model.fixed_coef
+        slopes[:, list(model.fixed), :] += model.fixed_coef[None, :, :]
     if model.lowest is not None and model.highest is not None:
         held = (values < model.lowest) | (values > model.highest)
         np.clip(values, model.lowest, model.highest, out=values)

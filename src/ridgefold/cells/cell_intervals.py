@@ -116,6 +116,9 @@ class CellIntervals:
             places = np.searchsorted(some, membership.rows[here])
             values = gram.against(new[membership.rows[here]]).block()[:, found.rows]
             slopes = values @ found.matrix[:, theirs] + found.offset[theirs][None, :]
+            columns = new[membership.rows[here]][:, list(self.models.fixed)]
+            if found.fixed is not None:
+                slopes += columns @ found.fixed[:, theirs]
             dual = self.models.dual_coef[int(self.cells.offsets[other]) + found.rows]
             # Not from the model's coefficients: those of a singular system are of least norm.
             top = found.regular[theirs] @ self.targets[in_other]
@@ -124,6 +127,8 @@ class CellIntervals:
             residuals = np.divide(top, diagonal, where=diagonal != 0, out=np.zeros_like(top))
             change = slopes[:, :, None] * residuals[None, :, :]
             whole = values @ dual + self.models.intercept[other][None, :]
+            if self.models.fixed_coef is not None:
+                whole += columns @ self.models.fixed_coef[other]
             change = self.within_range(int(other), whole, change)
             shift[np.ix_(places, mine)] += membership.weights[here][:, None, None] * change
         if self.backdrop is not None:
@@ -164,7 +169,8 @@ class CellIntervals:
         if cell not in self._kept:
             rows = rows_of(self.cells, cell)
             kernel = self.models.kernels[self.models.kernel_of_cell[cell]]
-            gram = KernelGram(kernel, np.ascontiguousarray(self.X[rows]))
+            X = np.ascontiguousarray(self.X[rows])
+            gram = KernelGram(kernel, X, fixed=self.models.fixed)
             weights = None if self.weights is None else self.weights[rows]
             if weights is not None and not np.any(weights > 0):
                 none = np.empty(0, dtype=np.intp)

@@ -19,6 +19,7 @@ from ridgefold.cells.combine import Assignment
 from ridgefold.exact.posterior import posterior, prior_variance
 from ridgefold.kernels import KernelGram
 from ridgefold.linalg.blocks import row_blocks
+from ridgefold.linalg.unpenalised import unpenalised_space
 from ridgefold.records import Cells, LocalModels
 
 _BLOCK_BYTES = 32e6
@@ -65,11 +66,26 @@ class CellPosteriors:
         alpha = float(self.models.alpha[cell])
         kernel = self.models.kernels[self.models.kernel_of_cell[cell]]
         gram = KernelGram(kernel, X)
-        found = posterior(gram, alpha, weights, np.ones((len(X), int(self.bias))))
+        space = unpenalised_space(
+            gram.namespace,
+            X[:, list(self.models.fixed)] if self.models.fixed else None,
+            None,
+            bias=self.bias,
+            n_rows=len(X),
+            like=X,
+        )
+
+        def basis(rows: np.ndarray) -> np.ndarray:
+            if space is None:
+                return np.ones((len(rows), 0))
+            fixed = rows[:, list(self.models.fixed)] if self.models.fixed else None
+            return np.asarray(space.at(fixed, len(rows)))
+
+        found = posterior(gram, alpha, weights, basis(X))
         s2 = prior_variance(found, y) if variance is None else variance
         unit = np.empty(len(new))
         for some in row_blocks(len(new), 8.0 * len(X), _BLOCK_BYTES):
             cross = gram.against(new[some]).block()
             prior = kernel.diagonal(gram.namespace, new[some])
-            unit[some] = found.variances(prior, cross.T, np.ones((int(self.bias), len(cross))))
+            unit[some] = found.variances(prior, cross.T, basis(new[some]).T)
         return np.asarray(np.sqrt(np.outer(unit + (alpha if noise else 0.0), s2)))

@@ -65,6 +65,10 @@ class CellModel:
     intercept: np.ndarray
     lowest: np.ndarray | None
     highest: np.ndarray | None
+    fixed: tuple[int, ...] = ()
+    """Numbers of the columns that are not penalised."""
+    fixed_coef: np.ndarray | None = None
+    """Their coefficients, shape (n_fixed, n_targets)."""
 
     @classmethod
     def of(cls, models: LocalModels, cell: int) -> CellModel:
@@ -73,6 +77,8 @@ class CellModel:
             models.intercept[cell],
             None if models.lowest is None else models.lowest[cell],
             None if models.highest is None else models.highest[cell],
+            models.fixed,
+            None if models.fixed_coef is None else models.fixed_coef[cell],
         )
 
     @np.errstate(over="ignore", invalid="ignore", divide="ignore")
@@ -91,6 +97,8 @@ class CellModel:
         for part in row_blocks(len(new), per_row, block_bytes):
             values[part] = gram.against(new[part]).block() @ dual
         values += self.intercept[None, :]
+        if self.fixed_coef is not None:
+            values += new[:, list(self.fixed)] @ self.fixed_coef
         if self.lowest is not None and self.highest is not None:
             np.clip(values, self.lowest, self.highest, out=values)
         return np.asarray(
@@ -137,7 +145,7 @@ class _Predictions:
 
 def _predict_batch(task: _Predictions) -> list[np.ndarray]:
     """Weighted predictions of some cells."""
-    if task.device is not None:
+    if task.device is not None and not any(model.fixed for model in task.models):
         return _predict_together(task, task.device)
     block = min(_BLOCK_BYTES, task.memory_bytes / 2)
     return [

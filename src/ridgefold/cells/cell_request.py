@@ -6,7 +6,7 @@ Steps are planned from this alone, whether a fit is explained or done.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -56,6 +56,8 @@ class CellRequest:
     workers: int | None = None
     """Workers of a cluster, which read rows from shared files; None where there is none. Plans are
     of work on one of them, and `files` spreads it."""
+    _known_limits: dict[float, CellSearch] = field(default_factory=dict, compare=False, repr=False)
+    """By the memory that they are for: every step asks for them."""
 
     @property
     def n_rows(self) -> int:
@@ -122,6 +124,11 @@ class CellRequest:
         if not self.kept_to_budget:
             return CELL_SEARCH
         budget = resources.memory_bytes
+        if budget not in self._known_limits:
+            self._known_limits[budget] = self._limits(budget)
+        return self._known_limits[budget]
+
+    def _limits(self, budget: float) -> CellSearch:
         limits = self.memory.search(budget)
         if self.options.combiner.scales_alpha:
             limits = replace(limits, most_cell_rows=self.memory.most_averaged_rows(budget))

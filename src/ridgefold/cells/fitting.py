@@ -371,6 +371,7 @@ class CellFitting(Work):
             n_targets=int(self.targets.shape[1]),
             itemsize=int(X.itemsize),
             bias=self.options.bias,
+            fixed=len(self.options.fixed),
             weighted=self.data.weights is not None,
             kernel=("manhattan" if manhattan else "euclidean")
             if kernel is None
@@ -477,6 +478,7 @@ class CellFitting(Work):
                 search.grid,
                 self._executor,
                 bias=self.options.bias,
+                fixed=self.options.fixed,
                 device=self.options.device,
                 key_of=self.run.key,
                 limits=self.limits,
@@ -526,6 +528,7 @@ class CellFitting(Work):
             grid=grid,
             choose=choose,
             bias=self.options.bias,
+            fixed=self.options.fixed,
             held_out=held_out,
             clip=bool(cells_of(self.model).clip) and not self.options.combiner.scales_alpha,
             fallback=self._fallback(),

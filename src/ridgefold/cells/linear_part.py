@@ -26,7 +26,7 @@ from ridgefold.cells.cell_rows import Training
 from ridgefold.cells.feature_ridge import FeatureRidge, blocks_of
 from ridgefold.cells.local_fit import CellSystem
 from ridgefold.cells.local_search import search
-from ridgefold.cells.options import Options
+from ridgefold.cells.options import Options, asks_for_columns
 from ridgefold.cells.partition_count import nearest_rows
 from ridgefold.cells.scaled_rows import ScaledRows, in_metric
 from ridgefold.errors import NumericalError
@@ -61,8 +61,9 @@ def looks_for_linear_part(model: Any, options: Options, n_rows: int, n_columns: 
     if options.linear_part in (None, ALWAYS):
         return options.linear_part == ALWAYS
     enough = n_columns <= _MOST_COLUMNS and n_rows >= _ROWS_A_COLUMN * (n_columns + 1)
-    # Who fixes the ridge or the widths knows which model it is to be.
-    free = model.alpha is None and chooses_widths(model, n_columns)
+    # Who fixes the ridge, the widths or columns without penalty knows which model it is to be.
+    free = model.alpha is None and not asks_for_columns(model)
+    free = free and chooses_widths(model, n_columns)
     return options.bias and enough and free
 
 

@@ -10,10 +10,12 @@ import numpy as np
 from ridgefold.cells.members import Members
 from ridgefold.errors import NumericalError
 from ridgefold.kernels import Kernel, KernelGram, WidthTable
+from ridgefold.kernels.gram import columns_of
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.linalg.leave_one_out import LeaveOneOut, leave_one_out
 from ridgefold.linalg.quick import QuickSolver
 from ridgefold.linalg.ridge import solve_ridge
+from ridgefold.linalg.unpenalised import rows_that_keep_the_rank, unpenalised_space
 from ridgefold.records import CELL_SEARCH, CellSearch, Grid
 
 
@@ -108,11 +110,14 @@ class CellFit:
     dual_coef: Array
     """Shape (n, t)."""
     intercept: Array
+    """Shape (t,)."""
     kernel: int
     """Which kernel of the list."""
     alpha: float
     residuals: Array | None
     """Leave-one-out residuals, shape (n, t); None if they were not asked for."""
+    fixed_coef: Array | None = None
+    """Coefficients of the unpenalised columns beside the bias, shape (p, t), if there are any."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +138,8 @@ class FitSettings:
     """Where cells are fitted, many at once; None for the processor, one after the other."""
     memory_bytes: float = math.inf
     """What they may take there."""
+    fixed: tuple[int, ...] = ()
+    """Numbers of the unpenalised columns of the rows: every cell has coefficients of its own."""
     trial: bool = False
     """True if cells are fitted for their residuals alone, to compare sizes."""
     limits: CellSearch = CELL_SEARCH
@@ -140,14 +147,22 @@ class FitSettings:
 
 
 class CellSystem:
-    """(K + αW⁻¹)a + b = y on the rows of a cell, for each of several kernels.
+    """(K + αW⁻¹)a + Fβ = y on the rows of a cell, for each of several kernels.
 
+    F are a bias, if there is one, and the columns of X with the numbers `fixed`.
     Rows of weight zero take no part: their coefficients are zero, and they are predicted.
     """
 
-    def __init__(self, data: CellData, kernels: tuple[Kernel, ...], *, bias: bool) -> None:
+    def __init__(
+        self,
+        data: CellData,
+        kernels: tuple[Kernel, ...],
+        *,
+        bias: bool,
+        fixed: tuple[int, ...] = (),
+    ) -> None:
         self.namespace = namespace_of(data.X)
-        self.data, self.kernels, self.bias = data, kernels, bias
+        self.data, self.kernels, self.bias, self.fixed = data, kernels, bias, fixed
         self.rows: np.ndarray | None = None
         X, y = data.X, data.targets
         roots = None
@@ -164,9 +179,14 @@ class CellSystem:
         self.n_counted = self.n_rows if data.members is None else len(data.members.weights)
         """Rows that scores are of."""
         self._right = y if roots is None else y * roots[:, None]
-        self._direction = None
-        if bias:
-            self._direction = self.namespace.ones(self.n_rows, y) if roots is None else roots
+        self._space = unpenalised_space(
+            self.namespace,
+            columns_of(X, fixed) if fixed and self.n_rows else None,
+            roots,
+            bias=bias,
+            n_rows=self.n_rows,
+            like=y,
+        )
         self._table = WidthTable(kernels, X) if self.n_rows else None
         self._solved: dict[tuple[int, float], LeaveOneOut] = {}
         self._quick: QuickSolver | None = None
@@ -175,7 +195,9 @@ class CellSystem:
     def core(self) -> CellSystem:
         """The system of the rows that count most."""
         part = self.data.core()
-        return self if part is self.data else CellSystem(part, self.kernels, bias=self.bias)
+        if part is self.data:
+            return self
+        return CellSystem(part, self.kernels, bias=self.bias, fixed=self.fixed)
 
     def _write(self, kernel: int, out: Array) -> None:
         assert self._table is not None
@@ -208,7 +230,7 @@ class CellSystem:
     def _quick_solver(self) -> QuickSolver | None:
         """For comparisons; None if there is none for such rows."""
         if self._quick is None:
-            self._quick = QuickSolver.of(self.namespace, self._right, self._direction, self._roots)
+            self._quick = QuickSolver.of(self.namespace, self._right, self._space, self._roots)
         return self._quick
 
     def _trace(self, kernel: int) -> float:
@@ -224,15 +246,44 @@ class CellSystem:
         """The solution for a pair; kept, a few columns beside matrices, as one of those that
         are scored is the one to fit."""
         if (kernel, alpha) not in self._solved:
-            self._solved[kernel, alpha] = leave_one_out(
+            solved = leave_one_out(
                 self.namespace,
                 lambda out: self._write(kernel, out),
                 self._right,
                 alpha,
-                direction=self._direction,
+                space=self._space,
                 roots=self._roots,
             )
+            self._solved[kernel, alpha] = self._determined(solved, kernel, alpha)
         return self._solved[kernel, alpha]
+
+    def _determined(self, solved: LeaveOneOut, kernel: int, alpha: float) -> LeaveOneOut:
+        """With residuals also of rows without which an unpenalised column is not determined.
+
+        Such rows are few, and each is left out by a fit of its own: the smallest coefficients.
+        """
+        if not self.fixed or self._space is None or self.n_rows == 1:
+            return solved
+        rows = rows_that_keep_the_rank(self.namespace, self._space)
+        if not rows:
+            return solved
+        residuals, columns = self.namespace.copy(solved.residuals), columns_of(self._X, self.fixed)
+        for row in rows:
+            kept = np.delete(np.arange(self.n_rows), row)
+            data = CellData(
+                self.namespace.take_rows(self._X, kept),
+                self.namespace.take_rows(self._y, kept),
+                None if self._roots is None else self.namespace.take_rows(self._roots, kept) ** 2,
+                None,
+            )
+            fit = CellSystem(data, self.kernels, bias=self.bias, fixed=self.fixed).fit(
+                kernel, alpha, held_out=False
+            )
+            own = KernelGram(self.kernels[kernel], self._X[row : row + 1, :], data.X).full()
+            predicted = own @ fit.dual_coef + fit.intercept[None, :]
+            predicted = predicted + columns[row : row + 1, :] @ fit.fixed_coef
+            residuals[row, :] = self._y[row, :] - predicted[0, :]
+        return replace(solved, residuals=residuals)
 
     def fit(self, kernel: int, alpha: float, *, held_out: bool, quickly: bool = False) -> CellFit:
         """Solve for one pair; with `held_out`, leave-one-out residuals too (twice the work).
@@ -244,15 +295,16 @@ class CellSystem:
         if held_out:
             quick = self._quick_leave_one_out(kernel, alpha) if quickly else None
             solved = self._leave_one_out(kernel, alpha) if quick is None else quick
-            coefficients, intercept, residuals = (
+            coefficients, unpenalised, residuals = (
                 solved.coefficients,
-                solved.intercept,
+                solved.unpenalised,
                 solved.residuals,
             )
         else:
             solution = self._quick_solution(kernel, alpha) if quickly else None
-            coefficients, intercept = self._solve(kernel, alpha) if solution is None else solution
+            coefficients, unpenalised = self._solve(kernel, alpha) if solution is None else solution
             residuals = None
+        intercept, fixed = self._taken_apart(unpenalised)
         if self._roots is not None:
             coefficients = coefficients * self._roots[:, None]
         if not (self.namespace.all_finite(coefficients) and self.namespace.all_finite(intercept)):
@@ -260,7 +312,13 @@ class CellSystem:
                 "a cell's solution holds NaN or infinite coefficients: values overflowed on the "
                 "way; scale the columns of X and the targets, or use a larger alpha"
             )
-        return self._of_all_rows(CellFit(coefficients, intercept, kernel, alpha, residuals))
+        return self._of_all_rows(CellFit(coefficients, intercept, kernel, alpha, residuals, fixed))
+
+    def _taken_apart(self, unpenalised: Array) -> tuple[Array, Array | None]:
+        """The bias, and the coefficients of the other unpenalised columns."""
+        if self._space is None:
+            return self.namespace.zeros(unpenalised.shape[1], unpenalised), None
+        return self._space.intercept(unpenalised), self._space.others(unpenalised)
 
     def _solve(self, kernel: int, alpha: float) -> tuple[Array, Array]:
         return solve_ridge(
@@ -268,7 +326,7 @@ class CellSystem:
             lambda out: self._write(kernel, out),
             self._right,
             alpha,
-            self._direction,
+            self._space,
         )
 
     def _of_all_rows(self, fit: CellFit) -> CellFit:
@@ -283,5 +341,7 @@ class CellSystem:
         if fit.residuals is not None:
             predicted = KernelGram(kernel, data.X, self._X).full() @ fit.dual_coef
             residuals = data.targets - predicted - fit.intercept[None, :]
+            if fit.fixed_coef is not None:
+                residuals = residuals - columns_of(data.X, self.fixed) @ fit.fixed_coef
             residuals[self.rows] = fit.residuals
-        return CellFit(dual, fit.intercept, fit.kernel, fit.alpha, residuals)
+        return replace(fit, dual_coef=dual, residuals=residuals)

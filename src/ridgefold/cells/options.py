@@ -47,6 +47,8 @@ class Options:
     """Where cells are worked on, many at once; None for the processor."""
     memory_bytes: float
     """What they may take there."""
+    fixed: tuple[int, ...] = ()
+    """Numbers of the columns that are not penalised, once the columns are known."""
 
 
 def options_of(model: Any) -> Options:
@@ -63,6 +65,8 @@ def options_of(model: Any) -> Options:
             f'combine="blend" or "route" and cells.refine=None, got combine={model.combine!r} and '
             f"cells.refine={refine!r}"
         )
+    if asks_for_columns(model):
+        _require_local(model, combiner, refine)
     return Options(
         partitioner=partitioner,
         combiner=combiner,
@@ -78,6 +82,27 @@ def options_of(model: Any) -> Options:
         device=device,
         memory_bytes=device_bytes(device, model.memory_budget),
     )
+
+
+def asks_for_columns(model: Any) -> bool:
+    """Whether a model is to have unpenalised columns beside the bias."""
+    fixed = getattr(model, "fixed", None)
+    return fixed is not None and (isinstance(fixed, str) or len(fixed) > 0)
+
+
+def _require_local(model: Any, combiner: Combiner, refine: int | str | None) -> None:
+    """Every cell has its own coefficients of unpenalised columns, in the columns as they are."""
+    if combiner.scales_alpha or refine is not None:
+        raise InvalidInputError(
+            f"fixed={model.fixed!r} gives every cell coefficients of its own, which there are with "
+            f'combine="blend" or "route" and cells.refine=None, got combine={model.combine!r} and '
+            f"cells.refine={refine!r}"
+        )
+    if model.metric is not None:
+        raise InvalidInputError(
+            f"fixed={model.fixed!r} needs the columns as they are, and a learned metric was asked "
+            f"for: leave out metric={model.metric!r}"
+        )
 
 
 def device_bytes(device: str | None, memory_budget: Any) -> float:

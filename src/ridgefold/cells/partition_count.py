@@ -258,6 +258,7 @@ def _measure(
         settings.grid,
         executor,
         bias=settings.bias,
+        fixed=settings.fixed,
         device=settings.device,
         key_of=key,
         good_start=good_start,

@@ -30,6 +30,7 @@ from ridgefold.linalg.conjugate_gradients import MOST_STEPS, conjugate_gradients
 from ridgefold.linalg.namespace import on_device
 from ridgefold.linalg.pivoted_cholesky import pivoted_cholesky
 from ridgefold.linalg.symmetric import CholeskyFactor, Factor, SpectralFactor, factorise
+from ridgefold.linalg.unpenalised import without_penalty
 from ridgefold.notices import warn
 
 _RELATIVE_ERROR = 1e-10
@@ -137,9 +138,8 @@ def refine(
         )
     coefficients, intercept = solved.solution, namespace.zeros((t,), X)
     if bias:
-        along = coefficients[:, -1]
-        intercept = direction @ coefficients[:, :-1] / (direction @ along)
-        coefficients = coefficients[:, :-1] - along[:, None] * intercept[None, :]
+        coefficients, found_intercept, _ = without_penalty(xp, coefficients, direction[:, None])
+        intercept = found_intercept[0, :]
         right = right[:, :-1] - direction[:, None] * intercept[None, :]
     left = right - multiply(coefficients) - alpha * coefficients
     if roots is not None:

@@ -45,6 +45,9 @@ class _RowsOfCell:
     """r_ic, shape (lines, t)."""
     dual: np.ndarray
     intercept: np.ndarray
+    fixed: np.ndarray | None
+    """How they change by the unpenalised columns, (p, lines); None without such columns."""
+    fixed_coef: np.ndarray | None
 
 
 @dataclass
@@ -76,8 +79,12 @@ class RowsLeftOut:
             lines = own.place_of[reached]
             block = own.gram.against(np.ascontiguousarray(new[reached])).block()
             slopes = np.einsum("ij,ij->i", block[:, own.counted], own.slopes[lines])
-            change = (slopes + own.offsets[lines])[:, None] * own.residuals[lines]
             whole = block @ own.dual + own.intercept[None, :]
+            if own.fixed is not None and own.fixed_coef is not None:
+                columns = new[reached][:, list(self.kept.models.fixed)]
+                slopes = slopes + np.einsum("ij,ji->i", columns, own.fixed[:, lines])
+                whole = whole + columns @ own.fixed_coef
+            change = (slopes + own.offsets[lines])[:, None] * own.residuals[lines]
             change = self.kept.within_range(cell, whole, change[:, None, :])[:, 0, :]
             out[reached] += weights[:, None] * change
         backdrop = self.kept.backdrop
@@ -114,6 +121,8 @@ class RowsLeftOut:
             residuals=np.divide(top, diagonal, where=diagonal != 0, out=np.zeros_like(top)),
             dual=np.asarray(kept.models.dual_coef[start:stop]),
             intercept=kept.models.intercept[cell],
+            fixed=None if found.fixed is None else np.asarray(found.fixed[:, lines]),
+            fixed_coef=None if kept.models.fixed_coef is None else kept.models.fixed_coef[cell],
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,9 @@ def _fit_batch(task: _Task) -> FittedBatch:
         alpha=np.array([fit.alpha for fit in fits]),
         kernel=np.array([fit.kernel for fit in fits], dtype=np.int64),
         residuals=np.concatenate(residuals) if residuals else None,
+        fixed_coef=None
+        if not settings.fixed
+        else np.stack([np.asarray(fit.fixed_coef) for fit in fits]),
         lowest=np.stack([lowest for lowest, _ in ranges]),
         highest=np.stack([highest for _, highest in ranges]),
     )
@@ -80,16 +83,17 @@ def _alone(settings: FitSettings, data: CellData, factor: float) -> CellFit:
 def _fit_cell(settings: FitSettings, data: CellData, factor: float) -> CellFit:
     grid = settings.grid
     kernels = grid.kernels if settings.choose else (grid.kernels[grid.start],)
-    system = CellSystem(data, kernels, bias=settings.bias)
+    system = CellSystem(data, kernels, bias=settings.bias, fixed=settings.fixed)
     if system.n_rows == 0:
         residuals = data.targets - settings.fallback[None, :] if settings.held_out else None
         dual = np.zeros(data.targets.shape, dtype=data.targets.dtype)
         alpha = float(grid.alphas[grid.start_alpha]) * factor
-        return CellFit(dual, settings.fallback, grid.start, alpha, residuals)
+        fixed = np.zeros((len(settings.fixed), dual.shape[1]), dtype=dual.dtype)
+        return CellFit(dual, settings.fallback, grid.start, alpha, residuals, fixed)
     if not settings.choose:
         alpha = float(grid.alphas[grid.start_alpha]) * factor
         fit = system.fit(0, alpha, held_out=settings.held_out, quickly=settings.trial)
-        return CellFit(fit.dual_coef, fit.intercept, grid.start, fit.alpha, fit.residuals)
+        return replace(fit, kernel=grid.start)
     choice = search_cell(system, grid)
     return system.fit(choice.kernel, float(grid.alphas[choice.alpha]), held_out=settings.held_out)
 
@@ -146,6 +150,9 @@ def run_cells(
     residuals = new_array("residuals", (entries, t), training.dtype) if settings.held_out else None
     intercept, lowest, highest = (np.empty((m, t), dtype=training.dtype) for _ in range(3))
     alpha, kernel_of_cell = np.empty(m), np.empty(m, dtype=np.intp)
+    fixed = None
+    if settings.fixed:
+        fixed = np.empty((m, len(settings.fixed), t), dtype=training.dtype)
     errors = np.full((m, t), np.inf)
     written = 0
     names = [f"cells/{number:07d}" for number in range(len(tasks))]
@@ -157,6 +164,9 @@ def run_cells(
         dual[rows], intercept[some] = fitted.dual_coef, fitted.intercept
         alpha[some], kernel_of_cell[some] = fitted.alpha, fitted.kernel
         lowest[some], highest[some] = fitted.lowest, fitted.highest
+        if fixed is not None:
+            assert fitted.fixed_coef is not None
+            fixed[some] = fitted.fixed_coef
         if residuals is not None:
             assert fitted.residuals is not None
             residuals[rows] = fitted.residuals
@@ -171,7 +181,17 @@ def run_cells(
     used, kernel_of_cell = np.unique(kernel_of_cell, return_inverse=True)
     kernels = tuple(settings.grid.kernels[k] for k in used)
     limits = limits_of(lowest, highest, errors) if settings.clip else (None, None)
-    models = LocalModels(dual, intercept, alpha, kernels, kernel_of_cell, *limits)
+    models = LocalModels(
+        dual,
+        intercept,
+        alpha,
+        kernels,
+        kernel_of_cell,
+        lowest=limits[0],
+        highest=limits[1],
+        fixed=settings.fixed,
+        fixed_coef=fixed,
+    )
     return models, residuals
 
 

@@ -35,6 +35,7 @@ def choose_pair(
     executor: Executor,
     *,
     bias: bool,
+    fixed: tuple[int, ...] = (),
     device: str | None = None,
     key_of: KeyOf = same_name,
     good_start: bool = False,
@@ -54,7 +55,7 @@ def choose_pair(
 
     def pool(name: str, one: Grid, some: list[int], most: int) -> _Pool:
         pilots = [
-            _Pilot(training.batch(cells, slice(c, c + 1)), most, one.kernels, bias, device)
+            _Pilot(training.batch(cells, slice(c, c + 1)), most, one.kernels, (bias, fixed), device)
             for c in some
         ]
         return _Pool(name, tuple(some), tuple(pilots), one.alphas, executor, key_of)
@@ -97,10 +98,11 @@ class _Pilot:
         cell: Batch,
         most: int,
         kernels: tuple[Kernel, ...],
-        bias: bool,
+        unpenalised: tuple[bool, tuple[int, ...]],
         device: str | None,
     ) -> None:
-        self._given = (cell, most, kernels, bias, device)
+        """`unpenalised`: whether there is a bias, and the numbers of other such columns."""
+        self._given = (cell, most, kernels, unpenalised, device)
         self._system: CellSystem | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -113,13 +115,13 @@ class _Pilot:
         A task that is sent to another process takes none along: it makes its own.
         """
         if self._system is None:
-            cell, most, kernels, bias, device = self._given
+            cell, most, kernels, (bias, fixed), device = self._given
             data = cell.data(0).core()
             if len(data.X) > most:
                 data = data.taken(spaced(len(data.X), most))
             if device is not None:
                 data = cell_on(data, device)
-            self._system = CellSystem(data, kernels, bias=bias)
+            self._system = CellSystem(data, kernels, bias=bias, fixed=fixed)
         return self._system if self._system.n_rows >= FEWEST_ROWS else None
 
 

@@ -87,6 +87,7 @@ def here(fit: CellFit) -> CellFit:
         dual_coef=namespace.to_numpy(fit.dual_coef),
         intercept=namespace.to_numpy(fit.intercept),
         residuals=residuals,
+        fixed_coef=None if fit.fixed_coef is None else namespace.to_numpy(fit.fixed_coef),
     )
 
 
@@ -113,16 +114,22 @@ class CellStack:
         targets = self._upload(padded([cell.targets for cell in self.cells], m))
         there = np.arange(m)[None, :] < counts[:, None]
         present = self._upload(there.astype(np.float64), X.dtype)
-        roots, direction = None, present
+        roots, directions = None, present
         if any(cell.weights is not None for cell in self.cells):
             weights = padded([np.asarray(cell.weights) for cell in self.cells], m)
-            direction = self._upload(np.sqrt(weights))
-            roots = direction + (1.0 - present)
-            targets = targets * direction[:, :, None]
+            directions = self._upload(np.sqrt(weights))
+            roots = directions + (1.0 - present)
+            targets = targets * directions[:, :, None]
+        basis = transforms = None
+        if self.settings.bias:
+            sizes = self.namespace.xp.sqrt(self.namespace.xp.sum(directions**2, axis=1))
+            basis = (directions / sizes[:, None])[:, :, None]
+            transforms = (1.0 / sizes)[:, None, None]
         return StackedRows(
             targets=targets,
             present=present,
-            direction=direction if self.settings.bias else None,
+            basis=basis,
+            transforms=transforms,
             roots=roots,
             counts=counts,
         )
@@ -139,7 +146,8 @@ class CellStack:
         return StackedRows(
             targets=take(rows.targets),
             present=take(rows.present),
-            direction=take(rows.direction),
+            basis=take(rows.basis),
+            transforms=take(rows.transforms),
             roots=take(rows.roots),
             counts=rows.counts[some],
         )
@@ -192,14 +200,14 @@ class CellStack:
         self, solved: StackedSolution, alphas: np.ndarray, some: np.ndarray
     ) -> np.ndarray:
         """The same over the rows behind merged ones, of which every cell has as many as it has."""
-        coefficients, intercept, residuals = (
+        coefficients, unpenalised, residuals = (
             self.namespace.to_numpy(a)
-            for a in (solved.coefficients, solved.intercept, solved.residuals)
+            for a in (solved.coefficients, solved.unpenalised, solved.residuals)
         )
         means = []
         for k, cell in enumerate(some.tolist()):
             n = int(self._rows.counts[cell])
-            alone = LeaveOneOut(coefficients[k, :n], intercept[k], residuals[k, :n])
+            alone = LeaveOneOut(coefficients[k, :n], unpenalised[k], residuals[k, :n])
             means.append(self.cells[cell].mean_square(alone, float(alphas[k])))
         return np.array(means)
 
@@ -221,7 +229,9 @@ class CellStack:
         """One cell by itself, on the same device."""
         if cell not in self._alone:
             data = cell_on(self.cells[cell], self.device)
-            self._alone[cell] = CellSystem(data, self.kernels, bias=self.settings.bias)
+            self._alone[cell] = CellSystem(
+                data, self.kernels, bias=self.settings.bias, fixed=self.settings.fixed
+            )
         return self._alone[cell]
 
     # -- choice and fit ------------------------------------------------------------------
@@ -263,7 +273,10 @@ class CellStack:
             coefficients = (
                 coefficients * self.namespace.take_rows(self._rows.roots, some)[:, :, None]
             )
-        dual, intercept = (self.namespace.to_numpy(a) for a in (coefficients, solved.intercept))
+        dual, unpenalised = (self.namespace.to_numpy(a) for a in (coefficients, solved.unpenalised))
+        intercept = np.zeros((len(dual), dual.shape[2]), dtype=dual.dtype)
+        if self.settings.bias:
+            intercept = unpenalised[:, 0, :]
         residuals = None if solved.residuals is None else self.namespace.to_numpy(solved.residuals)
         for k, cell in enumerate(some.tolist()):
             n = int(self._rows.counts[cell])
@@ -296,7 +309,7 @@ def fit_together(
         for position, cell in enumerate(cells)
         if len(cell.X) and (cell.weights is None or bool(np.all(cell.weights > 0)))
     ]
-    if not usable:
+    if not usable or settings.fixed:  # every cell may lack another of these columns
         return found
     sizes = [len(cells[position].X) for position in usable]
     matrix_bytes = _MATRICES * cells[usable[0]].targets.dtype.itemsize

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ridgefold.automatic.gradient_boosting import BoostingBeside
 from ridgefold.cli.options import CommandLineError, column_choices, messages
 from ridgefold.errors import BudgetError, InvalidInputError
 from ridgefold.tables.diagnosis import TableDiagnosis
@@ -107,6 +107,7 @@ def _class_weight(diagnosis: TableDiagnosis, text: str) -> Any:
         )
     if text == "balanced":
         return text
+    assert diagnosis.y is not None
     labels = {str(label): label for label in np.unique(diagnosis.y).tolist()}
     by_class: dict[Any, float] = {}
     for entry in text.split(","):
@@ -151,53 +152,16 @@ def fitted_model(read: TableToFit, *, talk: bool, **settings: Any) -> Any:
     return model.fit(read.diagnosis, groups=read.groups, sample_weight=read.sample_weight)
 
 
-@dataclass(frozen=True)
-class BoostingBeside:
-    """What gradient boosting makes of the same numbers and folds."""
-
-    error: float
-    """Of the same kind as that of the model."""
-    seconds: float
-
-
-def boosting_beside(read: TableToFit, model: Any, *, talk: bool) -> BoostingBeside:
-    """Fit scikit-learn's HistGradientBoosting with its default settings, fold by fold."""
-    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-    from sklearn.metrics import log_loss
+def fitted_beside(read: TableToFit, model: Any, *, talk: bool) -> BoostingBeside:
+    """scikit-learn's gradient boosting on the numbers and folds of the model."""
+    from ridgefold.automatic.gradient_boosting import boosting_beside
 
     data = read.diagnosis.training_data()
-    classify = read.task == "classification"
-    kind = HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor
-    weights = None if read.sample_weight is None else read.sample_weight[read.diagnosis.rows]
-    fold_of = model._fold_of
-    labels = np.unique(data.y)
-    held_out = np.full((len(data.y), len(labels)) if classify else len(data.y), np.nan)
-    begun = time.perf_counter()
+    # The weights of the fit hold those of classes, too.
+    weights = None if read.sample_weight is None and read.class_weight is None else model._counts
     with _working("fitting gradient boosting beside it", talk):
-        for k in range(model.n_splits_):
-            test = np.flatnonzero(fold_of == k)
-            rest = np.flatnonzero(fold_of != k)
-            counts = None if weights is None else weights[rest]
-            other = kind(random_state=0).fit(data.X[rest], data.y[rest], sample_weight=counts)
-            if classify:
-                held_out[np.ix_(test, np.searchsorted(labels, other.classes_))] = (
-                    other.predict_proba(data.X[test])
-                )
-            else:
-                held_out[test] = other.predict(data.X[test])
-    tested = np.flatnonzero(fold_of >= 0)
-    counts = None if weights is None else weights[tested]
-    if classify:
-        error = log_loss(
-            data.y[tested],
-            np.nan_to_num(held_out[tested]),
-            labels=labels,
-            sample_weight=counts,
-        )
-    else:
-        missed = (held_out - data.y)[tested] ** 2
-        error = float(np.sqrt(np.average(missed, weights=counts)))
-    return BoostingBeside(float(error), time.perf_counter() - begun)
+        classify = read.task == "classification"
+        return boosting_beside(data.X, data.y, model._fold_of, weights, classify=classify)
 
 
 class _working:

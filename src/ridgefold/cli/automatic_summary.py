@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from ridgefold.cli.automatic_fit import BoostingBeside, TableToFit
+    from ridgefold.automatic.gradient_boosting import BoostingBeside
+    from ridgefold.cli.automatic_fit import TableToFit
 
 _COVERAGE = 0.9
 _MOST_COLUMNS = 5
 """Columns that are named: the report has all of them."""
+_ROWS_EXCHANGED = 200
+"""Rows whose values change places: enough for the first few columns, and quick."""
 _LONGER = 4
 """How many times the time is proposed where candidates had none."""
 
@@ -101,8 +104,19 @@ def _class_facts(model: Any, beside: BoostingBeside | None) -> dict[str, Any]:
 
 
 def _top_columns(model: Any) -> dict[str, Any]:
-    """The columns whose loss costs most, where the model knows."""
-    return {}
+    """The columns without whose values the held-out error rises most.
+
+    Models in cells would have to be fitted again without each fold: their report does that.
+    """
+    in_cells = any(each.in_cells for each in model.stack_)
+    if not hasattr(model, "held_out_importances") or in_cells or model._held_out is None:
+        return {}
+    found = model.held_out_importances(max_rows=_ROWS_EXCHANGED)
+    order = np.argsort(-found.rises, kind="stable")[:_MOST_COLUMNS]
+    clear = [j for j in order if found.rises[j] > 2 * found.standard_errors[j]]
+    shown = {found.names[j]: f"{100 * found.rises[j]:.1f}%" for j in clear}
+    lost = "lost_without" if hasattr(model, "classes_") else "r2_lost_without"
+    return {lost: shown or "no column clearly"}
 
 
 def what_next(model: Any, read: TableToFit, data: Path, output: Path) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,8 +30,14 @@ def explain(
     alphas: Annotated[
         int | None, typer.Option(help="Ridge values to choose from; 25 if not given.")
     ] = None,
-    cv: Annotated[str, typer.Option(help="Number of folds, or loo for leave-one-out.")] = "5",
-    kernel: Annotated[str, typer.Option(help="Name of the kernel.")] = "rbf",
+    cv: Annotated[
+        str | None,
+        typer.Option(help="Number of folds, or loo for leave-one-out; 5 if not given."),
+    ] = None,
+    kernel: Annotated[
+        str | None,
+        typer.Option(help="Plan what fit-kernel does with this kernel, and not what fit does."),
+    ] = None,
     float32: Annotated[bool, typer.Option("--float32", help="Numbers of four bytes.")] = False,
     workers: Annotated[
         float | None,
@@ -49,9 +56,10 @@ def explain(
     time_limit: Options.Time = None,
     as_json: Options.Json = False,
 ) -> None:
-    """Show which method would run for data of a given size, its cost, and why not others.
+    """Show what a fit to data of a given size would do, at what cost, and why not otherwise.
 
-    No data are needed: the plan is made from shapes alone.
+    No data are needed: the plan is made from shapes alone. It is that of ridgefold fit; with one of
+    --kernel, --alphas, --cv, --float32, --device and --workers, that of ridgefold fit-kernel.
     """
     if (model is None) == (rows is None or columns is None):
         raise CommandLineError(
@@ -67,9 +75,23 @@ def explain(
         from ridgefold.estimators.explain import explain as explain_shapes
         from ridgefold.estimators.kernel_ridge_cv import LSSVMRegressorCV
 
+        by_hand = (kernel, alphas, cv, workers, device)
+        automatic = not float32 and all(value is None for value in by_hand)
+        kernel, cv = kernel or "rbf", cv or "5"
         require_kernel(kernel)
         with values_of_options():
             n = _whole("--rows", rows)
+            if automatic:
+                from ridgefold.automatic.regressor import RidgefoldRegressor
+
+                model = RidgefoldRegressor(
+                    time_budget="auto" if time_limit is None else time_limit, memory_budget=memory
+                )
+                shape = (n, _whole("--columns", columns), _whole("--targets", targets))
+                explanation = model.explain_shape(*shape)
+                # Of its steps, all but the first are done only if there is room for them.
+                _show_or_refuse(explanation, explanation.steps[:1], as_json)
+                return
             if workers is not None:
                 for option, value in (("--device", device), ("--time", time_limit)):
                     if value is not None:
@@ -101,11 +123,16 @@ def explain(
                 time_budget=time_limit,
                 device=device,
             )
-    refused = [str(step["step"]) for step in explanation.steps if step["method"] is None]
+    _show_or_refuse(explanation, explanation.steps, as_json)
+
+
+def _show_or_refuse(explanation: Any, needed: Sequence[Mapping[str, Any]], as_json: bool) -> None:
+    """Show the plans; end with the code of a budget if one of the needed steps has none."""
+    refused = [str(step["step"]) for step in needed if step["method"] is None]
     if not refused:
         _show(explanation, as_json)
         return
-    what = "nothing" if len(refused) == len(explanation.steps) else f"no method for {refused[0]!r}"
+    what = "nothing" if len(refused) == len(needed) else f"no method for {refused[0]!r}"
     error = BudgetError(
         f"{what} fits the budget: raise --memory or --time, use fewer rows, or cut them into cells "
         "(ridgefold fit-kernel --partitions auto)"

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ridgefold.cli.automatic_fit import boosting_beside, fitted_model, read_table, say_problems
+from ridgefold.cli.automatic_fit import fitted_beside, fitted_model, read_table, say_problems
 from ridgefold.cli.automatic_summary import fit_summary, what_next
 from ridgefold.cli.exit_codes import command, require_free
 from ridgefold.cli.options import (
@@ -175,7 +175,7 @@ def fit(
         device=device,
     )
     fitted_in = time.perf_counter() - started
-    beside = boosting_beside(read, model, talk=talk) if compare else None
+    beside = fitted_beside(read, model, talk=talk) if compare else None
     notes = {"target": target, "task": read.task, "data": data.name}
     notes |= notes_of_target(read.diagnosis)
     with created_whole(output, replace=force) as path:

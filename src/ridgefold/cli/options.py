@@ -182,6 +182,8 @@ _LABELS = {
     "log_loss_of_a_linear_model": "log-loss of a linear model",
     "log_loss_of_gradient_boosting": "log-loss of gradient boosting",
     "log_loss_of_the_shares": "log-loss of the shares of classes",
+    "r2_lost_without": "R² lost without",
+    "lost_without": "knowledge lost without",
     "time_budget": "seconds it was given",
     "held_out_accuracy": "held-out accuracy",
     "cross_validation": "cross-validation",
@@ -223,6 +225,8 @@ def plain_text(text: str) -> Any:
 
 def _digits(value: float) -> str:
     """A number with the four digits that matter, or all of those before the point."""
+    if value.is_integer() and abs(value) < 1e9:
+        return f"{value:,.0f}"
     if not 1e-4 <= abs(value) < 1e9:
         return f"{value:.4g}"
     return f"{value:,.{max(0, 3 - math.floor(math.log10(abs(value))))}f}"

@@ -41,6 +41,13 @@ def predict(
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Add a column for each class.")
     ] = False,
+    outside: Annotated[
+        bool,
+        typer.Option(
+            "--outside",
+            help="Add a column that is true for rows unlike all that the model has seen.",
+        ),
+    ] = False,
     keep: Annotated[
         list[str] | None,
         typer.Option(help="A column of the data to copy to the output; may be given again."),
@@ -76,7 +83,7 @@ def predict(
     with reading(model):
         fitted = load(model)
     getattr(fitted, "model_", fitted).memory_budget = memory  # the reader's, not the fitter's
-    predictor = _Predictor(fitted, coverage, probabilities)
+    predictor = _Predictor(fitted, coverage, probabilities, outside)
     file = open_table(data)
     names = file.names()
     kept = list(names) if keep_all else list(dict.fromkeys(keep or []))
@@ -135,8 +142,11 @@ def _joined(kept: Any, results: Sequence[tuple[str, Any]]) -> Any:
 class _Predictor:
     """Columns of results for a table, whatever kind of model was saved."""
 
-    def __init__(self, fitted: Any, coverage: float | None, probabilities: bool) -> None:
+    def __init__(
+        self, fitted: Any, coverage: float | None, probabilities: bool, outside: bool
+    ) -> None:
         self._fitted, self._coverage, self._probabilities = fitted, coverage, probabilities
+        self._outside = outside
         self._columns = getattr(fitted, "columns_", None)
         self._seen: dict[str, ColumnOfText] = {}
         # Columns are found by name here: the model gets plain numbers.
@@ -144,6 +154,8 @@ class _Predictor:
         self._names = None if names is None else [str(name) for name in names]
         if coverage is not None and not hasattr(fitted, "predict_interval"):
             raise CommandLineError("--coverage is for regression: this model predicts classes")
+        if outside and not hasattr(fitted, "is_outside"):
+            raise CommandLineError("--outside does not go with this kind of model")
         if probabilities and not hasattr(fitted, "predict_proba"):
             raise CommandLineError(
                 "--probabilities needs a classifier fitted with probability=True (ridgefold fit "
@@ -261,6 +273,8 @@ class _Predictor:
             values = model.predict_proba(rows)
             for j, label in enumerate(classes):
                 yield f"probability of {label}", values[:, j]
+        if self._outside:
+            yield "outside", np.asarray(model.is_outside(rows))
 
 
 @contextmanager

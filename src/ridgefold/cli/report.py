@@ -54,7 +54,7 @@ def report(
     write_report(fitted, page, rows, targets, target_name=target, title=title, force=force)
     say(
         {
-            **({} if test is None else errors_on(fitted, rows, targets)),
+            **({} if targets is None else errors_on(fitted, rows, targets)),
             "report": str(page),
             "report_bytes": page.stat().st_size,
         },

@@ -18,7 +18,11 @@ from ridgefold.crossval.shared.base import (
 )
 from ridgefold.crossval.shared.deadline import Deadline
 from ridgefold.crossval.shared.folds import Folds, leave_one_out, make_folds
-from ridgefold.crossval.shared.weight_spread import WeightSpread
+from ridgefold.crossval.shared.weight_spread import (
+    WeightSpread,
+    least_training_share_of,
+    share_of_training,
+)
 
 METHODS: dict[str, CrossValidation] = {
     method.name: method
@@ -44,7 +48,9 @@ __all__ = [
     "Judge",
     "Progress",
     "WeightSpread",
+    "least_training_share_of",
     "leave_one_out",
     "make_folds",
     "no_progress",
+    "share_of_training",
 ]

@@ -1,6 +1,6 @@
 """A few Cholesky factorisations a fold, then every ridge value from one small space.
 
-The solutions x(α) = (A + αI)⁻¹b of one fold (A = K̃_cc, centred if there is a bias) lie, for all
+The solutions x(α) = (A + αI)⁻¹b of one fold (A = K̃_cc, without what is not penalised) lie, for all
 α at once, close to the space spanned by repeated solves with a few *anchors* σ:
 
     b, (A + σ₁I)⁻¹b, (A + σ₂I)⁻¹(A + σ₁I)⁻¹b, …       (a rational Krylov space)
@@ -264,21 +264,20 @@ class _Anchor:
                 'method="auto", or larger alphas'
             )
         self._border = None
-        if fold.direction is not None:
-            border = self._plain(fold.direction[None, :])
-            self._border = border / (border @ fold.direction)[:, None]
+        if fold.basis is not None:
+            border = self._plain(fold.basis.T)
+            self._border = fold.namespace.xp.linalg.solve(border @ fold.basis, border)
 
     def _plain(self, vectors: Array) -> Array:
         right = self._fold.gather(vectors).T
         return self._fold.spread(self._fold.namespace.solve_cholesky(self._factor, right).T)
 
     def solve(self, vectors: Array) -> Array:
-        """About (A + σI)⁻¹v; with a bias, inside the vectors of weighted mean zero."""
+        """About (A + σI)⁻¹v, inside the vectors without a part in the unpenalised columns."""
         solved = self._plain(vectors)
         if self._border is None:
             return solved
-        along = solved @ self._fold.direction
-        return solved - along[:, None] * self._border
+        return solved - (solved @ self._fold.basis) @ self._border
 
 
 def _search(fold: _Fold, anchors: np.ndarray) -> _Search:

@@ -48,6 +48,7 @@ from ridgefold.crossval.shared.weight_spread import (
     WeightSpread,
     kernel_values_for_light_rows,
     one_by_one,
+    share_of_training,
 )
 from ridgefold.kernels import Gram
 from ridgefold.linalg import Array, Namespace
@@ -67,8 +68,8 @@ from ridgefold.linalg.symmetric import (
     factorise_spectrally,
     rounding_level,
 )
-from ridgefold.records import Cost, FoldShape, Problem
-from ridgefold.solvers.base import RidgeSystem, write_system_matrix
+from ridgefold.records import Cost, FittedModel, FoldShape, Problem
+from ridgefold.solvers.base import RidgeSystem, with_unpenalised, write_system_matrix
 
 # Rows of Z computed together: enough for fast products, few enough for the cache.
 _CHUNK = 512
@@ -103,7 +104,12 @@ class Banded:
         folds = problem.folds
         folded = (
             not problem.complement_folds
-            or _needs_the_folds(WeightSpread.in_problem(problem), problem.bias, one_by_one(problem))
+            or _needs_the_folds(
+                WeightSpread.in_problem(problem),
+                problem.bias,
+                one_by_one(problem),
+                fixed=problem.fixed > 0,
+            )
             or _fold_by_fold_is_faster(n, folds, a)
         )
         if folded:
@@ -166,11 +172,16 @@ class Banded:
     ) -> HeldOut:
         folds, n = state.folds, state.folds.n_rows
         weights = None if state.weights is None else state.gram.namespace.to_numpy(state.weights)
+        spread = WeightSpread.of(weights, n, folds)
+        fixed = state.gram.fixed_columns() is not None
+        if fixed:
+            spread = replace(
+                spread,
+                least_training_share=share_of_training(state.gram, folds, weights, bias=state.bias),
+            )
         if (
             not folds.complement
-            or _needs_the_folds(
-                WeightSpread.of(weights, n, folds), state.bias, max(folds.sizes) == 1
-            )
+            or _needs_the_folds(spread, state.bias, max(folds.sizes) == 1, fixed=fixed)
             or _fold_by_fold_is_faster(n, folds.shapes, len(alphas))
         ):
             return _fold_by_fold(state, targets, alphas, progress, judge)
@@ -207,10 +218,11 @@ def _fold_by_fold(
             weights=weights,
             bias=state.bias,
         )
-        coefficients, bias, known = _solve_for_every_alpha(system)
+        model, known = _solve_for_every_alpha(system)
         conditions[alive] = np.fmax(conditions[alive], known)
-        values = gram.product(folds.test[k], train, system.unweighted(coefficients))
-        values = xp.reshape(values + bias[None, :], (len(folds.test[k]), -1, t))
+        values = gram.product(folds.test[k], train, system.unweighted(model.dual_coef))
+        values = with_unpenalised(gram, folds.test[k], values, model)
+        values = xp.reshape(values, (len(folds.test[k]), -1, t))
         for j, row in zip(np.flatnonzero(alive), range(values.shape[1]), strict=True):
             predictions[int(j), run, :] = values[:, row, :]
         progress((k + 1) / len(folds))
@@ -219,14 +231,14 @@ def _fold_by_fold(
     return HeldOut(predictions, conditions, kept=None if judge is None else alive)
 
 
-def _solve_for_every_alpha(system: RidgeSystem) -> tuple[Array, Array, np.ndarray]:
-    """ã of shape (n, alphas·targets), the biases, and the condition numbers that matter."""
+def _solve_for_every_alpha(system: RidgeSystem) -> tuple[FittedModel, np.ndarray]:
+    """ã for alphas × targets with what is not penalised, and the condition numbers that matter."""
     namespace, xp = system.namespace, system.namespace.xp
     n, t = system.targets.shape
-    matrix = namespace.empty((n, n), system.gram.like)
+    matrix, space = namespace.empty((n, n), system.gram.like), system.unpenalised()
 
     def write() -> Centring | None:
-        return write_system_matrix(system.weighted_gram(), system.bias_direction(), matrix)
+        return write_system_matrix(system.weighted_gram(), space, matrix)
 
     centring = write()
     y = system.weighted_targets()
@@ -248,11 +260,11 @@ def _solve_for_every_alpha(system: RidgeSystem) -> tuple[Array, Array, np.ndarra
         coefficients[:, j * t : (j + 1) * t] = factor.solve(right)
         conditions[j] = factor.known_condition()
     if centring is None:
-        return coefficients, namespace.zeros(coefficients.shape[1], y), conditions
+        return system.model(coefficients, None, coefficients), conditions
     coefficients = centring.project(coefficients)
-    along = xp.concat([centring.direction @ y for _ in system.alphas])
-    bias = (along - centring.product @ coefficients) / centring.scale
-    return coefficients, bias, conditions
+    everything = xp.concat([y for _ in system.alphas], axis=1)
+    unpenalised = centring.coefficients(everything, coefficients)
+    return system.model(coefficients, space, unpenalised), conditions
 
 
 def _dense_factors(
@@ -347,8 +359,6 @@ class _BandInverse:
         self._layout, self._spread, self._centring, self._y = layout, spread, centring, y
         self.alpha, self.coefficients = alpha, coefficients
         self.condition = spread.factor.known_condition()
-        # What the bias direction contributes to C and must not: 1/(τ + α).
-        self._along = 0.0 if centring is None else 1.0 / (centring.shift + alpha)
         self._chunk: Array | None = None
         self._chunk_start = 0
         self._diagonal: Array | None = None
@@ -370,7 +380,7 @@ class _BandInverse:
                 part = slice(start, min(start + _CHUNK, n))
                 out[part] = self._spread.diagonal(part)
             if self._centring is not None:
-                out -= self._along * self._centring.direction**2
+                out = self._centring.take_off_diagonal(out, self.alpha)
             self._diagonal = out
         return self._diagonal
 
@@ -380,8 +390,7 @@ class _BandInverse:
             return namespace.take_rows(self._all_of_diagonal(), position)[:, None]
         block = self._spread.gram(self._rows(position))
         if self._centring is not None:
-            u = namespace.take_rows(self._centring.direction, position)
-            block -= self._along * u[:, None] * u[None, :]
+            self._centring.take_off_block(block, position, self.alpha)
         return block
 
     def columns_times(self, position: Position, d: Array) -> Array:
@@ -395,9 +404,7 @@ class _BandInverse:
             )
         product = spread.basis @ inner
         if self._centring is not None:
-            u = self._centring.direction
-            along = namespace.take_rows(u, position) @ d
-            product -= self._along * u[:, None] * along[None, :]
+            self._centring.take_off_product(product, position, d, self.alpha)
         return product
 
     def _rows(self, position: Position) -> Array:
@@ -420,7 +427,7 @@ def _inverses(layout: Layout, y: Array, alphas: np.ndarray) -> Iterator[_BandInv
     matrix = namespace.empty((n, n), layout.gram.like)
 
     def write() -> Centring | None:
-        return write_system_matrix(layout.system_gram(), layout.direction(), matrix)
+        return write_system_matrix(layout.system_gram(), layout.unpenalised(), matrix)
 
     centring = write()
     band = reduce_to_band(namespace, matrix, bandwidth_for(n, NARROW_BANDWIDTH))
@@ -481,9 +488,9 @@ def _all_at_once_flops(n: int, folds: tuple[FoldShape, ...], a: int, t: int) -> 
     }
 
 
-def _needs_the_folds(spread: WeightSpread, bias: bool, one_by_one: bool) -> bool:
+def _needs_the_folds(spread: WeightSpread, bias: bool, one_by_one: bool, *, fixed: bool) -> bool:
     """Whether C of the whole system would lose digits that the folds' own systems keep."""
-    return not (spread.alike or one_by_one) or not spread.enough_in_training(bias)
+    return not (spread.alike or one_by_one) or not spread.enough_in_training(bias, fixed)
 
 
 def _fold_by_fold_is_faster(n: int, folds: tuple[FoldShape, ...], a: int) -> bool:

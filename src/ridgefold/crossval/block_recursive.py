@@ -7,8 +7,8 @@ at most 2(b − 1) are alive; the price is that blocks are computed again and ag
 times more often for every further block.
 
 One block is one fold where there are few folds: its model is solved for directly, by forward
-and backward elimination of the others with [y s] as right-hand sides; the bias is then
-b = sᵀH_cy/(sᵀH_cs), and no pivot is ever taken on the border. Where folds are many, a block
+and backward elimination of the others with targets and unpenalised columns as right-hand sides, and
+no pivot is ever taken on the border. Where folds are many, a block
 holds several: S over the block, inverted, is C there, and every fold's own C_kk is part of it.
 """
 
@@ -23,7 +23,7 @@ from ridgefold.crossval.shared.base import HeldOut, Judge, Progress, needs_compl
 from ridgefold.crossval.shared.elimination import BlockElimination, BlockMatrix
 from ridgefold.crossval.shared.folds import Folds
 from ridgefold.crossval.shared.shortcut import require_weighted_training_rows
-from ridgefold.crossval.shared.weight_spread import WeightSpread
+from ridgefold.crossval.shared.weight_spread import WeightSpread, share_of_training
 from ridgefold.kernels import Gram
 from ridgefold.linalg import Array
 from ridgefold.linalg.blocks import WORKSPACE_BYTES
@@ -89,6 +89,8 @@ class BlockRecursive:
         groups = tuple(
             group for layer in _layers(folds) for group in _groups(folds, layer, counted, bias)
         )
+        if gram.fixed_columns() is not None:
+            groups = _determined(groups, gram, folds, weights, bias=bias)
         return _State(BlockMatrix(gram, roots, bias), folds, groups)
 
     def held_out(
@@ -145,26 +147,29 @@ def _predict_inside(
     """Predictions of several folds that lie in one block, from C over that block."""
     namespace, folds = state.matrix.gram.namespace, state.folds
     rows = np.concatenate([folds.test[k] for k in group.folds])
-    t, bias = targets.shape[1], state.matrix.bias
+    t, some = targets.shape[1], elimination.columns is not None
     block, corner, border = elimination.eliminated(targets, rows, group.pivots)
-    # With S, [d s] what elimination leaves of K_pp and [y 1], and τ = 1ᵀH_c1:
-    # C_pp = (S + ssᵀ/τ)⁻¹ and a_p = C_pp(d − s·(1ᵀH_cy)/τ).
+    # With S, [d g] what elimination leaves of K_pp and [y G], and M = GᵀH_cG:
+    # C_pp = (S + gM⁻¹gᵀ)⁻¹ and a_p = C_pp(d − gM⁻¹(GᵀH_cy)).
     residual = corner[:, :t]
-    if bias:
-        residual = residual - corner[:, t:] * (border[:, :t] / border[0, t])
+    if some:
+        residual = residual - corner[:, t:] @ namespace.xp.linalg.solve(
+            border[:, t:], border[:, :t]
+        )
 
-    def add_bias(block: Array) -> Array:
-        if bias:
-            tau = border[:, t]  # negative only where the kernel is indefinite
-            s = corner[:, t:] / namespace.xp.sqrt(namespace.xp.abs(tau))
-            subtract_gram_in_place(block, s.T, -namespace.xp.sign(tau))
+    def add_columns(block: Array) -> Array:
+        if some:
+            values, vectors = namespace.eigh_in_place(namespace.copy(border[:, t:]))
+            # Negative only where the kernel is indefinite.
+            g = corner[:, t:] @ vectors / namespace.xp.sqrt(namespace.xp.abs(values))[None, :]
+            subtract_gram_in_place(block, g.T, -namespace.xp.sign(values))
         return block
 
     def refill_schur(storage: Array) -> None:
-        storage[...] = add_bias(elimination.diagonal_block(rows, group.pivots))
+        storage[...] = add_columns(elimination.diagonal_block(rows, group.pivots))
 
     factor = elimination.regular(
-        factorise(namespace, add_bias(block), refill_schur, state.matrix.scale)
+        factorise(namespace, add_columns(block), refill_schur, state.matrix.scale)
     )
     del block
     coefficients = factor.solve(residual)
@@ -281,6 +286,29 @@ def _groups(folds: Folds, layer: list[int], weights: np.ndarray, bias: bool) -> 
             rest = _training_rows(folds, members, positive)
             groups.append(_Group(members, _cut(rest, _GROUPS_OF_FOLDS - 1), False))
     return groups
+
+
+def _determined(
+    groups: tuple[_Group, ...], gram: Gram, folds: Folds, weights: Array | None, *, bias: bool
+) -> tuple[_Group, ...]:
+    """Groups whose blocks to eliminate determine the unpenalised columns; others fold by fold."""
+    numbers = None if weights is None else gram.namespace.to_numpy(weights)
+    positive = np.ones(folds.n_rows, dtype=bool) if numbers is None else numbers > 0
+    found: list[_Group] = []
+    for group in groups:
+        held_out = np.concatenate([folds.test[k] for k in group.folds])
+        together = Folds(folds.n_rows, (held_out,))
+        share = 1.0
+        if not group.single:
+            share = share_of_training(gram, together, numbers, bias=bias)
+        if WeightSpread(folds.n_rows, least_training_share=share).enough_in_training(bias, True):
+            found.append(group)
+            continue
+        for k in group.folds:
+            rest = _training_rows(folds, (k,), positive)
+            cut = _cut(rest, _pivot_count(len(rest), folds.sizes[k]))
+            found.append(_Group((k,), cut, True))
+    return tuple(found)
 
 
 def _in_blocks(

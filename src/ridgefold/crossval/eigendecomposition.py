@@ -67,10 +67,6 @@ class _Spectrum:
         shifted = SpectralFactor(self.layout.namespace, self.values + alpha, self.vectors)
         return shifted.regular(alpha)
 
-    def along_bias(self, alpha: float) -> float:
-        """What the bias direction contributes to C and must not: 1/(τ + α)."""
-        return 0.0 if self.centring is None else 1.0 / (self.centring.shift + alpha)
-
 
 @dataclass(frozen=True)
 class _Targets:
@@ -116,9 +112,9 @@ class _SpectralInverse:
         own = namespace.take_rows(self._targets.y, position)
         outside = self._targets.rotated - vectors.T @ own
         product = vectors @ ((self._inverse_values - self._shift)[:, None] * outside)
-        if spectrum.centring is not None:  # uᵀỹ = 0, so the others' part is minus the own one
-            u = namespace.take_rows(spectrum.centring.direction, position)
-            product += spectrum.along_bias(self.alpha) * u[:, None] * (u @ own)[None, :]
+        if spectrum.centring is not None:  # Qᵀỹ = 0, so the others' part is minus the own one
+            basis = spectrum.centring.space.taken(position)
+            product += spectrum.centring.along(self.alpha) * (basis @ (basis.T @ own))
         return product
 
     def block(self, position: Position) -> Array:
@@ -134,8 +130,7 @@ class _SpectralInverse:
         else:
             block = namespace.weighted_gram_of_rows(vectors, values)
         if spectrum.centring is not None:
-            u = namespace.take_rows(spectrum.centring.direction, position)
-            block -= spectrum.along_bias(self.alpha) * u[:, None] * u[None, :]
+            spectrum.centring.take_off_block(block, position, self.alpha)
         return block
 
     def columns_times(self, position: Position, d: Array) -> Array:
@@ -144,9 +139,7 @@ class _SpectralInverse:
         inner = namespace.take_rows(spectrum.vectors, position).T @ d
         product = spectrum.vectors @ (self._inverse_values[:, None] * inner)
         if spectrum.centring is not None:
-            u = spectrum.centring.direction
-            along = namespace.take_rows(u, position) @ d
-            product -= spectrum.along_bias(self.alpha) * u[:, None] * along[None, :]
+            spectrum.centring.take_off_product(product, position, d, self.alpha)
         return product
 
 
@@ -187,7 +180,7 @@ class Eigendecomposition:
         layout = lay_out(gram, folds, weights, bias)
         n = len(layout.rows)
         matrix = layout.namespace.empty((n, n), gram.like)
-        centring = write_system_matrix(layout.system_gram(), layout.direction(), matrix)
+        centring = write_system_matrix(layout.system_gram(), layout.unpenalised(), matrix)
         factor = factorise_spectrally(layout.namespace, matrix)
         values, n_zero = _without_rounding(factor)
         return _Spectrum(layout, values, factor.vectors, centring, n_zero)
@@ -255,7 +248,7 @@ def _diagonals(state: _Spectrum, filters: Array, alphas: np.ndarray) -> Array:
         squares = vectors[rows, :] * vectors[rows, :]
         out[rows, :] = squares @ filters
     if state.centring is not None:
-        u = state.centring.direction
-        along = namespace.asarray([state.along_bias(float(a)) for a in alphas], u)
-        out -= (u * u)[:, None] * along[None, :]
+        squares = namespace.squares_of_rows(state.centring.space.basis)
+        along = namespace.asarray([state.centring.along(float(a)) for a in alphas], squares)
+        out -= squares[:, None] * along[None, :]
     return out

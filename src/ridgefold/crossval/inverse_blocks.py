@@ -1,7 +1,7 @@
 """One inverse for every α, then one small system for every fold.
 
 An, Liu and Venkatesh 2007 ('Fast' in Tanaka and Imai's figures); with a bias, Algorithm 1
-of do Nascimento et al. with the sign of its rank-one term corrected.
+of do Nascimento et al. with the sign of its rank-one term corrected, for any unpenalised columns.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _DenseInverse:
         namespace = layout.namespace
 
         def refill(storage: Array) -> None:
-            write_system_matrix(layout.system_gram(), layout.direction(), storage)
+            write_system_matrix(layout.system_gram(), layout.unpenalised(), storage)
             namespace.add_to_diagonal_in_place(storage, alpha)
 
         factor = factorise(namespace, matrix, refill)
@@ -58,12 +58,7 @@ class _DenseInverse:
         if centring is not None or not in_order:
             namespace.fill_upper_in_place(matrix)
         if centring is not None:
-            # What τ put along the bias comes off again: C = (…)⁻¹ − uuᵀ/(τ + α).
-            u = centring.direction
-            scale = 1.0 / (centring.shift + alpha)
-            for start in range(0, matrix.shape[0], 512):
-                rows = slice(start, min(start + 512, matrix.shape[0]))
-                matrix[rows, :] -= (scale * u[rows])[:, None] * u[None, :]
+            centring.take_off_all(matrix, alpha)
 
     def one_by_one(self) -> tuple[Array, Array]:
         diagonal = self._layout.namespace.diagonal(self._matrix)
@@ -139,7 +134,7 @@ class InverseBlocks:
             n = len(state.rows)
             matrix = state.namespace.empty((n, n), targets)
             for alpha in alphas:
-                centring = write_system_matrix(state.system_gram(), state.direction(), matrix)
+                centring = write_system_matrix(state.system_gram(), state.unpenalised(), matrix)
                 state.namespace.add_to_diagonal_in_place(matrix, float(alpha))
                 yield _DenseInverse(state, matrix, centring, float(alpha), y)
 

@@ -171,8 +171,7 @@ class _Spaces:
         namespace, xp = self.state.namespace, self.state.namespace.xp
         self.roots = self.state.roots[None, :]
         self.mask = self.state.repeated(self.n_targets).T  # vectors are rows here
-        direction = self.state.directions(self.n_targets)
-        self.direction = None if direction is None else direction.T
+        self.directions = tuple(each.T for each in self.state.directions(self.n_targets))
         start = self.project(self.right.T)
         self.norms = namespace.to_numpy(xp.sqrt(xp.sum(start * start, axis=1))).astype(float)
         safe = namespace.asarray(np.where(self.norms > 0, self.norms, 1.0), start)
@@ -181,7 +180,7 @@ class _Spaces:
         self.seen: list[list[Array]] = [[] for _ in self.state.folds.test]
         """What every vector predicts at the test rows of its fold: (t, rows), step by step."""
         self.means: list[Array] = []
-        """With a bias, their components along its direction."""
+        """With unpenalised columns, their components along each of the directions: (r, columns)."""
         self.diagonals: list[np.ndarray] = []
         self.sizes = np.zeros(start.shape[0])
         """The largest of them: rounding errors of a step are relative to it."""
@@ -189,10 +188,10 @@ class _Spaces:
 
     def project(self, rows: Array) -> Array:
         rows = rows * self.mask
-        if self.direction is None:
-            return rows
-        inner = self.state.namespace.xp.sum(self.direction * rows, axis=1)
-        return rows - self.direction * inner[:, None]
+        for direction in self.directions:
+            inner = self.state.namespace.xp.sum(direction * rows, axis=1)
+            rows = rows - direction * inner[:, None]
+        return rows
 
     def step(self) -> None:
         """One more vector for every space."""
@@ -202,8 +201,9 @@ class _Spaces:
         for k, test in enumerate(self.state.folds.test):
             own = values[k * self.n_targets : (k + 1) * self.n_targets, :]
             self.seen[k].append(xp.take(own, namespace.indices(test, own), axis=1))
-        if self.direction is not None:
-            self.means.append(xp.sum(values * self.roots * self.direction, axis=1))
+        if self.directions:
+            weighted = values * self.roots
+            self.means.append(xp.stack([xp.sum(weighted * d, axis=1) for d in self.directions]))
         w = self.project(values * self.roots)
         self.diagonals.append(namespace.to_numpy(xp.sum(v * w, axis=1)).astype(float))
         self.sizes = np.maximum(self.sizes, np.abs(self.diagonals[-1]))
@@ -265,23 +265,23 @@ class _Spaces:
                 [namespace.asarray(solved[k * t + j].z.T, values) for j in range(t)], axis=0
             )
             predictions = xp.permute_dims(z @ values, (1, 2, 0))  # (a, rows, t)
-            if self.direction is not None:
-                predictions = predictions + self._intercepts(k, z)[:, None, :]
+            if self.directions:
+                predictions = predictions + self._unpenalised(k, z)
             own = solved[k * t : (k + 1) * t]
             residuals = np.stack([each.residuals + each.rounding for each in own], axis=1)
             alive &= judge(k, predictions, bounds.told(residuals))
         return alive
 
-    def _intercepts(self, k: int, z: Array) -> Array:
-        """The biases (a, t) of fold k."""
+    def _unpenalised(self, k: int, z: Array) -> Array:
+        """What the unpenalised columns predict at the test rows of fold k: (a, rows, t)."""
         xp, own = self.state.namespace.xp, slice(k * self.n_targets, (k + 1) * self.n_targets)
-        means = xp.stack(self.means, axis=0)[:, own].T  # (t, steps)
-        fitted = (z @ means[:, :, None])[:, :, 0]  # (t, a)
-        assert self.direction is not None
-        total = xp.sum(self.right.T[own, :] * self.direction[own, :], axis=1)
-        return (
-            (total[:, None] - fitted) / self.state.training_norms(self.n_targets)[own][:, None]
-        ).T
+        at_test = self.state.at_test(k)
+        rank = int(at_test.shape[1])
+        means = xp.permute_dims(xp.stack(self.means, axis=0)[:, :rank, own], (2, 0, 1))
+        right = self.right.T[own, :]
+        total = xp.stack([xp.sum(right * d[own, :], axis=1) for d in self.directions[:rank]])
+        coordinates = total.T[:, None, :] - z @ means  # (t, a, r)
+        return xp.permute_dims(coordinates @ at_test.T, (1, 2, 0))
 
 
 @dataclass(frozen=True)
@@ -339,7 +339,7 @@ def _lanczos(
     for k, run in enumerate(state.folds.runs if alive.any() else ()):
         for j in range(t):
             values, norms = _predict(spaces, k * t + j, solved[k * t + j].z[:, alive], some)
-            predictions[:, run, j] = namespace.take_rows(values.T, state.folds.test[k]).T
+            predictions[:, run, j] = values
             residuals[alive, k, j] = norms
     if not alive.all():
         predictions = at_places(namespace, predictions, alive)
@@ -366,16 +366,18 @@ def _lanczos(
 def _predict(
     spaces: _Spaces, column: int, z: np.ndarray, alphas: np.ndarray
 ) -> tuple[Array, np.ndarray]:
-    """Predictions (a, n) of one space for all rows, and the residuals as they truly are."""
-    namespace, xp = spaces.state.namespace, spaces.state.namespace.xp
+    """Predictions (a, rows) of one space for its fold's test rows, and the true residuals."""
+    state, namespace, xp = spaces.state, spaces.state.namespace, spaces.state.namespace.xp
+    k = column // spaces.n_targets
     x = namespace.asarray(z.T, spaces.bases) @ spaces.bases[column, : z.shape[0], :]
     values = spaces.multiply(x * spaces.roots)
     left = spaces.right[:, column][None, :] - values * spaces.roots * spaces.mask[column, :]
-    if spaces.direction is not None:
-        along = left @ spaces.direction[column, :]
-        left = left - along[:, None] * spaces.direction[column, :][None, :]
-        norm = spaces.state.training_norms(spaces.n_targets)[column]
-        values = values + (along / norm)[:, None]
+    values = xp.take(values, namespace.indices(state.folds.test[k], values), axis=1)
+    if spaces.directions:
+        basis = state.spaces[k].basis
+        coordinates = left @ basis
+        left = left - coordinates @ basis.T
+        values = values + coordinates @ state.at_test(k).T
     residual = left - namespace.asarray(alphas, x)[:, None] * x
     norms = namespace.to_numpy(xp.sqrt(xp.sum(residual * residual, axis=1)))
     return values, norms.astype(float)

@@ -90,6 +90,11 @@ class LowRank:
     last_resort = False
 
     def can_run(self, problem: Problem) -> str | None:
+        if problem.fixed:
+            return (
+                "its moments have no place for unpenalised columns beside the bias "
+                "(eigendecomposition and banded have)"
+            )
         rank = _likely_rank(problem)
         if rank is not None and rank > _most(max(f.train for f in problem.folds)):
             return (

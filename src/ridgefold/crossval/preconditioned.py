@@ -1,7 +1,7 @@
 """All folds, all ridge values side by side, behind a low-rank factor of K as preconditioner.
 
 K = F Fᵀ + E with F n×r from a pivoted Cholesky factorisation and E ⪰ 0. On the training rows of
-fold k, F_cF_cᵀ + αI (centred if there is a bias) is inverted for every α from one r×r
+fold k, F_cF_cᵀ + αI (without what is not penalised) is inverted for every α from one r×r
 eigendecomposition, and is the better a preconditioner of K̃_cc + αI the less E weighs beside α:
 about √(trace E/α) steps are needed.
 
@@ -270,9 +270,9 @@ class _Factor:
         """Eigenvalues and eigenvectors of every fold's F_cᵀF_c."""
         for system, product in zip(systems, state.training_products(self.rows), strict=True):
             centred = product
-            if system.direction is not None:
-                along = self.rows @ system.direction
-                centred -= along[:, None] * along[None, :]
+            if system.basis is not None:
+                along = self.rows @ system.basis
+                centred -= along @ along.T
             values, vectors = namespace.eigh_in_place(centred)
             namespace.maximum_in_place(values, 0.0)
             self._parts.append((values, vectors))

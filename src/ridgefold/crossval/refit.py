@@ -14,6 +14,7 @@ from ridgefold.linalg import Array
 from ridgefold.linalg.blocks import WORKSPACE_BYTES
 from ridgefold.records import Cost, Problem
 from ridgefold.solvers import SOLVERS, RidgeSystem
+from ridgefold.solvers.base import with_unpenalised
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class Refit:
                 )
                 model = SOLVERS["cholesky"].solve(system)
                 values = state.gram.block(folds.test[k], train) @ model.dual_coef
-                predictions[j, run, :] = values + model.intercept[None, :]
+                predictions[j, run, :] = with_unpenalised(state.gram, folds.test[k], values, model)
                 progress((k + (j + 1) / len(alphas)) / len(folds))
             if judge is not None:
                 alive &= judge(k, predictions[:, run, :], np.zeros((len(alphas), t)))

@@ -14,6 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.errors import InvalidInputError, ModelFileError, UnsupportedInputError
 from ridgefold.estimators.facts import ModelFacts, numbered_columns, to_numpy
+from ridgefold.estimators.fixed_columns import (
+    WithFixedColumns,
+    numbers_of_fixed,
+    require_fixed_effects,
+)
 from ridgefold.estimators.given_work import GivenModelWork
 from ridgefold.estimators.kept_targets import require_targets
 from ridgefold.estimators.outside import KnowsItsSurroundings
@@ -46,7 +51,7 @@ from ridgefold.planning import (
     explain_plans,
     explain_run,
 )
-from ridgefold.records import FittedModel, Plan, Problem, RunRecord
+from ridgefold.records import FittedModel, FixedEffects, Plan, Problem, RunRecord
 from ridgefold.records.kinds import Limit
 from ridgefold.runtime import AnyStep, perform_all
 from ridgefold.runtime.training_data import TrainingData, seconds_left
@@ -66,7 +71,9 @@ _STATE = {
 _CERTIFICATE = Annotated[np.ndarray, Floats((1,), least=0.0, infinite=True, unknown=True)]
 
 
-class KernelModel(WithSlopes, LeavesRowsOut, KnowsItsSurroundings, TakesOptions, Storable):
+class KernelModel(
+    WithFixedColumns, WithSlopes, LeavesRowsOut, KnowsItsSurroundings, TakesOptions, Storable
+):
     """Base of the exact kernel models; subclasses add their arguments, `fit` and `predict`."""
 
     alpha: Any
@@ -74,6 +81,7 @@ class KernelModel(WithSlopes, LeavesRowsOut, KnowsItsSurroundings, TakesOptions,
     gamma: float | None
     kernel_params: dict[str, Any] | None
     fit_intercept: bool
+    fixed: Any = None
     memory_budget: Any
     time_budget: float | None
     compute: Any
@@ -120,17 +128,27 @@ class KernelModel(WithSlopes, LeavesRowsOut, KnowsItsSurroundings, TakesOptions,
         gram: TrainingGram,
         alphas: np.ndarray,
         further: Array | None = None,
+        *,
+        observed: Array | None = None,
     ) -> FittedModel | None:
         """Plan, run, and set the fitted attributes.
 
         `further` targets, a multiple of as many columns with the same alphas, are solved by the
-        same factorisation; their model is returned.
+        same factorisation; their model is returned. `observed` are the targets as they were given,
+        where others are fitted: standard errors are of these.
         """
-        t = int(targets.shape[1])
-        everything = targets
+        self._require_room_for_fixed(data)
+        errors, t = self._fixed_errors(data, gram, alphas), int(targets.shape[1])
+        parts, ridges = [targets], alphas
         if further is not None:
-            everything = data.namespace.xp.concat([targets, further], axis=1)
-        ridges = np.tile(alphas, int(everything.shape[1]) // t)
+            parts.append(further)
+            ridges = np.tile(alphas, 1 + int(further.shape[1]) // t)
+        asked = len(ridges)
+        if errors is not None:
+            parts.append(targets if observed is None else observed)
+            parts.append(errors.targets())
+            ridges = np.concatenate([ridges, alphas, errors.ridges()])
+        everything = targets if len(parts) == 1 else data.namespace.xp.concat(parts, axis=1)
         problem = describe(data, everything, gram, ridges, bias=self.fit_intercept)
         system = RidgeSystem(
             gram=gram,
@@ -154,11 +172,16 @@ class KernelModel(WithSlopes, LeavesRowsOut, KnowsItsSurroundings, TakesOptions,
         self.weights_fit_ = data.weights
         forget_posterior(self)
         self.__dict__.pop("compression_bound_", None)
-        if further is None:
+        std = None
+        if errors is not None:
+            own = model.dual_coef[:, asked : asked + t]
+            std = errors.standard_errors(model.dual_coef[:, asked + t :], parts[-2], own)
+        self._set_fixed(errors, std)
+        if len(parts) == 1:
             self._model = model
             return None
         self._model = _columns(model, slice(0, t))
-        return _columns(model, slice(t, int(everything.shape[1])))
+        return None if further is None else _columns(model, slice(t, asked))
 
     def _tolerance(self, data: TrainingData) -> float:
         tol = compute_of(self).tol
@@ -174,8 +197,10 @@ class KernelModel(WithSlopes, LeavesRowsOut, KnowsItsSurroundings, TakesOptions,
     def _gram(self, X: Array) -> TrainingGram:
         """The Gram matrix of training rows, as a source."""
         if isinstance(self.kernel, str) and self.kernel == PRECOMPUTED:
+            self._fixed_columns()
             return PrecomputedGram(X)
-        return KernelGram(resolve_kernel(self.kernel, self._settings(), int(X.shape[1])), X)
+        kernel = resolve_kernel(self.kernel, self._settings(), int(X.shape[1]))
+        return KernelGram(kernel, X, fixed=self._fixed_columns())
 
     def _settings(self) -> KernelSettings:
         """Arguments of a named kernel."""
@@ -211,6 +236,7 @@ class KernelModel(WithSlopes, LeavesRowsOut, KnowsItsSurroundings, TakesOptions,
             kernels=(self.kernel_,),
             alphas=np.ravel(self._ridge()).astype(np.float64),
             bias=bool(self.fit_intercept),
+            fixed=numbers_of_fixed(self),
             predict=self.predict,
             compressed=getattr(self, "compression_bound_", None) is not None,
             effects=self._effects_of_some_rows,
@@ -232,10 +258,13 @@ class KernelModel(WithSlopes, LeavesRowsOut, KnowsItsSurroundings, TakesOptions,
     def _decision(self, X: Any) -> Array:
         """f(x) for every row and target, shape (n, t)."""
         check_is_fitted(self, "X_fit_")
-        return self._decision_of_checked(check_new_rows(self, X, self.X_fit_))
+        return self._decision_of_checked(self._checked_rows(X))
 
     def _decision_of_checked(self, X: Array) -> Array:
         return self._predictor()(X, self._model)
+
+    def _checked_rows(self, X: Any) -> Array:
+        return check_new_rows(self, X, self.X_fit_)
 
     def _predictor(self) -> Callable[[Array, FittedModel], Array]:
         """f(x) of checked rows for any model on the same training rows, which are prepared once."""
@@ -245,16 +274,19 @@ class KernelModel(WithSlopes, LeavesRowsOut, KnowsItsSurroundings, TakesOptions,
 
         def of_one(place: int, X: Array, model: FittedModel) -> Array:
             kernel = kernels[place]
+            fixed = self._fixed_part(X, model.fixed_coef)
             if model.primal_coef is not None:
                 assert isinstance(kernel, Kernel)
-                return predict_primal(kernel, X, model.primal_coef, model.intercept, budget)
+                return predict_primal(kernel, X, model.primal_coef, model.intercept, budget) + fixed
             if place not in prepared:
                 prepared[place] = (
                     KernelGram(kernel, self.X_fit_)
                     if isinstance(kernel, Kernel)
                     else PrecomputedGram(self.X_fit_)
                 )
-            return predict_dual(prepared[place], X, model.dual_coef, model.intercept, budget)
+            return (
+                predict_dual(prepared[place], X, model.dual_coef, model.intercept, budget) + fixed
+            )
 
         def predict(X: Array, model: FittedModel) -> Array:
             values = of_one(0, X, model)
@@ -324,7 +356,9 @@ class KernelModel(WithSlopes, LeavesRowsOut, KnowsItsSurroundings, TakesOptions,
             if scipy.sparse.issparse(self.X_fit_)
             else namespace_of(self.X_fit_).take_rows(self.X_fit_, rows)
         )
-        model._model = type(self._model)(small.dual_coef, self._model.intercept)
+        model._model = type(self._model)(
+            small.dual_coef, self._model.intercept, fixed_coef=self._model.fixed_coef
+        )
         model._set_coefficients(self.dual_coef_.ndim == 1)
         model.compression_bound_ = float(bound[0]) if self.dual_coef_.ndim == 1 else bound
         return model
@@ -334,6 +368,7 @@ class KernelModel(WithSlopes, LeavesRowsOut, KnowsItsSurroundings, TakesOptions,
         model = self._model
         self.dual_coef_ = model.dual_coef[:, 0] if one_target else model.dual_coef
         self.intercept_ = model.intercept[0] if one_target else model.intercept
+        self._set_fixed_coefficients(one_target)
 
     # -- model files ---------------------------------------------------------------------
 
@@ -347,6 +382,7 @@ class KernelModel(WithSlopes, LeavesRowsOut, KnowsItsSurroundings, TakesOptions,
         "targets": ("y_fit_", np.ndarray),
         "weights": ("weights_fit_", Annotated[np.ndarray, Floats((1,), least=0.0)] | None),
         "run_record": ("run_record_", RunRecord),
+        "fixed": ("fixed_effects_", FixedEffects),
     }
     """What a file may lack, as older ones do: the attribute that it becomes, and its type."""
 
@@ -380,6 +416,7 @@ class KernelModel(WithSlopes, LeavesRowsOut, KnowsItsSurroundings, TakesOptions,
         for name, (attribute, _) in self._optional_state.items():
             if name in state:
                 setattr(self, attribute, state[name])
+        require_fixed_effects(state.get("fixed"), self._model, self.n_features_in_)
         if state["one_target"] and self._model.intercept.shape[0] != 1:
             raise ModelFileError("model.state.one_target is true of a model of several targets")
         self._set_coefficients(state["one_target"])
@@ -466,4 +503,7 @@ def _columns(model: FittedModel, columns: slice) -> FittedModel:
         namespace.copy(model.intercept[columns]),
         None if primal is None else namespace.copy(primal[:, columns]),
         None if certificate is None else certificate[columns],
+        fixed_coef=None
+        if model.fixed_coef is None
+        else namespace.copy(model.fixed_coef[:, columns]),
     )

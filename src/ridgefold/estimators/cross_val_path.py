@@ -137,6 +137,7 @@ def cross_val_path(
     gamma: float | None = None,
     kernel_params: dict[str, Any] | None = None,
     fit_intercept: bool = False,
+    fixed: Any = None,
     cv: Any = 5,
     method: str = "auto",
     sample_weight: Any = None,
@@ -153,7 +154,7 @@ def cross_val_path(
         As for :meth:`KernelRidge.fit`.
     alpha : None, float or sequence of float
         Ridge values, each > 0; from the data if not given.
-    kernel, gamma, kernel_params, fit_intercept, memory_budget, time_budget
+    kernel, gamma, kernel_params, fit_intercept, fixed, memory_budget, time_budget
         As for :class:`KernelRidge`; a polynomial's degree is ``kernel_params={"degree": 2}``.
     cv : int, "loo", splitter or iterable of (train, test), default=5
     method : str, default="auto"
@@ -184,6 +185,8 @@ def cross_val_path(
         kernel=kernel,
         gamma=gamma,
         kernel_params=kernel_params,
+        fit_intercept=fit_intercept,
+        fixed=fixed,
         memory_budget=memory_budget,
         time_budget=time_budget,
     )
@@ -192,6 +195,8 @@ def cross_val_path(
     numbers = data.namespace.to_numpy(targets).astype(np.float64)
     require_comparable(numbers)
     folds = folds_of(cv, data.X, numbers, classifier=False, groups=groups)
+    model._require_room_for_fixed(data)
+    model._warn_of_folds(data, folds)
     gram = model._gram(data.X)
     values = (
         alphas_from_data(gram.kernel if isinstance(gram, KernelGram) else kernel, data)

@@ -107,6 +107,8 @@ class CrossValidatedModel(KernelModel):
     ) -> None:
         """Set all fitted attributes but those that depend on the shape of y."""
         self._require_usable(data, folds)
+        self._require_room_for_fixed(data)
+        self._warn_of_folds(data, folds)
         require_comparable(data.namespace.to_numpy(targets))
         self.__dict__.pop("stack_", None)
         if self.stack:
@@ -161,7 +163,14 @@ class CrossValidatedModel(KernelModel):
         """Where paths of kernels are computed, for the time of a search."""
         scoring = None if self.stack else self.scoring
         common = Common(
-            data.X, targets, data.weights, folds, bool(self.fit_intercept), truth, scoring
+            data.X,
+            targets,
+            data.weights,
+            folds,
+            bool(self.fit_intercept),
+            truth,
+            scoring,
+            self._fixed_columns(),
         )
         with (
             np.errstate(over="ignore", invalid="ignore", divide="ignore"),
@@ -238,9 +247,8 @@ class CrossValidatedModel(KernelModel):
         plans: list[Plan] = []
         refusal: BudgetError | None = None
         for kernel in {repr(c.kernel): c.kernel for c in grid.candidates}.values():
-            problem = describe(
-                data, targets, gram_of(kernel, data.X), alphas[:1], bias=bool(self.fit_intercept)
-            )
+            gram = gram_of(kernel, data.X, self._fixed_columns())
+            problem = describe(data, targets, gram, alphas[:1], bias=bool(self.fit_intercept))
             try:
                 plans.append(plan_fit(problem, resources, compute_of(self).solver))
             except BudgetError as error:
@@ -251,6 +259,12 @@ class CrossValidatedModel(KernelModel):
 
     def _require_usable(self, data: TrainingData, folds: Folds) -> None:
         """What is asked for can be had from these folds: to be known before a long search."""
+        if self._fixed_columns() and (self.stack or to_learn(self) is not None):
+            raise InvalidInputError(
+                f"fixed={self.fixed!r} needs one kernel in the columns as they are, and a learned "
+                'metric (metric=..., kernel="auto") or a stack was asked for: name the kernel, and '
+                "leave metric and the stack out"
+            )
         if by_likelihood(self.scoring) and (self.stack or search_of(self).one_standard_error):
             what = "stack=True" if self.stack else "search.one_standard_error=True"
             raise InvalidInputError(
@@ -276,7 +290,7 @@ class CrossValidatedModel(KernelModel):
     ) -> None:
         """Fit the chosen kernel and alpha to all rows."""
         final = self._final_targets(data, targets, choice, folds)
-        self._solve_with(data, final, gram, choice.alphas)
+        self._solve_with(data, final, gram, choice.alphas, observed=targets)
 
     def _widen_intervals(self, data: TrainingData, targets: Array, learned: LearnedGrid) -> None:
         """Reckon with a metric that has seen the rows that were held out from the fits."""

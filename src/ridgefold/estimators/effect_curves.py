@@ -142,11 +142,11 @@ def _quantity(model: Any, target: int | None) -> tuple[str, Callable[[np.ndarray
     if classes is None:
         return "mean prediction", lambda values: values[:, place]
     label = classes[place]
-    curves = getattr(model, "calibration_", None)
+    curves = model._probability_curves()
     if curves is not None:
         return (
             f"mean probability of {label}",
-            lambda values: probabilities(values, np.asarray(curves))[:, place],
+            lambda values: probabilities(values, curves)[:, place],
         )
     words = f"mean decision value for {label}"
     if count == 2:

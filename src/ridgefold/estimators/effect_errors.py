@@ -14,6 +14,7 @@ from ridgefold.estimators.posterior import (
     fitted_rows,
     posterior_of,
     ridges,
+    slopes_of_unpenalised,
     unpenalised,
 )
 from ridgefold.exact.effects import (
@@ -176,7 +177,10 @@ class PlainErrors(_ErrorsOfEffects):
             columns = np.array([effects[i].column for i in slopes])  # type: ignore[union-attr]
             units = np.array([effects[i].unit for i in slopes])  # type: ignore[union-attr]
             found, own = mean_slopes(kernel, X, self.known.X, shares, columns, prior=prior)
-            a[:, namespace.indices(np.array(slopes), a)] = found * self.placed(units)
+            places = namespace.indices(np.array(slopes), a)
+            a[:, places] = found * self.placed(units)
+            linear = slopes_of_unpenalised(self.model, columns)
+            phi[:, places] = linear * self.placed(units * float(np.sum(self.shares)))
             if own is not None:
                 variance[slopes] = own * units**2
         for i, each in enumerate(effects):
@@ -244,6 +248,8 @@ class LinkedErrors(_ErrorsOfEffects):
             places = namespace.indices(np.array(slopes), a)
             a[:, places] = found * self.placed(units)
             phi[:, places] = self.basis_of(self.X, self.placed(bends * units))
+            linear = slopes_of_unpenalised(self.model, columns)
+            phi[:, places] += linear * namespace.xp.sum(shares) * self.placed(units)
         for i, each in enumerate(effects):
             if each.kind == "slope":
                 continue

@@ -11,6 +11,7 @@ import numpy as np
 from ridgefold.cells.explained import explain_cell_fit
 from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.cross_validated import CrossValidatedModel
+from ridgefold.estimators.fixed_columns import resolve_fixed
 from ridgefold.estimators.kernel_ridge_cv import KernelRidgeCV
 from ridgefold.estimators.partitioned_base import PartitionedModel
 from ridgefold.estimators.table_model import TableModel
@@ -30,8 +31,8 @@ from ridgefold.selection.grids import (
     DECADES_BELOW,
     alphas_over,
     check_alphas,
-    kernel_grid,
     made_up_rows,
+    number_of_kernels,
     widths_from_data,
 )
 from ridgefold.selection.learned_grid import families_to_learn, is_automatic
@@ -87,6 +88,11 @@ def explain(
     if (hasattr(model, "plan_") or hasattr(model, "run_record_")) and n_samples is None:
         return model.explain()
     rows, columns = _count("n_samples", n_samples), _count("n_features", n_features)
+    if hasattr(model, "explain_shape"):
+        targets = _count("n_targets", n_targets)
+        shape = (rows, columns, targets)
+        explanation: Explanation = model.explain_shape(*shape, memory_budget, time_budget)
+        return explanation
     budget = getattr(model, "memory_budget", "auto") if memory_budget is None else memory_budget
     seconds = getattr(model, "time_budget", None) if time_budget is None else time_budget
     resources = available_resources(budget, seconds, device_named(device))
@@ -129,9 +135,16 @@ def _fit_problem(model: Any, rows: int, columns: int, targets: int, dtype: Any) 
         itemsize=np.dtype(dtype).itemsize,
         feature_dimension=None if resolved is None else resolved.feature_dimension(columns),
         bias=bool(model.fit_intercept),
+        fixed=_fixed(getattr(model, "fixed", None), columns),
         kernel="given" if resolved is None else resolved.evaluation,
         semidefinite=resolved is not None and resolved.semidefinite,
     )
+
+
+def _fixed(fixed: Any, columns: int) -> int:
+    """How many unpenalised columns are asked for; by name they need no table to be counted."""
+    named = isinstance(fixed, (list, tuple)) and any(isinstance(each, str) for each in fixed)
+    return len(fixed) if named else len(resolve_fixed(fixed, columns, None))
 
 
 def _kernel(model: Any, kernel: Any, columns: int) -> Kernel:
@@ -188,11 +201,11 @@ def _kernels_to_try(model: CrossValidatedModel, n_columns: int) -> int:
     """How many kernels a grid holds; of a learned metric its step foresees them."""
     if _learns(model):
         return 1
-    rows = made_up_rows(n_columns)
-    if is_automatic(model.kernel):
-        return sum(len(widths_from_data(each, rows).candidates) for each in FAMILIES.values())
     settings = {"gamma": model.gamma, "kernel_params": model.kernel_params}
-    return len(kernel_grid(model.kernel, settings, rows).candidates)
+    if not is_automatic(model.kernel):
+        return number_of_kernels(model.kernel, settings, n_columns)
+    rows = made_up_rows(n_columns)
+    return sum(len(widths_from_data(each, rows).candidates) for each in FAMILIES.values())
 
 
 def _number_of_folds(cv: Any, n: int) -> int:

@@ -17,6 +17,7 @@ from ridgefold.estimators.scale_names import NamedScales
 from ridgefold.linalg import namespace_of
 from ridgefold.planning import Explanation
 from ridgefold.records import (
+    Attempt,
     Cells,
     CellTrial,
     EffectCurve,
@@ -102,6 +103,18 @@ class IntervalFacts:
 
 
 @dataclass(frozen=True)
+class TriedFacts:
+    """Models that were tried, and what they were put together to."""
+
+    attempts: tuple[Attempt, ...]
+    """The heaviest first."""
+    error: float
+    """Held-out error of all together."""
+    measure: str
+    """What errors are, in words."""
+
+
+@dataclass(frozen=True)
 class ModelFacts:
     """Everything that a report may know of a fitted model."""
 
@@ -144,6 +157,8 @@ class ModelFacts:
     """The steps of the fit as they ran; None in older model files."""
     explain: Callable[[], Explanation] | None = None
     """The explanation of the fit, if enough is kept for one."""
+    fixed: tuple[int, ...] = ()
+    """Numbers of the columns that are not penalised."""
     importances: Callable[[int, int], Importances] | None = None
     """Importances of the columns, from the number of repeats and the most rows to look at; None
     where no row can be left out."""
@@ -154,6 +169,8 @@ class ModelFacts:
     """Which new rows are unlike all of the fit; None where that cannot be told."""
     methods_compared: bool = True
     """True if the methods of the steps were chosen among several."""
+    tried: TriedFacts | None = None
+    """What models of several kinds were tried, where they were put together."""
 
 
 def to_numpy(values: Any) -> np.ndarray:

@@ -51,6 +51,8 @@ class GivenModelWork(GivenWork):
 
     def hold_out(self, n_folds: int) -> tuple[StepRecord, ...]:
         self.folds = shuffled_folds(int(self.targets.shape[0]), n_folds, self.classes)
+        self.model._require_room_for_fixed(self.data)
+        self.model._warn_of_folds(self.data, self.folds)
         self.held_out, record = held_out_predictions(
             self.data,
             self.targets,

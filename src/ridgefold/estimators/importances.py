@@ -71,25 +71,39 @@ class WithImportances:
         their kernel without each of five folds, about as long as one fit. In cells each row is
         left out of its own cells; of many cells some are drawn, and rows from these.
         """
+        return self._importances_of(None, groups, n_repeats, max_rows, random_state)
+
+    def _importances_of(
+        self,
+        names: Sequence[str] | None,
+        groups: Sequence[Sequence[int]] | None,
+        n_repeats: int,
+        max_rows: int,
+        random_state: int,
+    ) -> Importances:
+        """Of groups of columns that have these names, or the names of the columns."""
         check_count("n_repeats", n_repeats, 1)
         check_count("max_rows", max_rows, 2)
         random = np.random.default_rng(random_state)
         sample = self._held_out_sample(int(max_rows), random)
         d = int(sample.X.shape[1])
-        names = numbered_columns(getattr(self, "feature_names_in_", None), d)
-        if groups is None:
-            some = [np.array([j]) for j in range(d)]
-        else:
-            some = _checked_groups(groups, d)
-            names = tuple(_name_of(names, group) for group in some)
+        some = [np.array([j]) for j in range(d)] if groups is None else _checked_groups(groups, d)
+        if names is None:
+            columns = numbered_columns(getattr(self, "feature_names_in_", None), d)
+            names = tuple(_name_of(columns, group) for group in some)
         summary = self._target_summary()
         if hasattr(self, "classes_"):
-            loss = loss_of_classes(sample, getattr(self, "calibration_", None), summary)
+            loss = loss_of_classes(sample, self._probability_curves(), summary)
         else:
             loss = loss_of_numbers(sample.targets, summary)
         return held_out_importances(
             sample, loss, names, some, n_repeats=int(n_repeats), random=random
         )
+
+    def _probability_curves(self) -> np.ndarray | None:
+        """Curves from decision values to probabilities, if the model has any."""
+        curves = getattr(self, "calibration_", None)
+        return None if curves is None else np.asarray(curves)
 
     def _can_leave_rows_out(self) -> bool:
         """Whether `_held_out_sample` has what it needs."""

@@ -32,6 +32,10 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelRegressor):
         Further parameters: of a callable, or of a named kernel (``{"nu": 0.5}``).
     fit_intercept : bool, default=False
         Add a bias that is not penalised.
+    fixed : None, "linear" or list of str or int, default=None
+        Columns of X (names or numbers) whose linear effect is not penalised, as the bias is not;
+        "linear" is every column. The kernel sees them, too: :class:`~ridgefold.kernels.Columns`
+        leaves them out of it (``docs/how-to/fixed-columns.md``).
     intervals : {"auto", "cv+", "jackknife+", None}, default="auto"
         What to keep for :meth:`predict_interval`: "cv+" the models without one of 10 folds, 10
         numbers a row; "jackknife+" those without one row, an n × n matrix. Either costs about one
@@ -51,6 +55,12 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelRegressor):
         a in f(x) = Σ aᵢ k(xᵢ, x) + b.
     intercept_ : float or array of shape (n_targets,)
         b; zero without ``fit_intercept``.
+    fixed_coef_, fixed_coef_std_ : array of shape (n_fixed,) or (n_fixed, n_targets)
+        With `fixed`: the coefficients of those columns, and their standard errors (as in a mixed
+        model whose smooth part has the kernel as covariance; NaN where the rows do not determine a
+        coefficient).
+    fixed_names_ : array of shape (n_fixed,)
+        The names of those columns.
     X_fit_ : array of shape (n_rows, n_columns)
         The training rows (the kernel matrix if precomputed).
     y_fit_ : array with the shape of y
@@ -84,6 +94,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelRegressor):
         coef0: float = 1,
         kernel_params: dict[str, Any] | None = None,
         fit_intercept: bool = False,
+        fixed: Any = None,
         intervals: str | None = "auto",
         memory_budget: Any = "auto",
         time_budget: float | None = None,
@@ -96,6 +107,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelRegressor):
         self.coef0 = coef0
         self.kernel_params = kernel_params
         self.fit_intercept = fit_intercept
+        self.fixed = fixed
         self.intervals = intervals
         self.memory_budget = memory_budget
         self.time_budget = time_budget

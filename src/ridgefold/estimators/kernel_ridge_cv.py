@@ -62,15 +62,17 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
         the best is chosen; a tuple of length scales holds one a column.
     fit_intercept : bool, default=False
         Add a bias that is not penalised.
+    fixed : None, "linear" or list of str or int, default=None
+        Columns whose linear effect is not penalised, as in :class:`KernelRidge`.
     cv : int, "loo", splitter or iterable of (train, test), default=5
         A number means consecutive folds, as for ``GridSearchCV``.
     scoring : str, scorer, callable or None
         None: mean squared error over all held-out rows together. "marginal_likelihood": the
         (restricted) likelihood of a Gaussian process of the best variance, in which folds have no
-        part; `best_score_` is its logarithm. Learned scales then move to where it is largest. A scikit-learn name, or scorer
-        of ``make_scorer``: averaged over folds, as ``GridSearchCV`` does. Another callable:
-        ``scoring(y_true, y_predicted)`` on all held-out rows, higher is better. Ties go to the
-        first in grid order.
+        part; `best_score_` is its logarithm. Learned scales then move to where it is largest. A
+        scikit-learn name, or scorer of ``make_scorer``: averaged over folds, as ``GridSearchCV``
+        does. Another callable: ``scoring(y_true, y_predicted)`` on all held-out rows, higher is
+        better. Ties go to the first in grid order.
     metric : None, "learned" or MetricLearning, default=None
         Learn one length scale a column, or transforms of the columns, before alpha is chosen:
         "learned" is ``MetricLearning()``.
@@ -117,7 +119,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
         How they were found: families tried, errors inside and outside the criterion, every step.
     stack_ : Stack
         With `stack`: who is in it, who was tried besides, with what weights and held-out errors.
-    dual_coef_, intercept_, X_fit_, intervals_
+    dual_coef_, intercept_, fixed_coef_, fixed_coef_std_, fixed_names_, X_fit_, intervals_
         As in :class:`KernelRidge`.
 
     Examples
@@ -141,6 +143,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
         gamma: Any = None,
         kernel_params: dict[str, Any] | None = None,
         fit_intercept: bool = False,
+        fixed: Any = None,
         cv: Any = 5,
         scoring: Any = None,
         metric: str | MetricLearning | None = None,
@@ -157,6 +160,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
         self.gamma = gamma
         self.kernel_params = kernel_params
         self.fit_intercept = fit_intercept
+        self.fixed = fixed
         self.cv = cv
         self.scoring = scoring
         self.metric = metric
@@ -339,7 +343,7 @@ class LSSVMRegressorCV(KernelRidgeCV):
 
     Parameters
     ----------
-    alpha, kernel, gamma, kernel_params, cv, scoring, metric, search, stack, intervals, \
+    alpha, kernel, gamma, kernel_params, fixed, cv, scoring, metric, search, stack, intervals, \
 memory_budget, time_budget, compute, random_state
         As in :class:`KernelRidgeCV`.
     fit_intercept : bool, default=True

@@ -45,15 +45,16 @@ class LSSVMRegressor(KernelRidge):
 
     Parameters
     ----------
-    alpha, kernel, gamma, degree, coef0, kernel_params, intervals, memory_budget, time_budget, \
-compute
+    alpha, kernel, gamma, degree, coef0, kernel_params, fixed, intervals, memory_budget, \
+time_budget, compute
         As in :class:`KernelRidge`; `kernel` is "rbf" by default.
     fit_intercept : bool, default=True
         Add a bias that is not penalised.
 
     Attributes
     ----------
-    dual_coef_, intercept_, X_fit_, y_fit_, kernel_, intervals_, plan_
+    dual_coef_, intercept_, fixed_coef_, fixed_coef_std_, fixed_names_, X_fit_, y_fit_, kernel_, \
+intervals_, plan_
         As in :class:`KernelRidge`.
 
     Examples
@@ -85,7 +86,7 @@ class LSSVMClassifier(ClassifierMixin, KernelModel):
 
     Parameters
     ----------
-    alpha, kernel, gamma, degree, coef0, kernel_params, memory_budget, time_budget, compute
+    alpha, kernel, gamma, degree, coef0, kernel_params, fixed, memory_budget, time_budget, compute
         As in :class:`LSSVMRegressor`.
     fit_intercept : bool, default=True
         Add a bias that is not penalised.
@@ -105,7 +106,7 @@ class LSSVMClassifier(ClassifierMixin, KernelModel):
         The decision values that the curve was fitted to, if asked for.
     y_fit_ : array of shape (n_rows,)
         The classes of the training rows, as positions in `classes_`.
-    dual_coef_, intercept_, X_fit_, kernel_, plan_
+    dual_coef_, intercept_, fixed_coef_, fixed_coef_std_, fixed_names_, X_fit_, kernel_, plan_
         As in :class:`KernelRidge`; one column for two classes, else one a class.
 
     Examples
@@ -130,6 +131,7 @@ class LSSVMClassifier(ClassifierMixin, KernelModel):
         coef0: float = 1,
         kernel_params: dict[str, Any] | None = None,
         fit_intercept: bool = True,
+        fixed: Any = None,
         class_weight: Any = None,
         probability: bool = False,
         memory_budget: Any = "auto",
@@ -143,6 +145,7 @@ class LSSVMClassifier(ClassifierMixin, KernelModel):
         self.coef0 = coef0
         self.kernel_params = kernel_params
         self.fit_intercept = fit_intercept
+        self.fixed = fixed
         self.class_weight = class_weight
         self.probability = probability
         self.memory_budget = memory_budget

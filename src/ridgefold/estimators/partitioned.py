@@ -81,6 +81,11 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
     fit_intercept : bool, default=False
         An unpenalised bias in every cell. Where targets are far from zero it is worth its little
         cost; :class:`PartitionedLSSVMRegressor` has it by default.
+    fixed : None, "linear" or list of str or int, default=None
+        Columns whose linear effect is not penalised, as in :class:`KernelRidge`: every cell has
+        coefficients of its own, in `fixed_coef_`, and there are no standard errors. Predictions
+        still keep to the range of each cell's targets (``CellOptions(clip=False)`` lets them go
+        beyond, as a trend does).
     metric : None, "learned" or MetricLearning, default=None
         "learned": learn one length scale a column from the gradient of the exact held-out error
         on a sample of the rows; cells are cut, and widths chosen, in that metric. Columns that do
@@ -116,6 +121,10 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
     length_scales_ : array of shape (n_columns,) or None
         The learned scales, infinite for columns that are left out; the kernels' widths are in
         their units.
+    fixed_coef_ : array of shape (n_partitions, n_fixed, n_targets)
+        With `fixed`: the coefficients of those columns in every cell.
+    fixed_names_ : array of shape (n_fixed,)
+        The names of those columns.
     coarse_model_share_ : array of shape (n_targets,) or None
         How much the coarse model of all rows counts in predictions; None if there is none.
     linear_coef_ : array of shape (n_columns, n_targets) or None
@@ -150,6 +159,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         gamma: Any = None,
         kernel_params: dict[str, Any] | None = None,
         fit_intercept: bool = False,
+        fixed: Any = None,
         metric: str | MetricLearning | None = None,
         cells: CellOptions | None = None,
         intervals: str | None = "auto",
@@ -165,6 +175,7 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         self.gamma = gamma
         self.kernel_params = kernel_params
         self.fit_intercept = fit_intercept
+        self.fixed = fixed
         self.metric = metric
         self.cells = cells
         self.intervals = intervals
@@ -405,7 +416,7 @@ class PartitionedLSSVMRegressor(PartitionedKernelRidge):
 
     Parameters
     ----------
-    partition, n_partitions, combine, alpha, kernel, gamma, kernel_params, metric, cells, \
+    partition, n_partitions, combine, alpha, kernel, gamma, kernel_params, fixed, metric, cells, \
 intervals, memory_budget, compute, random_state
         As in :class:`PartitionedKernelRidge`.
     fit_intercept : bool, default=True
@@ -431,7 +442,7 @@ class PartitionedLSSVMClassifier(ClassifierMixin, PartitionedModel):
 
     Parameters
     ----------
-    partition, n_partitions, combine, alpha, kernel, gamma, kernel_params, metric, cells, \
+    partition, n_partitions, combine, alpha, kernel, gamma, kernel_params, fixed, metric, cells, \
 memory_budget, compute, random_state
         As in :class:`PartitionedKernelRidge`; errors are those of the labels ±1.
     fit_intercept : bool, default=True
@@ -479,6 +490,7 @@ certificate_, n_steps_
         gamma: Any = None,
         kernel_params: dict[str, Any] | None = None,
         fit_intercept: bool = True,
+        fixed: Any = None,
         class_weight: Any = None,
         metric: str | MetricLearning | None = None,
         cells: CellOptions | None = None,
@@ -495,6 +507,7 @@ certificate_, n_steps_
         self.gamma = gamma
         self.kernel_params = kernel_params
         self.fit_intercept = fit_intercept
+        self.fixed = fixed
         self.class_weight = class_weight
         self.metric = metric
         self.cells = cells

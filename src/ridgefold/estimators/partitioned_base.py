@@ -60,6 +60,7 @@ from ridgefold.estimators.facts import (
     numbered_columns,
     to_numpy,
 )
+from ridgefold.estimators.fixed_columns import names_of_fixed, resolve_fixed
 from ridgefold.estimators.importances import WithImportances
 from ridgefold.estimators.kept_targets import require_targets
 from ridgefold.estimators.partitioned_state import OPTIONAL, STATE, require_consistent
@@ -111,6 +112,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
     gamma: Any
     kernel_params: dict[str, Any] | None
     fit_intercept: bool
+    fixed: Any
     metric: Any
     cells: Any
     random_state: Any
@@ -174,7 +176,9 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
             ) from None
 
     def _cut_and_fit(self, data: TrainingData, targets: np.ndarray) -> None:
-        options = options_of(self)
+        names = getattr(self, "feature_names_in_", None)
+        fixed = resolve_fixed(self.fixed, int(data.X.shape[1]), names)
+        options = replace(options_of(self), fixed=fixed)
         distinct = distinct_rows(data.X, targets, data.weights)
         with (
             opened_run(self, data.X, targets, data.weights) as run,
@@ -258,6 +262,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
         """Keep the names of a table's columns, by which others are read."""
         if stream is not None and stream.X.names is not None:
             self.feature_names_in_ = np.asarray(stream.X.names, dtype=object)
+        self._name_fixed()
 
     def _from_disk(self, stream: Stream) -> bool:
         options = options_of(self)
@@ -274,6 +279,9 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
         options = options_of(self)
         if weights is not None:
             weights = as_source(weights, "sample_weight", stream.X.dtype)
+        names = None if stream.X.names is None else [str(name) for name in stream.X.names]
+        fixed = resolve_fixed(self.fixed, int(stream.X.n_columns), names)
+        options = replace(options, fixed=fixed)
         space, data, fitted = fit_stream(self, stream, targets, weights, options)
         self.n_features_in_ = stream.X.n_columns
         if not isinstance(stream.X, ArraySource):
@@ -397,6 +405,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
             kernels=tuple(self.kernels_),
             alphas=np.ravel(self.alpha_).astype(np.float64),
             bias=bool(self.fit_intercept),
+            fixed=tuple(self._models.fixed),
             predict=self.predict,
             held_out=held_out,
             metric=self._metric_facts(names),
@@ -876,6 +885,16 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
         self.coarse_model_share_ = None if self._backdrop is None else self._backdrop.share
         self.linear_coef_ = None if self._linear is None else self._linear.coefficients
         self.kernels_ = [self._models.kernels[k] for k in self._models.kernel_of_cell]
+        self.__dict__.pop("fixed_coef_", None)
+        if self._models.fixed_coef is not None:
+            self.fixed_coef_ = self._models.fixed_coef
+        self._name_fixed()
+
+    def _name_fixed(self) -> None:
+        self.__dict__.pop("fixed_names_", None)
+        if self._models.fixed:
+            names = getattr(self, "feature_names_in_", None)
+            self.fixed_names_ = names_of_fixed(self._models.fixed, names)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -80,6 +80,7 @@ def require_consistent(state: Mapping[str, Any], partition: Any) -> None:
         and (cells.weights is None or _floats(cells.weights, np.dtype(np.float64), 1))
         and (cells.weights is None or len(cells.weights) == len(cells.rows))
         and models.intercept.shape == (m, models.dual_coef.shape[1])
+        and _columns_fit(models, m, rows)
         and bool(np.all(models.alpha >= 0))
         and models.alpha.shape == models.kernel_of_cell.shape == (m,)
         and all(
@@ -128,6 +129,19 @@ def require_consistent(state: Mapping[str, Any], partition: Any) -> None:
         require_kernel(kernel, some, "model.state.model.kernels")
     if backdrop is not None:
         require_kernel(backdrop.kernel, backdrop.centres[:1], "model.state.backdrop.kernel")
+
+
+def _columns_fit(models: LocalModels, n_cells: int, rows: np.ndarray) -> bool:
+    """Whether unpenalised columns and their coefficients fit the cells, if there are any."""
+    coefficients, columns = models.fixed_coef, models.fixed
+    if coefficients is None:
+        return not columns
+    return (
+        _floats(coefficients, rows.dtype, 3)
+        and coefficients.shape == (n_cells, len(columns), models.dual_coef.shape[1])
+        and len(set(columns)) == len(columns) > 0
+        and max(columns) < rows.shape[1]
+    )
 
 
 def _stands_behind(backdrop: Backdrop | None, n_targets: int, n_columns: int) -> bool:

@@ -20,6 +20,7 @@ from ridgefold.errors import BudgetError, InvalidInputError, UnsupportedInputErr
 from ridgefold.estimators.facts import class_columns, to_numpy
 from ridgefold.exact.posterior import Posterior, posterior
 from ridgefold.kernels import Kernel, KernelGram, PrecomputedGram
+from ridgefold.kernels.gram import columns_of
 from ridgefold.linalg import Array, Namespace, namespace_of
 from ridgefold.linalg.threads import threads
 from ridgefold.options import search_of
@@ -99,11 +100,36 @@ def fitted_rows(model: KernelModel) -> FittedRows:
 
 
 def unpenalised(model: KernelModel, X: Array) -> Array:
-    """F of some rows, in float64: a column of ones if there is a bias."""
+    """F of some rows, in float64: a column of ones if there is a bias.
+
+    With `fixed` columns F is in coordinates that are orthonormal on the rows of the fit: the same
+    functions, without digits lost to columns far from zero or alike.
+    """
     like = model._model.intercept
     namespace = namespace_of(like)
     shape = (int(X.shape[0]), 1 if model.fit_intercept else 0)
-    return namespace.ones(shape, like, namespace.double())
+    ones = namespace.ones(shape, like, namespace.double())
+    effects = getattr(model, "fixed_effects_", None)
+    if effects is None:
+        return ones
+    fixed = namespace.astype(columns_of(X, effects.columns), namespace.double())
+    columns = namespace.xp.concat([ones, fixed], axis=1)
+    return columns @ namespace.asarray(effects.transform, like, namespace.double())
+
+
+def slopes_of_unpenalised(model: KernelModel, columns: np.ndarray) -> Array:
+    """∂F/∂x_j for some columns j of X, of shape (q, len(columns)): the same at every row."""
+    like = model._model.intercept
+    namespace = namespace_of(like)
+    effects = getattr(model, "fixed_effects_", None)
+    q = int(bool(model.fit_intercept)) if effects is None else effects.transform.shape[1]
+    found = np.zeros((q, len(columns)))
+    if effects is not None:
+        own = effects.transform[len(effects.transform) - len(effects.columns) :]
+        for place, column in enumerate(columns.tolist()):
+            if column in effects.columns:
+                found[:, place] = own[effects.columns.index(column)]
+    return namespace.asarray(found, like, namespace.double())
 
 
 def in_double(X: Array) -> Array:

@@ -102,7 +102,7 @@ class KernelRegressor(WithPosterior, WithDiagnostics, KernelModel):
         fitted = targets if final is None else final
         if folds is not None and held_out is not None:
             further = targets_without_folds(data, targets, folds, held_out)
-            model = self._solve_with(data, fitted, gram, alphas, further)
+            model = self._solve_with(data, fitted, gram, alphas, further, observed=targets)
             numbers = data.namespace.to_numpy(targets)
             groups = np.full(folds.n_rows, -1)
             for k, rows in enumerate(folds.test):
@@ -115,7 +115,7 @@ class KernelRegressor(WithPosterior, WithDiagnostics, KernelModel):
         if self._interval_method() == "jackknife+":
             self._require_one_alpha(alphas)
             self._require_room(int(targets.shape[0]), data)
-        self._solve_with(data, fitted, gram, alphas)
+        self._solve_with(data, fitted, gram, alphas, observed=targets)
         if self._interval_method() == "jackknife+":
             self.intervals_ = leave_one_out_models(
                 gram, targets, float(alphas[0]), data.weights, bool(self.fit_intercept)
@@ -173,7 +173,7 @@ class KernelRegressor(WithPosterior, WithDiagnostics, KernelModel):
         lower, upper = self._interval_columns(X, coverage)
         namespace = namespace_of(self.dual_coef_)
         # Far from all rows, models without some of them may all lie on one side of the prediction.
-        centre = self._decision(X)
+        centre = self._decision_of_checked(X)
         lower = namespace.xp.minimum(namespace.asarray(lower, self.dual_coef_), centre)
         upper = namespace.xp.maximum(namespace.asarray(upper, self.dual_coef_), centre)
         return (lower[:, 0], upper[:, 0]) if self.dual_coef_.ndim == 1 else (lower, upper)
@@ -268,6 +268,7 @@ class KernelRegressor(WithPosterior, WithDiagnostics, KernelModel):
         for each in theirs:
             arrays += [each.dual_coef, each.intercept]
             arrays += [] if each.primal_coef is None else [each.primal_coef]
+            arrays += [] if each.fixed_coef is None else [each.fixed_coef]
         dtype = self._model.dual_coef.dtype
         if len(ours) != len(theirs) or not all(
             type(a) is np.ndarray and a.dtype == dtype and np.all(np.isfinite(a)) for a in arrays
@@ -291,6 +292,9 @@ class KernelRegressor(WithPosterior, WithDiagnostics, KernelModel):
         if kept.widening is not None:
             good = good and is_widening(kept.widening, t)
         for own, each in zip(ours, theirs, strict=True):
+            good = good and (own.fixed_coef is None) == (each.fixed_coef is None)
+            if each.fixed_coef is not None and own.fixed_coef is not None:
+                good = good and each.fixed_coef.shape == (len(own.fixed_coef), columns)
             if each.primal_coef is not None:
                 primal = own.primal_coef
                 good = (

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ridgefold.errors import BudgetError, InvalidInputError
 from ridgefold.estimators.effect_curves import Decisions, WithEffectCurves
 from ridgefold.estimators.facts import class_columns, to_numpy
+from ridgefold.estimators.fixed_columns import numbers_of_fixed
 from ridgefold.estimators.importances import WithImportances
 from ridgefold.estimators.stacked import decided, sum_of, weighted
 from ridgefold.estimators.validation import check_alpha
@@ -154,7 +155,7 @@ def _models_without(model: KernelModel) -> tuple[FittedModel, np.ndarray | None,
         one = fold_models(
             data,
             targets,
-            gram_of(kernel, model.X_fit_),
+            gram_of(kernel, model.X_fit_, numbers_of_fixed(model)),
             alphas,
             folds,
             bias=bool(model.fit_intercept),
@@ -240,6 +241,7 @@ def columns_of(model: FittedModel, columns: np.ndarray) -> FittedModel:
         dual_coef=taken(model.dual_coef, 1),
         intercept=taken(model.intercept, 0),
         primal_coef=taken(model.primal_coef, 1),
+        fixed_coef=taken(model.fixed_coef, 1),
         certificate=None,
         further=tuple(columns_of(each, columns) for each in model.further),
     )

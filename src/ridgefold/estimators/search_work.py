@@ -105,7 +105,7 @@ class OneKernelWork(ModelSearch):
 
     def solve(self) -> tuple[StepRecord, ...]:
         assert self.choice is not None
-        gram = gram_of(self.choice.candidate.kernel, self.data.X)
+        gram = gram_of(self.choice.candidate.kernel, self.data.X, self.model._fixed_columns())
         self.model._fit_choice(self.data, self.targets, gram, self.choice, self.folds)
         return self.model.run_record_.steps
 

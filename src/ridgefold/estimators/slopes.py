@@ -41,10 +41,10 @@ class WithSlopes(WithEffects):
 
         Notes
         -----
-        f(x) = Σ aᵢ k(xᵢ, x) + b is differentiated kernel by kernel, in blocks: about the work of
-        two predictions, and memory for the result. Rough kernels (Laplacian, Matern with nu=0.5)
-        have a kink at every training row. There the mean of the slopes on both sides is given, to
-        which the row itself contributes nothing.
+        f(x) = Σ aᵢ k(xᵢ, x) + b, with the linear effects of `fixed` columns, is differentiated
+        kernel by kernel, in blocks: about the work of two predictions, and memory for the result.
+        Rough kernels (Laplacian, Matern with nu=0.5) have a kink at every training row. There the
+        mean of the slopes on both sides is given, to which the row itself contributes nothing.
         """
         slopes = self._gradients(_rows(self, X))
         namespace = namespace_of(slopes)
@@ -82,6 +82,11 @@ def gradients(model: KernelModel, X: Array) -> Array:
         of_one = _gradients_of_one(kernel, member, model.X_fit_, X)
         total = of_one if total is None else total + of_one
     assert total is not None
+    fixed = model._model.fixed_coef
+    if fixed is not None:  # their effect is linear: the same slope everywhere
+        namespace = namespace_of(total)
+        for place, column in enumerate(model.fixed_effects_.columns):
+            total[:, column, :] += namespace.astype(fixed[place, :], total.dtype)[None, :]
     return total
 
 

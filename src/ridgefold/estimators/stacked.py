@@ -24,6 +24,7 @@ def weighted(model: FittedModel, weights: np.ndarray, offset: np.ndarray) -> Fit
         model.dual_coef * factors[None, :],
         model.intercept * factors + namespace.asarray(offset, model.dual_coef),
         None if primal is None else primal * factors[None, :],
+        fixed_coef=None if model.fixed_coef is None else model.fixed_coef * factors[None, :],
     )
 
 

@@ -23,6 +23,7 @@ from ridgefold.estimators.effects import (
 )
 from ridgefold.estimators.effects_table import MarginalEffects
 from ridgefold.estimators.facts import ModelFacts, to_numpy
+from ridgefold.estimators.fixed_in_tables import numbered, set_fixed_attributes
 from ridgefold.estimators.importances import groups_of_table
 from ridgefold.estimators.saving import Storable, unpack_estimator
 from ridgefold.estimators.scale_names import groups_of, named_scales
@@ -48,7 +49,7 @@ def _model_has(name: str) -> Any:
 
 
 class TableModel(Storable):
-    """A ridgefold model with the preparation of its columns: what ``ridgefold fit`` saves.
+    """A ridgefold model with the preparation of its columns: what ``ridgefold fit-kernel`` saves.
 
     Numbers are standardised, text becomes one column a category, and the model file holds both
     with the model, so that raw tables go in. For a table of numbers, ``TableModel(model)`` is
@@ -79,6 +80,10 @@ class TableModel(Storable):
         How each column becomes numbers.
     rows_used_ : int
         Rows that were fitted, without those that were dropped.
+    fixed_coef_, fixed_coef_std_, fixed_names_
+        Where `model` has `fixed`, which takes the names of the table's columns: coefficients and
+        standard errors in the units of the table. Of a column of categories there is one for each
+        level but, beside a bias, the first.
 
     Examples
     --------
@@ -132,6 +137,7 @@ class TableModel(Storable):
             self.model_ = inner.fit(self._on_device(matrix), y, weights)
             self.columns_ = columns
             self.rows_used_ = len(rows)
+            set_fixed_attributes(self)
         return self
 
     def fit_numbers(self, columns: TableColumns, X: Any, y: Any) -> Self:
@@ -139,11 +145,16 @@ class TableModel(Storable):
         with unchanged_on_error(self):
             self.model_ = self._model_for(columns).fit(X, y)
             self.columns_, self.rows_used_ = columns, int(X.shape[0])
+            set_fixed_attributes(self)
         return self
 
     def _model_for(self, columns: TableColumns) -> Any:
         """The model to fit; it is told which columns are one category."""
         inner = clone(self.model)
+        fixed = getattr(inner, "fixed", None)
+        if fixed is not None:
+            bias = bool(inner.fit_intercept)
+            inner = inner.set_params(fixed=numbered(fixed, columns, bias=bias))
         if self.categories == "one_hot":
             return inner
         if self.categories != "product":
@@ -285,10 +296,10 @@ class TableModel(Storable):
         """
         check_is_fitted(self, "model_")
         names, groups = groups_of_table(self.columns_)
-        found: Importances = self.model_.held_out_importances(
-            n_repeats=n_repeats, max_rows=max_rows, groups=groups, random_state=random_state
+        found: Importances = self.model_._importances_of(
+            names, groups, n_repeats, max_rows, random_state
         )
-        return replace(found, names=names)
+        return found
 
     def effect_curves(
         self,
@@ -367,6 +378,7 @@ class TableModel(Storable):
             self.columns_.category_features
         ):
             raise ModelFileError("model.parameters.metric.groups must be the columns of categories")
+        set_fixed_attributes(self)
 
 
 def _of_rows(name: str, values: Any, rows: np.ndarray, n_rows: int) -> np.ndarray:

@@ -146,10 +146,7 @@ def _residuals(
 ) -> np.ndarray:
     n, t = int(y.shape[0]), int(y.shape[1])
     D = slopes.regular
-    kept = namespace.take_rows(y, slopes.rows)
-    if slopes.heavy is not None:  # D1 = 0, so that it makes no difference which target is zero
-        kept = kept - kept[slopes.heavy, :][None, :]
-    own = D @ kept
+    own = D @ slopes.centred(namespace.take_rows(y, slopes.rows))
     place = np.full(n, -1)
     place[slopes.rows] = np.arange(len(slopes.rows))
     tested = [place[rows][place[rows] >= 0] for rows in folds.test]

@@ -152,6 +152,13 @@ class Gram(ABC):
         """Φ[rows] with Φ Φᵀ = K."""
         raise UnsupportedInputError("this Gram matrix has no features: solve in the dual")
 
+    def fixed_columns(self) -> Array | None:
+        """Columns of the rows that the model takes without a penalty, (n, p), if there are any.
+
+        A bias is not among them.
+        """
+        return None
+
     def restricted(self, rows: np.ndarray) -> Gram:
         """The symmetric Gram matrix of some of the rows."""
         return SubGram(self, rows)
@@ -164,11 +171,24 @@ def _stored_like(X: Array, other: Array) -> Array:
     return X.toarray() if scipy.sparse.issparse(X) else scipy.sparse.csr_array(X)
 
 
-class KernelGram(Gram):
-    """The Gram matrix of a kernel on rows of X, and of Y if it is given."""
+def columns_of(X: Array, columns: tuple[int, ...]) -> Array:
+    """Some columns of rows, as a dense array."""
+    if scipy.sparse.issparse(X):
+        return scipy.sparse.csc_array(X)[:, list(columns)].toarray()
+    namespace = namespace_of(X)
+    return namespace.xp.take(X, namespace.indices(np.asarray(columns), X), axis=1)
 
-    def __init__(self, kernel: Kernel, X: Array, Y: Array | None = None) -> None:
-        self.kernel = kernel
+
+class KernelGram(Gram):
+    """The Gram matrix of a kernel on rows of X, and of Y if it is given.
+
+    `fixed` are numbers of columns of X that the model takes without a penalty, too.
+    """
+
+    def __init__(
+        self, kernel: Kernel, X: Array, Y: Array | None = None, *, fixed: tuple[int, ...] = ()
+    ) -> None:
+        self.kernel, self.fixed = kernel, fixed
         self.namespace = namespace_of(X)
         right = X if Y is None else Y
         if X.shape[1] != right.shape[1]:
@@ -204,6 +224,9 @@ class KernelGram(Gram):
             X[rows] if scipy.sparse.issparse(X) else self.namespace.take_rows(X, rows),
         )
 
+    def fixed_columns(self) -> Array | None:
+        return columns_of(self._X, self.fixed) if self.fixed else None
+
     def _write_tile(self, rows: Index, columns: Index, out: Array) -> None:
         namespace = self.namespace
         left = self._left.take(namespace, rows)
@@ -238,7 +261,7 @@ class KernelGram(Gram):
             )
         X = _stored_like(X, self._X)
         other = object.__new__(KernelGram)
-        other.kernel, other.namespace = self.kernel, self.namespace
+        other.kernel, other.namespace, other.fixed = self.kernel, self.namespace, self.fixed
         other._X, other._origin, other._right = X, self._origin, self._right
         other._left = self.kernel.prepare(self.namespace, X, self._origin)
         other._symmetric = False
@@ -277,6 +300,10 @@ class SubGram(Gram):
     def features(self, rows: Index = ALL) -> Array:
         return self._gram.features(self._index(rows))
 
+    def fixed_columns(self) -> Array | None:
+        columns = self._gram.fixed_columns()
+        return None if columns is None else self.namespace.take_rows(columns, self._rows)
+
 
 class WeightedGram(Gram):
     """W^½ K W^½ of another Gram matrix, for row weights given by their roots."""
@@ -307,6 +334,9 @@ class WeightedGram(Gram):
 
     def diagonal(self) -> Array:
         return self._gram.diagonal() * self._roots * self._roots
+
+    def fixed_columns(self) -> Array | None:
+        return self._gram.fixed_columns()
 
 
 class PrecomputedGram(Gram):

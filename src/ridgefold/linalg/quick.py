@@ -24,8 +24,8 @@ from scipy.linalg import blas
 from ridgefold.linalg.blas_pointers import RecordedCalls, pointers_for
 from ridgefold.linalg.leave_one_out import LeaveOneOut
 from ridgefold.linalg.namespace import Array, Namespace
-from ridgefold.linalg.ridge import without_bias
 from ridgefold.linalg.triangle_inverse import inverse_of_factor_in_place, squares_of_columns
+from ridgefold.linalg.unpenalised import Unpenalised, leverages, without_penalty
 
 _FOR_RESIDUALS = {np.float32: 1e4, np.float64: 1e11}
 """The largest tr K/α, by precision, at which mean squares of residuals are right to four digits."""
@@ -44,7 +44,7 @@ Write = Callable[[np.ndarray], object]
 
 
 class QuickSolver:
-    """(K̃ + αI)ã + b s = ỹ with NumPy, for one K̃ and α after another.
+    """(K̃ + αI)ã + Sβ = ỹ with NumPy, for one K̃ and α after another.
 
     Methods give None where digits would be too few, or K̃ + αI is not positive definite.
 
@@ -52,33 +52,34 @@ class QuickSolver:
     ----------
     targets : array of shape (n, t)
         ỹ.
-    direction : array of shape (n,), optional
-        s, if there is a bias.
+    space : Unpenalised, optional
+        That of the unpenalised columns S, if there are any.
     roots : array of shape (n,), optional
         √w.
     """
 
     def __init__(
-        self, targets: np.ndarray, direction: np.ndarray | None, roots: np.ndarray | None
+        self, targets: np.ndarray, space: Unpenalised | None, roots: np.ndarray | None
     ) -> None:
-        self._given = targets, direction, roots
+        self._given = targets, space, roots
         self._systems: dict[Any, _System] = {}
 
     @staticmethod
     def of(
-        namespace: Namespace, targets: Array, direction: Array | None, roots: Array | None
+        namespace: Namespace, targets: Array, space: Unpenalised | None, roots: Array | None
     ) -> QuickSolver | None:
         """One for these rows; None if they are few, or of another library than NumPy.
 
-        Nor if one of them has nearly all the weight: its residual is then a ratio of differences.
+        Nor if one of them has nearly all of an unpenalised column, as of the weight beside a bias:
+        its residual is then a ratio of differences.
         """
         if namespace.name != "numpy" or len(targets) < _FEWEST_ROWS:
             return None
-        if direction is not None and _nearly_all_on_one_row(direction):
+        if space is not None and leverages(namespace, space).max() > 1.0 - _LEAST_SHARE:
             return None
         if any(pointers_for(np.dtype(kind)) is None for kind in _FOR_RESIDUALS):
             return None
-        return QuickSolver(targets, direction, roots)
+        return QuickSolver(targets, space, roots)
 
     def leave_one_out(self, write: Write, trace: float, alpha: float) -> LeaveOneOut | None:
         """The solution with its leave-one-out residuals; `trace` is that of K̃."""
@@ -86,7 +87,7 @@ class QuickSolver:
         return None if system is None else system.leave_one_out(write, alpha)
 
     def solve(self, write: Write, trace: float, alpha: float) -> tuple[Array, Array] | None:
-        """The solution alone, ã and b, roughly."""
+        """The solution alone, ã and β, roughly."""
         system = self._system(trace, alpha, _FOR_SOLUTIONS)
         return None if system is None else system.solve(write, alpha)
 
@@ -105,14 +106,8 @@ class QuickSolver:
 
 
 _LEAST_SHARE = 1e-2
-"""Digits of the heaviest row are lost by the share of all weight that the others have: in single
-precision two of seven, which leaves more than four."""
-
-
-def _nearly_all_on_one_row(direction: np.ndarray) -> bool:
-    shares = np.square(np.asarray(direction, dtype=np.float64))
-    return float(shares.max()) > (1.0 - _LEAST_SHARE) * float(shares.sum())
-
+"""Digits of a row are lost by the share of an unpenalised column (of all weight, beside a bias)
+that the others have: in single precision two of seven, which leaves more than four."""
 
 _MASK_STEP = 512
 """Masks are made for sizes rounded up to a multiple of this, so that cells of like sizes share one
@@ -136,24 +131,25 @@ class _System:
         self,
         kind: Any,
         targets: np.ndarray,
-        direction: np.ndarray | None,
+        space: Unpenalised | None,
         roots: np.ndarray | None,
     ) -> None:
         pointers = pointers_for(np.dtype(kind))
         assert pointers is not None
         self._pointers, self._roots, self._dtype = pointers, roots, targets.dtype
-        self._offset = np.zeros(targets.shape[1])
+        self._space = space
+        self._offset: np.ndarray | None = None
         right = np.asarray(targets, dtype=np.float64)
-        if direction is not None:  # what is along s is the intercept's: digits are for the rest
-            self._offset = direction @ right / (direction @ direction)
-            right = right - direction[:, None] * self._offset[None, :]
+        if space is not None:  # what the columns take up needs no digits: they are for the rest
+            self._offset = space.basis.T @ right
+            right = right - space.basis @ self._offset
         largest = float(np.max(np.abs(right), initial=0.0))
         self._scale = largest if 0.0 < largest < np.inf else 1.0
         parts = [right / self._scale]
-        self._direction = None
-        if direction is not None:
-            self._direction = direction.astype(kind)
-            parts.append(direction[:, None])
+        self._basis = None
+        if space is not None:
+            self._basis = space.basis.astype(kind)
+            parts.append(self._basis)
         self._right = np.asfortranarray(np.concatenate(parts, axis=1), dtype=kind)
         self._storage = np.zeros((len(targets), len(targets)), dtype=kind)
         self._inversion: RecordedCalls | None = None
@@ -170,16 +166,20 @@ class _System:
         if not self._inversion.play():
             return None
         solved, diagonal = self._of_inverse(storage)
-        coefficients, intercept = without_bias(solved, self._direction)
-        if self._direction is not None:
-            along = solved[:, -1]
-            diagonal = diagonal - along * along / (self._direction @ along)
+        coefficients, coordinates = solved, None
+        if self._basis is not None:
+            coefficients, coordinates, remaining = without_penalty(
+                np, solved, self._basis, diagonal
+            )
+            assert remaining is not None
+            diagonal = remaining
         residuals = self._scale * (coefficients / diagonal[:, None]).astype(np.float64)
         if self._roots is not None:
             residuals /= self._roots[:, None]
         if not np.all(np.isfinite(residuals)):
             return None
-        return LeaveOneOut(*self._as_given(coefficients, intercept), residuals.astype(self._dtype))
+        given = self._as_given(coefficients, coordinates)
+        return LeaveOneOut(*given, residuals.astype(self._dtype))
 
     def _of_inverse(self, lower: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """H times what is on the right, and the diagonal of H = L⁻ᵀL⁻¹, with L⁻¹ at hand."""
@@ -199,20 +199,23 @@ class _System:
         solved = self._right
         for transposed in (1, 0):
             solved = self._divide(1.0, self._storage.T, solved, trans_a=transposed)
-        coefficients, intercept = without_bias(solved, self._direction)
+        coefficients, coordinates = solved, None
+        if self._basis is not None:
+            coefficients, coordinates, _ = without_penalty(np, solved, self._basis)
         if not np.all(np.isfinite(coefficients)):
             return None
-        return self._as_given(coefficients, intercept)
+        return self._as_given(coefficients, coordinates)
 
     def _fill(self, write: Write, alpha: float) -> None:
         write(self._storage)
         np.einsum("ii->i", self._storage)[...] += self._storage.dtype.type(alpha)
 
     def _as_given(
-        self, coefficients: np.ndarray, intercept: np.ndarray
+        self, coefficients: np.ndarray, coordinates: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """In the units and the type of the targets."""
-        return (
-            (self._scale * coefficients.astype(np.float64)).astype(self._dtype),
-            (self._offset + self._scale * intercept.astype(np.float64)).astype(self._dtype),
-        )
+        """ã and β in the units and the type of the targets."""
+        given = (self._scale * coefficients.astype(np.float64)).astype(self._dtype)
+        if self._space is None or self._offset is None or coordinates is None:
+            return given, np.zeros((0, given.shape[1]), dtype=self._dtype)
+        whole = self._offset + self._scale * coordinates.astype(np.float64)
+        return given, self._space.coefficients(whole).astype(self._dtype)

@@ -3,7 +3,7 @@
 A system of n rows in a stack of size m ≥ n has m − n rows more, with zero coupling, a diagonal
 entry of their own and a right-hand side of zero. The matrix is then block diagonal, so that the
 first n rows of its Cholesky factor, its inverse and its solution are those of the system alone.
-The formulas are those of `linalg.leave_one_out`, with one more axis in front.
+The formulas are those of `linalg.unpenalised`, with one more axis in front.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 
 from ridgefold.linalg.namespace import Array, Namespace
 from ridgefold.linalg.symmetric import rounding_level
+from ridgefold.linalg.unpenalised import without_penalty
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,11 @@ class StackedRows:
     """Weighted targets ỹ, of shape (b, m, t); zero in rows that pad."""
     present: Array
     """1 in rows that are there and 0 in those that pad, shape (b, m)."""
-    direction: Array | None
-    """The vector s = √w (ones without weights), zero in rows that pad; None without a bias."""
+    basis: Array | None
+    """The basis Q of the unpenalised columns (of `linalg.unpenalised`), of shape (b, m, r); zero in
+    rows that pad, and in columns that a system has not. None without unpenalised columns."""
+    transforms: Array | None
+    """What makes coefficients of coordinates in Q, shape (b, q, r); None without such columns."""
     roots: Array | None
     """√w, one in rows that pad; None without weights."""
     counts: np.ndarray
@@ -38,8 +42,8 @@ class StackedSolution:
 
     coefficients: Array
     """The coefficients ã, of shape (b, m, t)."""
-    intercept: Array
-    """Shape (b, t)."""
+    unpenalised: Array
+    """The coefficients β of the unpenalised columns, shape (b, q, t)."""
     residuals: Array | None
     """Leave-one-out residuals w^(−½)·ã/C_ii, shape (b, m, t), if they were asked for."""
     regular: np.ndarray
@@ -83,11 +87,11 @@ def solve_stack(
     largest = namespace.to_numpy(xp.max(diagonals(namespace, matrices), axis=1))
     factor, has_factor = namespace.cholesky_of_stack(matrices)
     regular = has_factor & _has_large_pivots(namespace, factor, rows, largest)
-    if held_out and rows.direction is not None:
-        regular = regular & ~_nearly_all_on_one_row(namespace, rows.direction, rows.counts)
+    if held_out and rows.basis is not None:
+        regular = regular & ~_nearly_all_on_one_row(namespace, rows.basis, rows.counts)
     right = rows.targets
-    if rows.direction is not None:
-        right = xp.concat([right, rows.direction[:, :, None]], axis=2)
+    if rows.basis is not None:
+        right = xp.concat([right, rows.basis], axis=2)
     width = right.shape[2]
     if held_out:  # L⁻¹ beside L⁻¹ỹ: the diagonal of H is the sum of squares of its columns
         right = xp.concat([right, _identities(namespace, matrices)], axis=2)
@@ -95,25 +99,29 @@ def solve_stack(
     inverse = half[:, :, width:]
     solved = namespace.solve_triangular_stack(factor, half[:, :, :width], transposed=True)
     diagonal = xp.sum(inverse * inverse, axis=1) if held_out else None
-    coefficients, intercept, diagonal = _centred(namespace, solved, diagonal, rows)
+    coefficients = solved
+    unpenalised = namespace.zeros((solved.shape[0], 0, solved.shape[2]), solved)
+    if rows.basis is not None and rows.transforms is not None:
+        coefficients, coordinates, diagonal = without_penalty(xp, solved, rows.basis, diagonal)
+        unpenalised = rows.transforms @ coordinates
     residuals = None
     if diagonal is not None:
+        if rows.basis is not None:
+            alone = np.where(rows.counts == 1, np.nan, 1.0)  # as in `linalg.leave_one_out`
+            diagonal = diagonal * namespace.asarray(alone, diagonal)[:, None]
         residuals = _unweighted(coefficients / diagonal[:, :, None], rows)
-    return StackedSolution(coefficients, intercept, residuals, regular)
+    return StackedSolution(coefficients, unpenalised, residuals, regular)
 
 
 _LEAST_SHARE = 1e-3
-"""Residuals of the heaviest row lose digits by the share of all weight that the others have: such
-systems are solved alone (`linalg.leave_one_out`)."""
+"""Residuals of a row lose digits by the share of an unpenalised column (of all weight, beside a
+bias) that the others have: such systems are solved alone (`linalg.leave_one_out`)."""
 
 
-def _nearly_all_on_one_row(
-    namespace: Namespace, direction: Array, counts: np.ndarray
-) -> np.ndarray:
-    weights = direction * direction
-    heaviest = namespace.to_numpy(namespace.xp.max(weights, axis=1))
-    every = namespace.to_numpy(namespace.xp.sum(weights, axis=1))
-    return np.asarray((counts > 1) & (heaviest > (1.0 - _LEAST_SHARE) * every))
+def _nearly_all_on_one_row(namespace: Namespace, basis: Array, counts: np.ndarray) -> np.ndarray:
+    shares = namespace.xp.sum(basis * basis, axis=2)
+    heaviest = namespace.to_numpy(namespace.xp.max(shares, axis=1))
+    return np.asarray((counts > 1) & (heaviest > 1.0 - _LEAST_SHARE))
 
 
 def _has_large_pivots(
@@ -132,25 +140,6 @@ def _identities(namespace: Namespace, matrices: Array) -> Array:
     out = namespace.zeros(tuple(matrices.shape), matrices)
     add_to_diagonals(namespace, out, 1.0)
     return out
-
-
-def _centred(
-    namespace: Namespace, solved: Array, diagonal: Array | None, rows: StackedRows
-) -> tuple[Array, Array, Array | None]:
-    """ã, b and diag C from H[ỹ, s] and diag H."""
-    xp = namespace.xp
-    if rows.direction is None:
-        shape = (solved.shape[0], solved.shape[2])
-        return solved, namespace.zeros(shape, solved), diagonal
-    along, unbiased = solved[:, :, -1], solved[:, :, :-1]  # H s and Hỹ
-    total = xp.sum(rows.direction * along, axis=1)
-    intercept = xp.sum(rows.direction[:, :, None] * unbiased, axis=1) / total[:, None]
-    coefficients = unbiased - along[:, :, None] * intercept[:, None, :]
-    if diagonal is not None:
-        diagonal = diagonal - along * along / total[:, None]
-        alone = np.where(rows.counts == 1, np.nan, 1.0)  # as in `linalg.leave_one_out`
-        diagonal = diagonal * namespace.asarray(alone, diagonal)[:, None]
-    return coefficients, intercept, diagonal
 
 
 def _unweighted(residuals: Array, rows: StackedRows) -> Array:

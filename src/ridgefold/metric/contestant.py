@@ -33,6 +33,8 @@ class Contestant:
         self.kin, self.start = kin_of(family), start
         self.sample, self.transforms, self.spread = start.sample, start.transforms, start.spread
         self.history: list[LearningStep] = []
+        self._seen = START_ROWS, START_OUTSIDE
+        """Rows inside and outside that scales were learned from last."""
         self._by_rows: dict[int, float] = {}
         """The error after every stage."""
         part = self.sample.first(START_ROWS, START_OUTSIDE)
@@ -52,6 +54,7 @@ class Contestant:
 
     def advance(self, rows: int, outside: int, max_steps: int) -> None:
         """Go on from the best point so far with more rows, every scale by itself."""
+        self._seen = rows, outside
         part = self.sample.first(rows, outside)
         if not self._learns:
             self.isotropic = self._descend(part, self.isotropic.point, tied=True) or self.isotropic
@@ -94,15 +97,18 @@ class Contestant:
         """
         if relative.learned is None:
             return
+        self._seen = rows, outside
         part = self.sample.first(rows, outside)
         found = self._descend(part, relative.learned.point, tied=True)
         self.learned = found or self.learned
 
-    def look_at_isotropic(self, rows: int, outside: int) -> None:
+    def look_at_isotropic(self) -> None:
         """The error of the isotropic kernel on the rows that the learned scales have seen."""
-        part = self.sample.first(rows, outside)
+        if self.learned is None:
+            return
+        part = self.sample.first(*self._seen)
         seen = self.isotropic.rows, len(self.isotropic.outside_residuals)
-        if self.learned is not None and seen != (len(part), _number_outside(part)):
+        if seen != (len(part), _number_outside(part)):
             found = self._descend(part, self.isotropic.point, max_steps=0, tied=True)
             self.isotropic = found or self.isotropic
 

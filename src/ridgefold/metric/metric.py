@@ -229,9 +229,9 @@ def _starts(sample: Sample, preprocess: str | None, *, learn: bool) -> list[Star
             other = start_on(sample, fitted[name], learn=False, near=plain)
             if other.isotropic.pooled_error < best.isotropic.pooled_error * (1 - _MARGIN):
                 best = other
-    assert best.transforms is not None
     if best is not plain:
         best = start_on(sample, best.transforms, learn=learn, near=best)
+    assert best.transforms is not None
     if sample.limit.spent:
         return [plain] if best is plain else [best, plain]
     few = sample.first(START_ROWS, START_OUTSIDE)
@@ -290,7 +290,7 @@ def _race(
                 running += [] if each in running else [each]
                 everyone += [] if each in everyone else [each]
     everyone.sort(key=_rank)
-    everyone[0].look_at_isotropic(rows, outside)
+    everyone[0].look_at_isotropic()
     return everyone
 
 
@@ -384,7 +384,7 @@ def _as_metric(contestants: list[Contestant], *, leave_out: bool) -> LearnedMetr
     (alpha,) = three_digits([best.alpha])
     relevance = _relevance(winner, sample, scales)
     kept = np.ones(len(scales), dtype=bool)
-    if leave_out and best is not winner.isotropic:
+    if leave_out and best is not winner.isotropic and not sample.limit.spent:
         kept = columns_to_keep(sample, kernel, alpha, relevance)
         relevance = np.where(kept, relevance, 0.0) / relevance[kept].sum()
 
@@ -403,7 +403,7 @@ def _as_metric(contestants: list[Contestant], *, leave_out: bool) -> LearnedMetr
         outside_error=in_units(best.outside_error),
         isotropic_error=in_units(winner.isotropic.outside_error),
         families={name: in_units(error) for name, error in families.items()},
-        rows=len(sample),
+        rows=best.rows,
         history=tuple(
             replace(
                 step,

@@ -122,8 +122,16 @@ def column_by_column(
     names, warps = list(chosen.names), list(chosen.warps)
     relevance = spread / np.asarray(leader.kernel.length_scale)
 
-    def error() -> float:
-        part = transformed(sample, warps)
+    current = transformed(sample, warps)
+
+    def with_column(j: int, warp: Warp) -> Sample:
+        """The rows inside with one column in another transform."""
+        namespace, one = sample.namespace, Warped(Laplacian(), (warp,))
+        X = namespace.copy(current.X)
+        X[:, j] = one.transform(namespace, sample.X[:, j : j + 1])[:, 0]
+        return current.with_columns(X, current.outside_X)
+
+    def error(part: Sample) -> float:
         criterion = HeldOutError(
             part.X,
             part.y,
@@ -134,17 +142,15 @@ def column_by_column(
         )
         return criterion.value(leader.kernel, leader.alpha)
 
-    lowest = error()
+    lowest = error(current)
     alone = [j for j in np.argsort(-relevance) if not sample.grouped[j]]
     for j in alone[:_MOST_COLUMNS]:
         for other, every in fitted.items():
-            before = names[j], warps[j]
-            if other == before[0]:
+            if other == names[j] or sample.limit.spent:
                 continue
-            names[j], warps[j] = other, every.warps[j]
-            now = error()
+            changed = with_column(j, every.warps[j])
+            now = error(changed)
             if now < lowest * (1 - 4.0 / sample.distinct):
-                lowest = now
-            else:
-                names[j], warps[j] = before
+                lowest, current = now, changed
+                names[j], warps[j] = other, every.warps[j]
     return Transforms(tuple(names), tuple(warps))

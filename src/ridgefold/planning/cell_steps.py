@@ -19,6 +19,7 @@ from ridgefold.planning.rates import seconds
 from ridgefold.records import CELL_SEARCH, CellSearch, Cost, Plan, Problem, Resources
 
 CELL_WORK: Mapping[str, str] = {
+    "moments": "exact up to rounding",
     "pass": "block by block",
     LEARNING: "of the exact held-out error, on a sample of the rows",
     "slopes": "of an exact fit of a sample of the rows",

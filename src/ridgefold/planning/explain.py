@@ -91,6 +91,8 @@ def _problem(problem: Problem) -> str:
     if problem.n_alphas > 1:
         parts.append(f"{problem.n_alphas} ridge values")
     parts += ["bias"] if problem.bias else []
+    if problem.fixed:
+        parts.append(f"{problem.fixed} unpenalised column{'s' if problem.fixed > 1 else ''}")
     parts += ["weights"] if problem.weighted else []
     parts += [f"{problem.n_kernels} kernels"] if problem.n_kernels > 1 else []
     parts.append("float32" if problem.itemsize == 4 else "float64")

@@ -14,6 +14,7 @@ from ridgefold.records.columns import (
 )
 from ridgefold.records.cost import Cost
 from ridgefold.records.effects import EffectCurve
+from ridgefold.records.fixed_effects import FixedEffects
 from ridgefold.records.importances import Importances
 from ridgefold.records.intervals import Intervals
 from ridgefold.records.kernel_path import KernelPath
@@ -54,6 +55,7 @@ __all__ = [
     "EffectCurve",
     "FittedBatch",
     "FittedModel",
+    "FixedEffects",
     "FoldShape",
     "Grid",
     "Importances",

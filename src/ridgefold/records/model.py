@@ -10,6 +10,8 @@ from typing import Any
 class FittedModel:
     """The function f(x) = Σ a_i k(x_i, x) + b, or Φ(x)w + b where the feature space is small.
 
+    With further unpenalised columns φ, φ(x)ᵀβ is added.
+
     Arrays belong to the library of the training rows (NumPy, torch, …).
     """
 
@@ -23,3 +25,6 @@ class FittedModel:
     """The residual norm ‖y − (K + αI)a‖ of each target, if an iterative solver found a."""
     further: tuple[FittedModel, ...] = ()
     """In a stack, what its other kernels add to f, in their order."""
+    fixed_coef: Any | None = None
+    """The coefficients β of the unpenalised columns beside the bias, of shape (n_fixed, n_targets),
+    if there are any."""

@@ -113,6 +113,10 @@ class LocalModels:
     """The least that each cell may predict, shape (n_cells, n_targets); None for no limit."""
     highest: np.ndarray | None = None
     """The most that each cell may predict, of the same shape; None for no limit."""
+    fixed: tuple[Count, ...] = ()
+    """Numbers of the columns that are not penalised."""
+    fixed_coef: np.ndarray | None = None
+    """Their coefficients in every cell, shape (n_cells, n_fixed, n_targets), if there are any."""
 
 
 @dataclass(frozen=True)
@@ -175,3 +179,5 @@ class FittedBatch:
     """Least targets of each cell's rows of positive weight, shape (n_cells, n_targets)."""
     highest: np.ndarray
     """Largest targets of each cell's rows of positive weight, shape (n_cells, n_targets)."""
+    fixed_coef: np.ndarray | None = None
+    """Coefficients of the unpenalised columns, shape (n_cells, n_fixed, n_targets), if any."""

@@ -38,6 +38,8 @@ class Problem:
     feature_dimension: Count | None = None
     """Dimension of the kernel's feature space; None if infinite or unknown."""
     bias: bool = False
+    fixed: Count = 0
+    """Unpenalised columns beside the bias."""
     weighted: bool = False
     kernel: str = "euclidean"
     """How a kernel value is computed: from "euclidean" or "manhattan" distances, "dot" products,
@@ -61,7 +63,9 @@ class Problem:
     weight_range: float = 1.0
     """The largest weight over the smallest that is not zero."""
     least_training_share: float = 1.0
-    """The smallest share of all weight that the training rows of a fold hold; 1 without weights."""
+    """The smallest share of all weight that the training rows of a fold hold; 1 without weights.
+    With unpenalised columns the smallest share of any direction in their space; 0 where the
+    training rows of a fold leave coefficients undetermined that all rows determine."""
 
     @property
     def likely_share(self) -> float:

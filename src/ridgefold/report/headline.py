@@ -131,7 +131,12 @@ def asked(reported: ReportedModel) -> tuple[tuple[str, str], ...]:
         folds = facts.search.n_splits
         how = f"{folds} folds" if folds < facts.n_rows else "leave-one-out"
         pairs.append(("Chosen by", f"{how}, scored by {clean(_score(facts, facts.search))}"))
-    pairs.append(("Bias", "not penalised" if facts.bias else "none"))
+    if facts.tried is None:
+        pairs.append(("Bias", "not penalised" if facts.bias else "none"))
+    if facts.fixed:
+        listed = ", ".join(clean(facts.column_names[j], 40) for j in facts.fixed[:8])
+        more = "" if len(facts.fixed) <= 8 else f" and {len(facts.fixed) - 8} more"
+        pairs.append(("Columns without a penalty", listed + more))
     return tuple(pairs)
 
 
@@ -152,6 +157,13 @@ def _score(facts: ModelFacts, search: SearchFacts) -> str:
 
 
 def _kernel_and_ridge(facts: ModelFacts) -> list[tuple[str, str]]:
+    if facts.tried is not None:
+        parts = [
+            f"{each.share:.0%} {clean(each.candidate)}"
+            for each in facts.tried.attempts
+            if each.share > 0
+        ]
+        return [("Made of", "; ".join(parts) or "the mean")]
     distinct = list(dict.fromkeys(described_kernel(kernel) for kernel in facts.kernels))
     kernel = distinct[0] if len(distinct) == 1 else f"{len(distinct)} widths, each cell its own"
     low, high = float(facts.alphas.min()), float(facts.alphas.max())

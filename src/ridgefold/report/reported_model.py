@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 from sklearn.pipeline import Pipeline
@@ -13,6 +15,7 @@ from ridgefold.estimators.facts import ModelFacts
 from ridgefold.estimators.saving import Storable
 from ridgefold.report.formatting import clean
 from ridgefold.report.unseen_rows import UnseenClasses, UnseenNumbers, unseen_rows
+from ridgefold.tables.table_input import read_input
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,8 @@ def reported_model(
 ) -> ReportedModel:
     """Check what was given, and gather what a report needs."""
     facts = facts_of(model, "model")
+    if isinstance(X_test, (str, PathLike, Mapping)):
+        X_test = read_input(X_test).frame.to_native()
     names = _target_names(target_name, facts.n_targets)
     return ReportedModel(
         facts=facts,

@@ -10,6 +10,7 @@ import numpy as np
 
 from ridgefold.crossval import METHODS, Deadline, Folds, HeldOut, Judge, Progress, no_progress
 from ridgefold.errors import BudgetError, MethodGaveUpError, NumericalError
+from ridgefold.executors.interruption import look_between_tasks
 from ridgefold.kernels import Gram
 from ridgefold.linalg import Array
 from ridgefold.linalg.threads import threads
@@ -111,12 +112,18 @@ def run_cross_validation(
     If the planned method gives up, the plan's fallbacks run in their order, as far as a deadline
     leaves time for them.
     """
-    gave_up, watched = "", progress
+    gave_up = ""
+
+    def looked(share: float) -> None:
+        look_between_tasks()
+        progress(share)
+
+    watched: Progress = looked
     for name, is_last in _in_order(plan):
         method = METHODS[name]
         if deadline is not None:
             _require_time(plan, name, gave_up, deadline)
-            watched = deadline.watching(progress, f"cross-validation by {name}")
+            watched = deadline.watching(looked, f"cross-validation by {name}")
         try:
             with threads(plan.resources.threads):
                 state = method.prepare(gram, folds, weights, bias)

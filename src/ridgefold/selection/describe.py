@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ridgefold.crossval import Folds, WeightSpread
+from ridgefold.crossval import Folds, WeightSpread, share_of_training
 from ridgefold.kernels import KernelGram, PrecomputedGram
 from ridgefold.linalg import Array
 from ridgefold.records import Problem
@@ -39,6 +39,10 @@ def describe(
     used = gram.kernel.columns_used(every) if isinstance(gram, KernelGram) else every
     weights = None if data.weights is None else data.namespace.to_numpy(data.weights)
     spread = WeightSpread.of(weights, int(data.X.shape[0]), folds)
+    fixed = len(gram.fixed) if isinstance(gram, KernelGram) else 0
+    share = spread.least_training_share
+    if fixed and folds is not None:
+        share = share_of_training(gram, folds, weights, bias=bool(bias))
     return Problem(
         n_rows=int(data.X.shape[0]),
         n_columns=used,
@@ -49,6 +53,7 @@ def describe(
         itemsize=gram.itemsize,
         feature_dimension=gram.feature_dimension,
         bias=bool(bias),
+        fixed=fixed,
         weighted=data.weights is not None,
         kernel=gram.kernel.evaluation if isinstance(gram, KernelGram) else "given",
         semidefinite=semidefinite,
@@ -59,5 +64,5 @@ def describe(
         complement_folds=folds is None or folds.complement,
         columns_left_out=every - used,
         weight_range=spread.range,
-        least_training_share=spread.least_training_share,
+        least_training_share=share,
     )

@@ -122,10 +122,7 @@ def kernel_grid(kernel: Any, settings: Mapping[str, Any], data: TrainingData) ->
         return KernelGrid((Candidate(PRECOMPUTED, {}),), widths_from_data=False)
     named = isinstance(kernel, str) and kernel in NAMED_KERNELS
     parameters = _kernel_params(settings)
-    no_width = (
-        settings["gamma"] is None and "length_scale" not in parameters and "gamma" not in parameters
-    )
-    if named and no_width and issubclass(NAMED_KERNELS[kernel][0], DistanceKernel):
+    if gets_widths_from_data(kernel, settings):
         family = _named(kernel, settings, {"length_scale": 1.0}, data).kernel
         assert isinstance(family, DistanceKernel)
         return widths_from_data(family, data)
@@ -148,6 +145,25 @@ def kernel_grid(kernel: Any, settings: Mapping[str, Any], data: TrainingData) ->
         for values in itertools.product(*axes.values())
     ]
     return KernelGrid(tuple(candidates), widths_from_data=False)
+
+
+def gets_widths_from_data(kernel: Any, settings: Mapping[str, Any]) -> bool:
+    """Whether a kernel is one of distances, by its name, and no width is given."""
+    if not (isinstance(kernel, str) and kernel in NAMED_KERNELS):
+        return False
+    given = settings["gamma"] is not None or bool(
+        {"length_scale", "gamma"} & {*_kernel_params(settings)}
+    )
+    return not given and issubclass(NAMED_KERNELS[kernel][0], DistanceKernel)
+
+
+def number_of_kernels(kernel: Any, settings: Mapping[str, Any], n_columns: int) -> int:
+    """How many kernels a grid has, whatever the rows are."""
+    if isinstance(kernel, (list, tuple)) and kernel:
+        return sum(number_of_kernels(each, settings, n_columns) for each in kernel)
+    if gets_widths_from_data(kernel, settings):
+        return len(_WIDTH_STEPS)
+    return len(kernel_grid(kernel, settings, made_up_rows(n_columns)).candidates)
 
 
 def made_up_rows(n_columns: int) -> TrainingData:

@@ -167,7 +167,7 @@ class KernelPaths:
             self._problems[key] = describe(
                 self.data,
                 self.common.targets,
-                gram_of(task.kernel, self.common.X),
+                gram_of(task.kernel, self.common.X, self.common.fixed),
                 task.alphas,
                 bias=self.common.bias,
                 folds=self.common.folds,
@@ -197,7 +197,7 @@ class KernelPaths:
                 self._within_budget(planned),
                 cross_validated,
                 planned,
-                [f"kernels/{_digest(task)}" for task in planned],
+                self._names(planned),
                 self._run,
                 begin=self._require_time_for,
             )
@@ -209,6 +209,12 @@ class KernelPaths:
                 progress((k + 1) / len(tasks))
                 self._require_time_for(planned[k + 1 :])
                 started = time.perf_counter()
+
+    def _names(self, tasks: Sequence[PathTask]) -> list[str]:
+        """What a run directory keeps results by; without one nobody asks."""
+        if not isinstance(self._run, RunDirectory):
+            return ["" for _ in tasks]
+        return [f"kernels/{_digest(task)}" for task in tasks]
 
     def _planned(self, task: PathTask, resources: Resources, progress: Progress) -> PathTask:
         """The task as it is sent, with its plan."""

@@ -26,6 +26,7 @@ from ridgefold.records import StepRecord
 from ridgefold.selection.grids import Candidate
 from ridgefold.selection.path_tasks import gram_of
 from ridgefold.selection.search import Choice, GridSearch, Trial
+from ridgefold.solvers.base import unpenalised_columns
 
 MATRICES = 3
 """Of n × n numbers in float64 that an eigendecomposition takes."""
@@ -96,7 +97,7 @@ class LikelihoodSearch(GridSearch):
             self.paths.deadline.check("choosing by likelihood")
         X = common.X
         X = X.astype(np.float64) if scipy.sparse.issparse(X) else namespace.astype(X, double)
-        gram, weights = gram_of(kernel, X), common.weights
+        gram, weights = gram_of(kernel, X, common.fixed), common.weights
         part: Gram = gram
         if weights is not None:
             numbers = namespace.to_numpy(weights)
@@ -105,8 +106,11 @@ class LikelihoodSearch(GridSearch):
                 part = gram.restricted(rows)
                 targets = namespace.take_rows(targets, rows)
             weights = namespace.asarray(numbers[rows], targets, double)
-        n = int(targets.shape[0])
-        basis = namespace.ones((n, int(common.bias)), targets)
+        basis = namespace.ones((int(targets.shape[0]), int(common.bias)), targets)
+        if common.fixed:  # any basis of what the columns span gives the same likelihood
+            space = unpenalised_columns(part, None, bias=common.bias)
+            assert space is not None
+            basis = space.basis
         with threads(limits.threads):
             return spectrum(part, targets, weights, basis)
 

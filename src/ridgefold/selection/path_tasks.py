@@ -28,9 +28,14 @@ from ridgefold.storage.named_arrays import NamedArray, NamedSparse, named, named
 STEP = "choosing kernel and alpha"
 
 
-def gram_of(kernel: Kernel | str, X: Array) -> TrainingGram:
-    """The Gram matrix of a kernel; X itself if it is "precomputed"."""
-    return KernelGram(kernel, X) if isinstance(kernel, Kernel) else PrecomputedGram(X)
+def gram_of(kernel: Kernel | str, X: Array, fixed: tuple[int, ...] = ()) -> TrainingGram:
+    """The Gram matrix of a kernel; X itself if it is "precomputed".
+
+    `fixed` are numbers of columns that are not penalised.
+    """
+    if isinstance(kernel, Kernel):
+        return KernelGram(kernel, X, fixed=fixed)
+    return PrecomputedGram(X)
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,8 @@ class Common:
     truth: Truth
     scoring: Any
     """What scores are made by: None, a name or a callable; races take the first two."""
+    fixed: tuple[int, ...] = ()
+    """Numbers of the columns of X that are not penalised."""
 
     def opened(self) -> Common:
         return self
@@ -69,6 +76,7 @@ class Filed:
     truth_weights: NamedArray | None
     n_classes: int | None
     scoring: Any
+    fixed: tuple[int, ...] = ()
 
     def opened(self) -> Common:
         return _opened(self)
@@ -89,6 +97,7 @@ def _opened(filed: Filed) -> Common:
         filed.bias,
         Truth(folds, filed.truth.read(), shares, classes),
         filed.scoring,
+        filed.fixed,
     )
 
 
@@ -128,6 +137,7 @@ def filed(common: Common, folder: Path, run: str) -> Filed:
         optional(truth.weights, "truth-weights"),
         n_classes,
         common.scoring,
+        common.fixed,
     )
 
 
@@ -165,7 +175,7 @@ def cross_validated(task: PathTask) -> KernelPath:
         return contests[-1].judge
 
     work = PathWork(
-        gram_of(task.kernel, common.X),
+        gram_of(task.kernel, common.X, common.fixed),
         common.folds,
         common.targets,
         task.alphas,

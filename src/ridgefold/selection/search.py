@@ -239,7 +239,7 @@ class GridSearch:
         some = alphas[:: max(1, len(alphas) // _SAMPLE_ALPHAS)]
         errors = []
         for candidate in candidates:
-            gram = gram_of(candidate.kernel, common.X).restricted(rows)
+            gram = gram_of(candidate.kernel, common.X, common.fixed).restricted(rows)
             problem = Problem(
                 sample, 1, targets.shape[1], len(some), itemsize=gram.itemsize, folds=folds.shapes
             )

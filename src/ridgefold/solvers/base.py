@@ -10,14 +10,16 @@ import numpy as np
 
 from ridgefold.kernels import Gram, WeightedGram
 from ridgefold.linalg import Array, Namespace
-from ridgefold.linalg.centring import Centring, centre_for_bias
+from ridgefold.linalg.centring import Centring, centre
+from ridgefold.linalg.unpenalised import Unpenalised, unpenalised_space
 from ridgefold.records import Cost, FittedModel, Problem
 
 
 @dataclass(frozen=True)
 class RidgeSystem:
-    """(K + α W⁻¹) a + b = y with 1ᵀa = 0 for the bias b, if there is one.
+    """(K + α W⁻¹) a + Fβ = y with Fᵀa = 0 for unpenalised columns F, if there are any.
 
+    They are the column of ones, if there is a bias, and the `fixed` columns of the Gram matrix.
     Solved as (K̃ + αI) ã = ỹ with K̃ = W^½ K W^½, ỹ = W^½ y, a = W^½ ã, so that one matrix
     serves every α. All weights are positive: rows of weight zero have been left out.
     """
@@ -53,12 +55,46 @@ class RidgeSystem:
         root = self.root_weights()
         return self.gram if root is None else WeightedGram(self.gram, root)
 
-    def bias_direction(self) -> Array | None:
-        """s = √w (ones without weights) if there is a bias."""
-        if not self.bias:
-            return None
-        root = self.root_weights()
-        return self.namespace.ones(self.targets.shape[0], self.targets) if root is None else root
+    def unpenalised(self) -> Unpenalised | None:
+        """The space of the unpenalised columns."""
+        return unpenalised_columns(self.gram, self.root_weights(), bias=self.bias)
+
+    def model(
+        self,
+        dual: Array,
+        space: Unpenalised | None,
+        coefficients: Array,
+        *,
+        primal: Array | None = None,
+        certificate: Array | None = None,
+    ) -> FittedModel:
+        """The model of dual coefficients a and of those of the unpenalised columns (q, t)."""
+        if space is None:
+            intercept = self.namespace.zeros(dual.shape[1], dual)
+            return FittedModel(dual, intercept, primal, certificate)
+        intercept, fixed = space.intercept(coefficients), space.others(coefficients)
+        return FittedModel(dual, intercept, primal, certificate, fixed_coef=fixed)
+
+
+def unpenalised_columns(gram: Gram, roots: Array | None, *, bias: bool) -> Unpenalised | None:
+    """The space of the bias, if there is one, and of the Gram matrix's own unpenalised columns."""
+    return unpenalised_space(
+        gram.namespace,
+        gram.fixed_columns(),
+        roots,
+        bias=bias,
+        n_rows=gram.shape[0],
+        like=gram.like,
+    )
+
+
+def with_unpenalised(gram: Gram, rows: np.ndarray, values: Array, model: FittedModel) -> Array:
+    """Predictions of some rows of a Gram matrix, from K a alone."""
+    values = values + model.intercept[None, :]
+    columns = gram.fixed_columns()
+    if columns is None:
+        return values
+    return values + gram.namespace.take_rows(columns, rows) @ model.fixed_coef
 
 
 class Solver(Protocol):
@@ -106,10 +142,10 @@ def for_each_alpha(
     )
 
 
-def write_system_matrix(gram: Gram, direction: Array | None, out: Array) -> Centring | None:
-    """Write the lower triangle of a Gram matrix, centred along `direction` if there is a bias.
+def write_system_matrix(gram: Gram, space: Unpenalised | None, out: Array) -> Centring | None:
+    """Write the lower triangle of a Gram matrix, without the space of the unpenalised columns.
 
     The α of the ridge is not yet on the diagonal.
     """
     gram.write_lower(out)
-    return None if direction is None else centre_for_bias(gram.namespace, out, direction)
+    return None if space is None else centre(gram.namespace, out, space)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ridgefold.linalg import Array
-from ridgefold.linalg.centring import Centring, solve_with_bias
+from ridgefold.linalg.centring import Centring, solve_centred
 from ridgefold.linalg.symmetric import factorise
 from ridgefold.records import Cost, FittedModel, Problem
 from ridgefold.solvers.base import (
@@ -41,19 +41,19 @@ class Cholesky:
     def solve(self, system: RidgeSystem) -> FittedModel:
         namespace = system.namespace
         n = system.targets.shape[0]
-        gram, direction = system.weighted_gram(), system.bias_direction()
+        gram, space = system.weighted_gram(), system.unpenalised()
         matrix = namespace.empty((n, n), system.targets)
 
         def solve_for(alpha: float, right: Array) -> tuple[Array, Array]:
             def fill(storage: Array) -> Centring | None:
-                centring = write_system_matrix(gram, direction, storage)
+                centring = write_system_matrix(gram, space, storage)
                 namespace.add_to_diagonal_in_place(storage, alpha)
                 return centring
 
             centring = fill(matrix)
             factor = factorise(namespace, matrix, refill=fill)
             factor.warn_if_ill_conditioned(f"K + alpha·I (alpha={alpha:g})")
-            return solve_with_bias(factor, centring, right)
+            return solve_centred(factor, centring, right)
 
-        solution, intercept = for_each_alpha(system, system.weighted_targets(), solve_for)
-        return FittedModel(system.unweighted(solution), intercept)
+        solution, unpenalised = for_each_alpha(system, system.weighted_targets(), solve_for)
+        return system.model(system.unweighted(solution), space, unpenalised)

@@ -3,7 +3,8 @@
 The preconditioner is (F Fᵀ + αI)⁻¹ with F a partial pivoted Cholesky factor of K; all
 targets with the same α move side by side, so that a pass over K serves them all. What is
 reported is the true residual y − (K + αI)a, computed afresh, not the recurrence's; with it
-|f(x) − f*(x)| ≤ √k(x,x)·‖residual‖/(2√α) for the exact solution f* without a bias.
+|f(x) − f*(x)| ≤ √k(x,x)·‖residual‖/(2√α) for the exact solution f* without unpenalised columns;
+`crossval.shared.masked` has the bound with them.
 """
 
 from __future__ import annotations
@@ -61,15 +62,10 @@ class ConjugateGradient:
 
     def solve(self, system: RidgeSystem) -> FittedModel:
         namespace, gram = system.namespace, system.weighted_gram()
-        direction, scale = system.bias_direction(), 1.0
-        if direction is not None:
-            scale = namespace.norm(direction)
-            direction = direction / scale
+        space = system.unpenalised()
 
         def project(v: Array) -> Array:
-            if direction is None:
-                return v
-            return v - direction[:, None] * (direction @ v)[None, :]
+            return v if space is None else space.project(v)
 
         def multiply(v: Array) -> Array:
             return gram.matmat(v, limit=_BLOCK_BYTES)
@@ -86,8 +82,8 @@ class ConjugateGradient:
 
         def solve_for(alpha: float, right: Array) -> tuple[Array, Array, Array]:
             precondition = _woodbury(namespace, factor, alpha)
-            # Projecting once leaves rounding error along the direction where targets are far from
-            # zero. Divided by a small α, that error is no small part of the solution.
+            # Projecting once leaves rounding error in the space where targets are far from zero.
+            # Divided by a small α, that error is no small part of the solution.
             solution, residual = _conjugate_gradients(
                 namespace,
                 lambda v: project(multiply(v)) + alpha * v,
@@ -95,16 +91,17 @@ class ConjugateGradient:
                 project(project(right)),
                 system.tolerance,
             )
-            intercept = namespace.zeros(right.shape[1], right)
-            if direction is not None:
-                intercept = (direction @ right - direction @ multiply(solution)) / scale
-            return solution, intercept, residual
+            unpenalised = namespace.zeros((0, right.shape[1]), right)
+            if space is not None:
+                unpenalised = space.coefficients(space.basis.T @ (right - multiply(solution)))
+            return solution, unpenalised, residual
 
         right = system.weighted_targets()
         units = units_of_columns(namespace, right)
-        solution, intercept, residual = for_each_alpha(system, right / units[None, :], solve_for)
+        solution, unpenalised, residual = for_each_alpha(system, right / units[None, :], solve_for)
         solution = system.unweighted(solution) * units[None, :]
-        return FittedModel(solution, intercept * units, certificate=residual * units)
+        unpenalised = unpenalised * units[None, :]
+        return system.model(solution, space, unpenalised, certificate=residual * units)
 
 
 def _woodbury(namespace: Namespace, factor: Array, alpha: float) -> Operator:

@@ -1,14 +1,18 @@
 """Solve for the weights of the features when there are fewer features than rows.
 
 w = (ΦᵀΦ + αI)⁻¹Φᵀy is the same function as a = (ΦΦᵀ + αI)⁻¹y (Welling); the first inverts
-D×D, the second n×n. The dual coefficients follow as a = (y − Φw − b)/α.
+D×D, the second n×n. The dual coefficients follow as a = (y − Φw − Fβ)/α. Unpenalised columns F,
+such as a bias, are taken out of features and targets first (QᵀΦ, Qᵀy of `linalg.unpenalised`).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ridgefold.linalg import Array
 from ridgefold.linalg.blocks import CACHE_BYTES, row_blocks
 from ridgefold.linalg.symmetric import factorise
+from ridgefold.linalg.unpenalised import Unpenalised
 from ridgefold.records import Cost, FittedModel, Problem
 from ridgefold.solvers.base import RidgeSystem, for_each_alpha
 
@@ -50,22 +54,23 @@ class Primal:
         n, t = system.targets.shape
         width = gram.feature_dimension or 0
         blocks = list(row_blocks(n, width * gram.itemsize, 4 * CACHE_BYTES))
-        mean, mean_target = self._means(system, blocks)
+        root, space = system.root_weights(), system.unpenalised()
+        in_space = None if space is None else self._in_space(system, space, blocks)
 
-        def features(rows: slice) -> Array:
-            phi = gram.features(rows)
-            return phi if mean is None else phi - mean[None, :]
+        def features(rows: slice) -> tuple[Array, Array]:
+            """Weighted features and targets, without what the unpenalised columns explain."""
+            phi, y = gram.features(rows), system.targets[rows, :]
+            if root is not None:
+                phi, y = phi * root[rows][:, None], y * root[rows][:, None]
+            if space is not None and in_space is not None:
+                phi = phi - space.basis[rows, :] @ in_space[0]
+                y = y - space.basis[rows, :] @ in_space[1]
+            return phi, y
 
-        root = system.root_weights()
         normal = namespace.zeros((width, width), system.targets)
         right = namespace.zeros((width, t), system.targets)
         for rows in blocks:
-            phi = features(rows)
-            y = system.targets[rows, :]
-            if mean_target is not None:
-                y = y - mean_target[None, :]
-            if root is not None:
-                phi, y = phi * root[rows][:, None], y * root[rows][:, None]
+            phi, y = features(rows)
             normal += phi.T @ phi
             right += phi.T @ y
 
@@ -81,30 +86,35 @@ class Primal:
             return (factor.solve(columns),)
 
         (coefficients,) = for_each_alpha(system, right, solve_for)
-        intercept = namespace.zeros(t, system.targets)
-        if mean is not None and mean_target is not None:
-            intercept = mean_target - mean @ coefficients
+        unpenalised = namespace.zeros((0, t), system.targets)
+        if space is not None and in_space is not None:
+            unpenalised = space.coefficients(in_space[1] - in_space[0] @ coefficients)
+        model = system.model(right, space, unpenalised)
+        columns = gram.fixed_columns()
         dual = namespace.empty((n, t), system.targets)
         alphas = namespace.asarray(system.alphas, system.targets)
         for rows in blocks:
-            fitted = gram.features(rows) @ coefficients + intercept[None, :]
+            fitted = gram.features(rows) @ coefficients + model.intercept[None, :]
+            if columns is not None:
+                fitted += columns[rows, :] @ model.fixed_coef
             residual = system.targets[rows, :] - fitted
             if system.weights is not None:
                 residual = residual * system.weights[rows][:, None]
             dual[rows, :] = residual / alphas[None, :]
-        return FittedModel(dual, intercept, primal_coef=coefficients)
+        return replace(model, dual_coef=dual, primal_coef=coefficients)
 
     @staticmethod
-    def _means(system: RidgeSystem, blocks: list[slice]) -> tuple[Array | None, Array | None]:
-        """Weighted means of features and targets: the bias is what centring leaves out."""
-        if not system.bias:
-            return None, None
-        namespace, gram = system.namespace, system.gram
-        weights = system.weights
-        if weights is None:
-            weights = namespace.ones(system.targets.shape[0], system.targets)
-        total = float(namespace.xp.sum(weights))
-        mean = namespace.zeros(gram.feature_dimension or 0, system.targets)
+    def _in_space(
+        system: RidgeSystem, space: Unpenalised, blocks: list[slice]
+    ) -> tuple[Array, Array]:
+        """QᵀΦ̃ and Qᵀỹ: the parts of features and targets that unpenalised columns take up."""
+        namespace, gram, root = system.namespace, system.gram, system.root_weights()
+        features = namespace.zeros((space.rank, gram.feature_dimension or 0), system.targets)
+        targets = namespace.zeros((space.rank, system.targets.shape[1]), system.targets)
         for rows in blocks:
-            mean += weights[rows] @ gram.features(rows)
-        return mean / total, (weights @ system.targets) / total
+            own = space.basis[rows, :]
+            if root is not None:
+                own = own * root[rows][:, None]
+            features += own.T @ gram.features(rows)
+            targets += own.T @ system.targets[rows, :]
+        return features, targets

@@ -59,6 +59,7 @@ _ENTITY_NAMES = {
     *("participant", "student", "employee", "member", "device", "sensor", "machine", "vehicle"),
 }
 """A column of this name says whom or what a row is of, if several rows are of each."""
+_ORDINAL = re.compile(r"^\d{1,3}(st|nd|rd|th)$")
 _MOST_WORDS = 2
 _NUMBERS_BESIDE_WORDS = 20
 """With so many different numbers, one or two words among them say that there is no number."""
@@ -67,6 +68,12 @@ _TIME_WORDS = {
     *("year", "date", "epoch", "period", "elapsed"),
 }
 """A column of this name that counts from row to row is time, which may matter."""
+_ROW_WORDS = {
+    *("row", "rows", "rowname", "rownames", "rownum", "rownumber", "index", "idx", "obs"),
+    *("observation", "recno", "record", "nr", "seq", "serial", "sno"),
+}
+"""A column of this name that has another whole number in every row numbers the rows, also where
+they were mixed, or some were drawn."""
 _LEADING_ZERO = re.compile(r"^0\d+$")
 _LEADING_ZERO_SHARE = 0.01
 _CODE_WORDS = {"zip", "zipcode", "postcode", "postal", "plz", "phone", "fips", "isbn", "barcode"}
@@ -123,6 +130,11 @@ def words_of(name: str) -> list[str]:
     """The words of a name: of customerID, customer_id and "Customer ID"."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
     return [word.lower() for word in re.split(r"[^A-Za-z0-9]+", spaced) if word]
+
+
+def has_time_name(name: str) -> bool:
+    """Whether a column that counts from row to row may be time, which matters."""
+    return bool(_TIME_WORDS & set(words_of(name)))
 
 
 def has_identifier_name(name: str) -> bool:
@@ -243,6 +255,9 @@ def _kind_of_numbers(
         counts_rows = complete and len(values) >= _FEWEST_ROWS and _counts_rows(values)
         if counts_rows and not words & _TIME_WORDS:
             return ColumnKind("index", "it is the number of the row", rule)
+        if words & _ROW_WORDS and complete and different == len(values) >= _FEWEST_ROWS:
+            said = "its name says that it numbers the rows, and it has another number in each"
+            return ColumnKind("index", said, rule)
         if has_identifier_name(name):
             return ColumnKind(
                 "identifier",
@@ -360,6 +375,8 @@ def _kind_of_text(  # noqa: PLR0911 - one line a kind
         _sentences_or_names(counts) or _words_with_order(counts) or ColumnKind("category", reason)
     )
     spellings = _spellings(counts) if kind.kind == "category" else ()
+    if kind.kind == "ordered":
+        half = None
     return dataclasses.replace(kind, half_numbers=half, numbers=numbers, spellings=spellings)
 
 
@@ -402,7 +419,10 @@ def _sentences_or_names(counts: Mapping[str, int]) -> ColumnKind | None:
 
 
 def _words_with_order(counts: Mapping[str, int]) -> ColumnKind | None:
-    """Words whose order everybody knows."""
+    """Words whose order everybody knows, or 1st, 2nd, 3rd."""
+    if len(counts) >= 3 and all(map(_ORDINAL.match, counts)):
+        levels = tuple(sorted(counts, key=lambda text: int(text[:-2])))
+        return ColumnKind("ordered", f"places in an order: {' < '.join(levels)}", levels=levels)
     lowered = {text.lower(): text for text in counts}
     if len(lowered) == len(counts) >= 3:
         for order in ORDERS:

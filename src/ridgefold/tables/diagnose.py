@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 
 from ridgefold.errors import InvalidInputError, TableError
@@ -14,6 +15,7 @@ from ridgefold.tables.column_kinds import (
     HEAD_ROWS,
     ColumnKind,
     TableStyle,
+    has_time_name,
     kind_of,
     require_choices,
     style_of,
@@ -141,6 +143,7 @@ class _Diagnosing:
         frame = self.source.frame
         for name in self.names:
             self.columns[name] = self._column(name, style)
+        self._find_shifted_indices()
         self._find_twins()
         records = tuple(
             column.record for column in self.columns.values() if column.record is not None
@@ -199,6 +202,28 @@ class _Diagnosing:
             if column.given_away and column.given_away.is_copy and is_named and choice is None:
                 column.kind = ColumnKind("target copy", f"it {column.given_away.why}")
         return column
+
+    def _find_shifted_indices(self) -> None:
+        """Leave out columns that are an index plus a number, as of rows that were counted twice."""
+        for index in [name for name, column in self.columns.items() if column.kind.kind == "index"]:
+            numbers = self._whole_numbers(index)
+            if numbers is None:
+                continue
+            for name, column in self.columns.items():
+                learned = column.learned
+                if column.kind.kind != "number" or learned is None or has_time_name(name):
+                    continue
+                if name not in self.choices and np.ptp(learned.values - numbers) == 0:
+                    column.kind = ColumnKind("index", f"it counts as {index!r} does")
+
+    def _whole_numbers(self, name: str) -> np.ndarray | None:
+        """The values of a column that numbers the rows; None if they are words."""
+        series = self.source.frame[name]
+        try:
+            values = np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)[self.rows]
+        except Exception:  # each library has its own error for what is no number
+            return None
+        return None if np.isnan(values).any() else values
 
     def _find_twins(self) -> None:
         """Leave out columns that hold the same as an earlier one."""

@@ -165,10 +165,12 @@ def _of_half_numbers(kind: ColumnKind) -> _Said:
 def _of_values(column: ReadColumn, learned: LearnedColumn) -> _Said:
     """What the values themselves show."""
     if learned.n_pooled:
-        said = (
-            f"{learned.n_distinct:,} levels; the {learned.n_pooled:,} rare ones count as one, "
-            "'other'"
+        rare = (
+            f"the {learned.n_pooled:,} rare ones count"
+            if learned.n_pooled > 1
+            else "a rare one counts"
         )
+        said = f"{learned.n_distinct:,} levels; {rare} as 'other'"
         yield "many levels", said, "drop"
     if learned.far:
         said = ", ".join(f"{value:g}" for value in learned.far[:_EXAMPLES])
@@ -330,9 +332,11 @@ def problems_of_table(
             Problem(
                 "repeated rows",
                 (),
-                f"{repeated_rows:,} rows repeat another in all columns that are used, and in the "
-                "target: held out, they are known already, if they are no coincidence",
+                f"{several(repeated_rows, 'row')} {'repeats' if repeated_rows == 1 else 'repeat'} "
+                "an earlier one in all columns that are used and in the target; if that is no "
+                "coincidence, errors on held-out rows look smaller than they are",
                 "table.drop_duplicates()",
+                purpose="to leave them out",
             )
         )
     names = list(source.frame.columns)

@@ -26,6 +26,7 @@ from ridgefold.linalg.panels import (
     subtract_product_in_place,
 )
 from ridgefold.linalg.symmetric import Factor, SpectralFactor, factorise
+from ridgefold.linalg.unpenalised import unpenalised_space, without_penalty
 
 Blocks = tuple[np.ndarray, ...]
 
@@ -58,6 +59,11 @@ class BlockMatrix:
     live: LiveBlocks = field(default_factory=LiveBlocks)
 
     @cached_property
+    def fixed(self) -> Array | None:
+        """Unpenalised columns beside the bias."""
+        return self.gram.fixed_columns()
+
+    @cached_property
     def scale(self) -> float:
         """The largest diagonal entry of K̃: what elimination leaves is rounded relative to it."""
         xp, diagonal = self.gram.namespace.xp, self.gram.diagonal()
@@ -71,6 +77,22 @@ class BlockElimination:
     def __init__(self, matrix: BlockMatrix, alpha: float, pivots: Blocks) -> None:
         self.matrix, self.alpha, self.pivots = matrix, alpha, pivots
         self.namespace = matrix.gram.namespace
+
+    @cached_property
+    def columns(self) -> Array | None:
+        """Unpenalised columns of all rows (n, r), such that √w times those of the pivots are a
+        basis of their space; None where nothing is unpenalised."""
+        namespace, roots, fixed = self.namespace, self.matrix.roots, self.matrix.fixed
+        rows = np.concatenate(self.pivots)
+        space = unpenalised_space(
+            namespace,
+            None if fixed is None else namespace.take_rows(fixed, rows),
+            None if roots is None else namespace.take_rows(roots, rows),
+            bias=self.matrix.bias,
+            n_rows=len(rows),
+            like=self.matrix.gram.like,
+        )
+        return None if space is None else space.at(fixed, int(self.matrix.gram.shape[0]))
 
     # -- blocks --------------------------------------------------------------------------
 
@@ -96,11 +118,13 @@ class BlockElimination:
     def eliminated(
         self, targets: Array, rows: np.ndarray, pivots: Blocks
     ) -> tuple[Array, Array, Array]:
-        """S_pp (lower triangle), [ỹ s]_p, and sᵀH_c[ỹ s], after elimination of the pivots.
+        """A block S_pp (lower triangle), [ỹ G]_p, and GᵀH_c[ỹ G], without the pivots.
+
+        G are the unpenalised columns, each times √w.
 
         The right-hand sides go through the forward elimination only: what they lose to
-        rounding is then √cond·eps, where a full solve H_c[ỹ s] would lose cond·eps before the
-        cancellation in [ỹ s]_p − K̃_pc H_c[ỹ s].
+        rounding is then √cond·eps, where a full solve H_c[ỹ G] would lose cond·eps before the
+        cancellation in [ỹ G]_p − K̃_pc H_c[ỹ G].
         """
         right = self.right_hand_side(targets, rows)
         t = targets.shape[1]
@@ -118,7 +142,7 @@ class BlockElimination:
     def _reduced_with_right(
         self, targets: Array, pivot: np.ndarray, rows: np.ndarray, earlier: Blocks
     ) -> tuple[Array, Array, Array | None]:
-        """W = L⁻¹S_jp and L⁻¹[ỹ s]_j, with S_jj = LJLᵀ; L is dropped on return."""
+        """W = L⁻¹S_jp and L⁻¹[ỹ G]_j, with S_jj = LJLᵀ; L is dropped on return."""
         block, right, _ = self.eliminated(targets, pivot, earlier)
         factor = self._factorise(block, pivot, earlier)
         del block
@@ -180,32 +204,30 @@ class BlockElimination:
 
     def predict(self, targets: Array, rows: np.ndarray) -> Array:
         """Predictions for `rows` by the model of the pivot rows."""
-        namespace, bias = self.namespace, self.matrix.bias
+        namespace, columns = self.namespace, self.columns
         right = [self.right_hand_side(targets, block) for block in self.pivots]
         solved = self.solve(right)
         t = targets.shape[1]
         dual = [part[:, :t] for part in solved]
-        intercept = None
-        if bias:
-            sides = [part[:, t] for part in right]
-            along = sum(s @ part[:, :t] for s, part in zip(sides, solved, strict=True))
-            square = sum(float(s @ part[:, t]) for s, part in zip(sides, solved, strict=True))
-            intercept = along / square
-            dual = [
-                d - part[:, t:] * intercept[None, :] for d, part in zip(dual, solved, strict=True)
-            ]
         out = namespace.zeros((len(rows), t), targets)
+        if columns is not None:
+            everything = namespace.xp.concat(solved, axis=0)
+            basis = namespace.xp.concat([part[:, t:] for part in right], axis=0)
+            _, coordinates, _ = without_penalty(namespace.xp, everything, basis)
+            dual = [part[:, :t] - part[:, t:] @ coordinates for part in solved]
+            out = out + namespace.take_rows(columns, rows) @ coordinates
         for block, part in zip(self.pivots, dual, strict=True):
             out += self.multiply(rows, block, part, weigh_rows=False)
-        return out if intercept is None else out + intercept[None, :]
+        return out
 
     def right_hand_side(self, targets: Array, rows: np.ndarray) -> Array:
-        """[ỹ s] of some rows; the column s = √w only where there is a bias."""
+        """[ỹ G] of some rows: targets and unpenalised columns, both times √w."""
         namespace, roots = self.namespace, self.matrix.roots
-        y = namespace.take_rows(targets, rows)
-        s = namespace.ones(len(rows), y) if roots is None else namespace.take_rows(roots, rows)
-        y = y if roots is None else y * s[:, None]
-        return namespace.xp.concat([y, s[:, None]], axis=1) if self.matrix.bias else y
+        found = namespace.take_rows(targets, rows)
+        if self.columns is not None:
+            own = namespace.take_rows(self.columns, rows)
+            found = namespace.xp.concat([found, own], axis=1)
+        return found if roots is None else found * namespace.take_rows(roots, rows)[:, None]
 
     def solve(self, right: list[Array]) -> list[Array]:
         """(K̃_cc + αI)⁻¹ applied to skinny right-hand sides, one part a pivot block.

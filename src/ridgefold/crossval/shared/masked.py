@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from ridgefold.crossval.shared.shortcut import require_weighted_training_rows
 from ridgefold.errors import MethodGaveUpError
 from ridgefold.kernels import Gram
 from ridgefold.linalg import Array, Namespace
+from ridgefold.linalg.blocks import CACHE_BYTES, row_blocks
+from ridgefold.linalg.unpenalised import Unpenalised, unpenalised_space
 
 TOLERANCE = 1e-8
 """Bound on the error of a prediction, relative to the largest target: well below any noise, and
@@ -77,17 +80,53 @@ class MaskedFolds:
         wide = xp.broadcast_to(y[:, None, :], (n, len(self.folds), t))
         return xp.reshape(wide, (n, len(self.folds) * t)) * self.repeated(t)
 
-    def directions(self, t: int) -> Array | None:
-        """s/‖s‖ of every column's training rows, if there is a bias."""
-        if not self.bias:
-            return None
-        s = self.roots[:, None] * self.repeated(t)
-        return s / self.namespace.xp.sqrt(self.namespace.xp.sum(s * s, axis=0))[None, :]
+    @cached_property
+    def spaces(self) -> tuple[Unpenalised, ...]:
+        """The space of the unpenalised columns on every fold's training rows; none without such.
 
-    def training_norms(self, t: int) -> Array:
-        """‖s‖ of every column."""
-        s = self.roots[:, None] * self.repeated(t)
-        return self.namespace.xp.sqrt(self.namespace.xp.sum(s * s, axis=0))
+        Bases are zero on rows that the fold does not train on.
+        """
+        if not self.bias and self._fixed is None:
+            return ()
+        found = []
+        for k in range(len(self.folds)):
+            space = unpenalised_space(
+                self.namespace,
+                self._fixed,
+                self.roots * self.mask[:, k],
+                bias=self.bias,
+                n_rows=self.folds.n_rows,
+                like=self.gram.like,
+            )
+            assert space is not None
+            found.append(space)
+        return tuple(found)
+
+    @cached_property
+    def _fixed(self) -> Array | None:
+        return self.gram.fixed_columns()
+
+    def directions(self, t: int) -> tuple[Array, ...]:
+        """For every column, unit vectors that span what is not penalised on its training rows.
+
+        They are orthogonal to each other; zero for folds whose rank is less than that of others.
+        """
+        if not self.spaces:
+            return ()
+        xp, rank = self.namespace.xp, max(space.rank for space in self.spaces)
+        n, zero = self.folds.n_rows, self.namespace.zeros(self.folds.n_rows, self.gram.like)
+        found = []
+        for j in range(rank):
+            parts = [space.basis[:, j] if j < space.rank else zero for space in self.spaces]
+            wide = xp.broadcast_to(xp.stack(parts, axis=1)[:, :, None], (n, len(parts), t))
+            found.append(xp.reshape(wide, (n, len(parts) * t)))
+        return tuple(found)
+
+    def at_test(self, k: int) -> Array:
+        """ΦT at the rows that fold k tests, (rows, r): what coordinates in its basis mean there."""
+        space, test = self.spaces[k], self.folds.test[k]
+        own = None if self._fixed is None else self.namespace.take_rows(self._fixed, test)
+        return space.at(own, len(test))
 
     def training_products(self, rows: Array) -> Iterator[Array]:
         """R_c R_cᵀ over the training rows of every fold, for R of shape (r, n)."""
@@ -107,11 +146,35 @@ class MaskedFolds:
         ]
         return namespace.xp.concat(parts, axis=0)
 
+    def gather_unpenalised(self, coordinates: Array, t: int) -> Array:
+        """What coordinates (r, folds·t) predict at the rows each fold tests, as `gather` has it."""
+        parts = [
+            self.at_test(k) @ coordinates[: space.rank, k * t : (k + 1) * t]
+            for k, space in enumerate(self.spaces)
+        ]
+        return self.namespace.xp.concat(parts, axis=0)
+
+    @cached_property
     def reach(self) -> float:
-        """The most that √k(x, x), or with a bias ‖φ(x) − φ̄‖, can be."""
+        """The most that ‖ψ(x)‖ can be, of what predictions at x are products with.
+
+        Without unpenalised columns ψ(x) = φ(x), of length √k(x, x). With them coefficients β follow
+        from a, and ψ(x) = φ(x) − Σ vᵢ√wᵢφ(xᵢ) with v = QTᵀ(columns of x), the weights by which the
+        columns alone would predict at x: at most √k·(1 + Σ√wᵢ|vᵢ|), and ‖φ(x) − φ̄‖ with a bias.
+        """
         xp, diagonal = self.namespace.xp, self.gram.diagonal()
         largest = math.sqrt(max(float(xp.max(diagonal)), 0.0))
-        return 2.0 * largest if self.bias else largest
+        if not self.spaces:
+            return largest
+        if self._fixed is None:
+            return 2.0 * largest
+        most = 0.0
+        for k, space in enumerate(self.spaces):
+            weighted = (space.basis * self.roots[:, None]).T
+            for rows in row_blocks(len(self.folds.test[k]), 8.0 * self.folds.n_rows, CACHE_BYTES):
+                sums = xp.sum(xp.abs(self.at_test(k)[rows, :] @ weighted), axis=1)
+                most = max(most, float(xp.max(sums)))
+        return largest * (1.0 + most)
 
     def trace(self) -> float:
         """The trace of K̃, which bounds its largest eigenvalue."""
@@ -123,7 +186,7 @@ class MaskedFolds:
         scale = float(namespace.xp.max(namespace.xp.abs(targets)))
         conditions = (self.trace() + alphas) / alphas
         rounding = rounding_allowance(namespace, targets, conditions, n, scale)
-        return ErrorBounds(self.reach() / (2.0 * np.sqrt(alphas)), rounding, conditions, scale)
+        return ErrorBounds(self.reach / (2.0 * np.sqrt(alphas)), rounding, conditions, scale)
 
     def wanted_residuals(self, targets: Array, alphas: np.ndarray) -> np.ndarray:
         """The residual norm, for every α, below which predictions are as good as they need be.
@@ -136,7 +199,7 @@ class MaskedFolds:
         scale = bounds.scale or 1.0
         excused = _MOST_EXCUSED * math.sqrt(self.namespace.eps(targets)) * scale
         error = TOLERANCE * scale + np.minimum(bounds.rounding, excused)
-        return np.asarray(error * 2.0 * np.sqrt(alphas) / (self.reach() or 1.0))
+        return np.asarray(error * 2.0 * np.sqrt(alphas) / (self.reach or 1.0))
 
 
 def mask_folds(gram: Gram, folds: Folds, weights: Array | None, bias: bool) -> MaskedFolds:

@@ -63,14 +63,14 @@ def solve_one_alpha(
 ) -> HeldOut:
     """Held-out predictions with their certificate, or `MethodGaveUpError`."""
     namespace, xp, t = state.namespace, state.namespace.xp, int(targets.shape[1])
-    mask, direction = state.repeated(t), state.directions(t)
+    mask, directions = state.repeated(t), state.directions(t)
     roots = state.roots[:, None]
 
     def project(columns: Array) -> Array:
         columns = columns * mask
-        if direction is None:
-            return columns
-        return columns - direction * xp.sum(direction * columns, axis=0)[None, :]
+        for direction in directions:
+            columns = columns - direction * xp.sum(direction * columns, axis=0)[None, :]
+        return columns
 
     def multiply(columns: Array) -> Array:
         return state.gram.matmat(columns * roots, limit=BLOCK_BYTES)
@@ -104,7 +104,7 @@ def solve_one_alpha(
         p += z
         del z
         rho = new
-    # One more pass gives the predictions, the bias and the residual as it truly is.
+    # One more pass gives the predictions, the unpenalised part and the residual as it truly is.
     del precondition, p, r
     y = state.spread(targets)
     product = multiply(x)
@@ -117,12 +117,9 @@ def solve_one_alpha(
             f"krylov: conjugate gradients stopped at a residual {float(norms.max()) / wanted:.1e} "
             f'times too large for alpha={alpha:g}: use method="auto", or a larger alpha'
         )
-    if direction is not None:
-        along = xp.sum(direction * (y - weighted), axis=0) / state.training_norms(t)
-        by_fold = namespace.to_numpy(along).reshape(len(state.folds), t)
-        predictions = predictions + namespace.asarray(
-            np.repeat(by_fold, state.folds.sizes, axis=0), targets
-        )
+    if directions:
+        along = xp.stack([xp.sum(direction * (y - weighted), axis=0) for direction in directions])
+        predictions = predictions + state.gather_unpenalised(along, t)
     bounds = state.bounds(targets, alphas)
     return certified(
         namespace,

@@ -1,8 +1,8 @@
 """Held-out residuals from the inverse of the whole system, for any way to get that inverse.
 
-With C = (K̃ + αI)⁻¹ (with a bias, its centred form of `linalg.centring`) and ã = Cỹ, the
-residuals of fold k by the model that never saw it are, in An, Liu and Venkatesh's formula
-(2007; with a bias, do Nascimento's Algorithm 1 with C = H − H11ᵀH/(1ᵀH1)),
+With C = (K̃ + αI)⁻¹ (with unpenalised columns, what they make of it: `linalg.unpenalised`) and
+ã = Cỹ, the residuals of fold k by the model that never saw it are, in An, Liu and Venkatesh's
+formula (2007; with a bias, do Nascimento's Algorithm 1),
 
     d_k = C_kk⁻¹ ã_k,
 
@@ -11,7 +11,8 @@ and its coefficients ã − C_·k d_k. The predictions ỹ_k − d_k are compute
     −C_kk⁻¹ Σ_{j∉k} C_kj ỹ_j,
 
 the same without a difference of near numbers where α is large and predictions are small. With a
-bias the targets' mean is taken off first, and put on again. Rows of weight zero are not part of
+bias the targets' mean is taken off first, and put on again; with further unpenalised columns F,
+what they alone explain. Rows of weight zero are not part of
 the system: they are predicted from the coefficients of their fold's model.
 
 Rows of so little weight that errors of ã at the size of other rows are large beside their own
@@ -41,6 +42,8 @@ from ridgefold.errors import InvalidInputError
 from ridgefold.kernels import Gram, WeightedGram
 from ridgefold.linalg import Array, Namespace
 from ridgefold.linalg.symmetric import factorise
+from ridgefold.linalg.unpenalised import Unpenalised
+from ridgefold.solvers.base import unpenalised_columns
 
 Position = slice | np.ndarray
 
@@ -91,32 +94,47 @@ class Layout:
 
     def system_gram(self) -> Gram:
         """K̃ in this order."""
-        in_order = np.array_equal(self.rows, np.arange(self.folds.n_rows))
-        gram = self.gram if in_order else self.gram.restricted(self.rows)
+        gram = self._own_gram()
         return gram if self.roots is None else WeightedGram(gram, self.roots)
 
-    def direction(self) -> Array | None:
-        """s = √w if there is a bias."""
-        if not self.bias:
-            return None
-        if self.roots is not None:
-            return self.roots
-        return self.namespace.ones(len(self.rows), self.gram.like)
+    def _own_gram(self) -> Gram:
+        in_order = np.array_equal(self.rows, np.arange(self.folds.n_rows))
+        return self.gram if in_order else self.gram.restricted(self.rows)
+
+    def unpenalised(self) -> Unpenalised | None:
+        """The space of the unpenalised columns, in this order."""
+        return self._space
 
     def weighted_targets(self, targets: Array) -> Array:
         """ỹ in this order."""
         y = self.namespace.take_rows(targets, self.rows)
         return y if self.roots is None else y * self.roots[:, None]
 
-    def means(self, targets: Array) -> Array:
-        """What a bias alone predicts, shape (t,); zero if there is none."""
-        xp, y = self.namespace.xp, self.namespace.take_rows(targets, self.rows)
-        if not self.bias:
-            return xp.zeros_like(y[0, :])
-        if self.roots is None:
-            return xp.mean(y, axis=0)
-        weights = self.roots * self.roots
-        return (weights @ y) / xp.sum(weights)
+    @cached_property
+    def _space(self) -> Unpenalised | None:
+        return unpenalised_columns(self._own_gram(), self.roots, bias=self.bias)
+
+    def explained(self, targets: Array) -> Array:
+        """What the unpenalised columns alone predict, shape (n, t); (1, t) if that is one number.
+
+        Means of the targets, with a bias and no other column.
+        """
+        if self._space is None:
+            return self.namespace.zeros((1, targets.shape[1]), targets)
+        coordinates = self._space.basis.T @ self.weighted_targets(targets)
+        return self.from_columns(self._space.coefficients(coordinates))
+
+    def from_columns(self, coefficients: Array) -> Array:
+        """Fβ for all rows, from β (q, t)."""
+        space = self._space
+        assert space is not None
+        values, others = space.intercept(coefficients)[None, :], space.others(coefficients)
+        return values if others is None else values + self.gram.fixed_columns() @ others
+
+    def unpenalised_values(self, right: Array, product: Array) -> Array:
+        """Fβ of a model for all rows, from its ỹ and K̃ã."""
+        assert self._space is not None
+        return self.from_columns(self._space.coefficients(self._space.basis.T @ (right - product)))
 
     def unweighted(self, position: Position, values: Array) -> Array:
         """Values that belong to ỹ at some rows, as values that belong to y."""
@@ -195,8 +213,11 @@ def held_out_from_inverses(
     total, t = len(folds.stacked), targets.shape[1]
     predictions = namespace.empty((n_alphas, total, t), targets)
     conditions = np.full(n_alphas, np.nan)
-    means = layout.means(targets)[None, :]
-    targets = targets - means
+    explained = layout.explained(targets)
+    targets = targets - explained
+    back = explained
+    if explained.shape[0] > 1:
+        back = namespace.take_rows(explained, folds.stacked)
     # Every row must stand in the system: one that no fold tests may have weight zero.
     one_by_one = folds.leave_one_out and len(layout.rows) == folds.n_rows
     for j, inverse in enumerate(inverses(layout.weighted_targets(targets))):
@@ -214,7 +235,7 @@ def held_out_from_inverses(
         else:
             for k, run in enumerate(folds.runs):
                 predictions[j, run, :] = _predict_fold(layout, inverse, targets, k, light)
-        predictions[j, :, :] += means
+        predictions[j, :, :] += back
         progress((j + 1) / n_alphas)
     return HeldOut(predictions, conditions)
 
@@ -237,13 +258,13 @@ class _LightRows:
         assert layout.roots is not None
         dual = self._coefficients * layout.roots[:, None]
         values = layout.gram.product(layout.rows, layout.rows, dual)
-        if not layout.bias:
+        if layout.unpenalised() is None:
             return values
-        # The bias is what f is beyond these at any row; it leaves αã/√w at each of them.
-        heaviest = int(layout.namespace.xp.argmax(layout.roots))
-        some = slice(heaviest, heaviest + 1)
-        left = layout.unweighted(some, self._alpha * self._coefficients[some, :])
-        return values + (self._own[some, :] - left - values[some, :])
+        right = self._own * layout.roots[:, None]
+        columns = layout.unpenalised_values(right, values * layout.roots[:, None])
+        if columns.shape[0] > 1:
+            columns = layout.namespace.take_rows(columns, layout.rows)
+        return values + columns
 
     def instead_of(self, held_out: Array, position: Position, diagonal: Array) -> Array:
         """`held_out` at some rows, each alone in its fold, but by f where that is better."""
@@ -266,11 +287,9 @@ def _predict_fold(
     namespace, position = layout.namespace, layout.positions[k]
     test, has_weight = layout.folds.test[k], layout.weighted_test[k]
     if has_weight is not None and not has_weight.any():
-        # The model of this fold is that of all rows: it leaves αã/√w at each of them.
-        left = layout.unweighted(slice(0, 1), inverse.alpha * inverse.coefficients[:1, :])
-        row = layout.rows[:1]
-        fitted = namespace.take_rows(targets, row) - left
-        return _predict_rows(layout, inverse.coefficients, row, fitted, test)
+        # The model of this fold is that of all rows.
+        right = layout.weighted_targets(targets)
+        return _predict_rows(layout, inverse.coefficients, right, test)
 
     def refill(storage: Array) -> None:
         storage[...] = inverse.block(position)
@@ -285,19 +304,27 @@ def _predict_fold(
     if has_weight is None:
         return seen
     weighted, unweighted = np.flatnonzero(has_weight), np.flatnonzero(~has_weight)
-    own = namespace.take_rows(layout.weighted_targets(targets), position)
+    right = layout.weighted_targets(targets)
+    own = namespace.take_rows(right, position)
     coefficients = inverse.coefficients - inverse.columns_times(position, own - held_out)
-    unseen = _predict_rows(layout, coefficients, test[weighted], seen, test[unweighted])
+    # The model without the fold is that of all rows with the fold's targets as it predicts them.
+    source = np.arange(len(layout.rows))
+    source[position] = len(source) + np.arange(int(held_out.shape[0]))
+    right = namespace.take_rows(namespace.xp.concat([right, held_out], axis=0), source)
+    unseen = _predict_rows(layout, coefficients, right, test[unweighted])
     order = np.argsort(np.concatenate([weighted, unweighted]))
     return namespace.take_rows(namespace.xp.concat([seen, unseen], axis=0), order)
 
 
-def _predict_rows(
-    layout: Layout, coefficients: Array, known: np.ndarray, predicted: Array, rows: np.ndarray
-) -> Array:
-    """Predict `rows` from ã; the bias is read off a row whose prediction is known already."""
+def _predict_rows(layout: Layout, coefficients: Array, right: Array, rows: np.ndarray) -> Array:
+    """Predict `rows`, of weight zero, from ã and the ỹ that it is the solution for."""
+    namespace = layout.namespace
     dual = coefficients if layout.roots is None else coefficients * layout.roots[:, None]
     values = layout.gram.block(rows, layout.rows) @ dual
-    if not layout.bias:
+    if layout.unpenalised() is None:
         return values
-    return values + (predicted[:1, :] - layout.gram.block(known[:1], layout.rows) @ dual)
+    product = layout.gram.product(layout.rows, layout.rows, dual)
+    if layout.roots is not None:
+        product = product * layout.roots[:, None]
+    columns = layout.unpenalised_values(right, product)
+    return values + (columns if columns.shape[0] == 1 else namespace.take_rows(columns, rows))

@@ -4,7 +4,7 @@ With an orthonormal basis V, x(α) = V(VᵀAV + αI)⁻¹Vᵀb costs one small e
 Whatever V is and however it was made, the residual b − (A + αI)x(α) is known from AV, so that
 rounding errors on the way cannot hide:
 
-    |ŷ(x) − exact(x)| ≤ ‖φ(x)‖·‖residual‖/(2√α), ‖φ(x) − φ̄‖ with a bias.
+    |ŷ(x) − exact(x)| ≤ ‖ψ(x)‖·‖residual‖/(2√α), with ψ of `MaskedFolds.reach`.
 """
 
 from __future__ import annotations
@@ -24,24 +24,23 @@ class FoldSystem:
     """
 
     def __init__(self, masked: MaskedFolds, targets: Array, k: int) -> None:
-        xp = masked.namespace.xp
         self.namespace, self.index = masked.namespace, k
         self.test = masked.folds.test[k]
         self.roots = masked.roots * masked.mask[:, k]
-        self.direction, self.length = None, 1.0
-        if masked.bias:
-            self.length = float(xp.sqrt(xp.sum(self.roots * self.roots)))
-            self.direction = self.roots / self.length
+        self.basis: Array | None = None
+        """Of the space of the unpenalised columns (n, r), if there are any."""
+        if masked.spaces:
+            self.basis, self.at_test = masked.spaces[k].basis, masked.at_test(k)
         self.weighted = (targets * self.roots[:, None]).T
         self.right = self.project(self.weighted)
 
     def project(self, vectors: Array) -> Array:
-        if self.direction is None:
+        if self.basis is None:
             return vectors
-        return vectors - (vectors @ self.direction)[:, None] * self.direction[None, :]
+        return vectors - (vectors @ self.basis) @ self.basis.T
 
     def values(self, vectors: Array, matrix: Array) -> Array:
-        """What the vectors predict at every row, without the bias: K W^½ v."""
+        """What the vectors predict at every row by the kernel alone: K W^½ v."""
         return (vectors * self.roots[None, :]) @ matrix
 
     def image(self, values: Array) -> Array:
@@ -106,10 +105,10 @@ class Space:
         system, namespace, xp = self._system, self._system.namespace, self._system.namespace.xp
         values = xp.take(self._values, namespace.indices(system.test, z), axis=1)
         predictions = z @ values  # (a, t, rows)
-        if system.direction is not None:
-            fitted = z @ (self._values @ (system.roots * system.direction))[:, None]  # (a, t, 1)
-            mean = (system.weighted @ system.direction)[None, :, None]
-            predictions += (mean - fitted) / system.length
+        if system.basis is not None:
+            fitted = z @ (self._values @ (system.roots[:, None] * system.basis))  # (a, t, r)
+            whole = (system.weighted @ system.basis)[None, :, :]
+            predictions += (whole - fitted) @ system.at_test.T
         squares = namespace.to_numpy(xp.sum(residual * residual, axis=2))
         norms = np.asarray(np.sqrt(squares), dtype=float)
         return Found(xp.permute_dims(predictions, (0, 2, 1)), norms)

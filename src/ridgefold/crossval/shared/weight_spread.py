@@ -21,7 +21,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ridgefold.crossval.shared.folds import Folds
+from ridgefold.kernels import Gram
+from ridgefold.linalg.unpenalised import Unpenalised
 from ridgefold.records import Problem
+from ridgefold.solvers.base import unpenalised_columns
 
 
 @dataclass(frozen=True)
@@ -69,8 +72,44 @@ class WeightSpread:
         """The share that training rows must hold where C is that of a system with a bias."""
         return 0.5 / math.sqrt(self.n_rows)
 
-    def enough_in_training(self, bias: bool) -> bool:
-        return not bias or self.least_training_share >= self.least_share_with_bias
+    def enough_in_training(self, bias: bool, fixed: bool = False) -> bool:
+        """`fixed`: whether there are unpenalised columns beside the bias."""
+        alone = not (bias or fixed)
+        return alone or self.least_training_share >= self.least_share_with_bias
+
+
+def share_of_training(gram: Gram, folds: Folds, weights: np.ndarray | None, *, bias: bool) -> float:
+    """`WeightSpread.least_training_share` where there are unpenalised columns beside the bias."""
+    kept, roots, part = np.arange(folds.n_rows), None, gram
+    if weights is not None:
+        kept = np.flatnonzero(weights > 0)
+        roots = gram.namespace.asarray(np.sqrt(weights[kept]), gram.like)
+        part = gram if len(kept) == folds.n_rows else gram.restricted(kept)
+    space = unpenalised_columns(part, roots, bias=bias)
+    return 1.0 if space is None else least_training_share_of(space, folds, kept)
+
+
+def least_training_share_of(space: Unpenalised, folds: Folds, kept: np.ndarray) -> float:
+    """The smallest share of any direction Q of the unpenalised columns in a fold's training rows.
+
+    That is the smallest eigenvalue of I − Q_kᵀQ_k; of a bias, the share of all weight. `kept` are
+    the rows of positive weight, which the space is of.
+    """
+    basis = space.namespace.to_numpy(space.basis).astype(np.float64)
+    if folds.leave_one_out:
+        return max(0.0, 1.0 - float(np.max(np.sum(basis * basis, axis=1), initial=0.0)))
+    place = np.full(folds.n_rows, -1)
+    place[kept] = np.arange(len(kept))
+    least = 1.0
+    for k, test in enumerate(folds.test):
+        if folds.train is None:
+            gone = place[test]
+        else:
+            gone = place[np.setdiff1d(np.arange(folds.n_rows), folds.training_rows(k))]
+        own = basis[gone[gone >= 0]]
+        if len(own):
+            least = min(least, 1.0 - float(np.linalg.norm(own, ord=2)) ** 2)
+    return max(0.0, least)
 
 
 def needs_like_weights(problem: Problem) -> str | None:
@@ -100,8 +139,14 @@ def kernel_values_for_light_rows(problem: Problem) -> float:
 def needs_weight_in_training(problem: Problem) -> str | None:
     """The reason shared by methods that take C_kk from the inverse of a system with a bias."""
     spread = WeightSpread.in_problem(problem)
-    if spread.enough_in_training(problem.bias):
+    if spread.enough_in_training(problem.bias, problem.fixed > 0):
         return None
+    if problem.fixed:
+        return (
+            f"the training rows of a fold hold a share of {problem.least_training_share:.1e} of an "
+            "unpenalised column, or of what columns beside it leave of it, where this method needs "
+            f"{spread.least_share_with_bias:.1e} to keep its digits (refit does not)"
+        )
     return (
         f"a fold is trained on rows with a share of {problem.least_training_share:.1e} of all "
         f"weight, where this method with a bias needs {spread.least_share_with_bias:.1e} to keep "

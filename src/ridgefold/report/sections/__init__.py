@@ -16,11 +16,13 @@ from ridgefold.report.sections.importance import importance
 from ridgefold.report.sections.length_scales import length_scales
 from ridgefold.report.sections.search import search
 from ridgefold.report.sections.spectrum import spectrum
+from ridgefold.report.sections.tried import tried
 
 SECTIONS: tuple[Callable[[ReportedModel, Canvas], Section | None], ...] = (
     held_out,
     classes,
     coverage,
+    tried,
     importance,
     search,
     effects,

@@ -43,6 +43,8 @@ def computed(reported: ReportedModel, canvas: Canvas) -> Section | None:
         "The method with the least predicted cost within the memory budget was taken for each step."
         if planned
         else "A fit on cells goes by these steps; there is one way to do each."
+        if facts.tried is None
+        else "A fit goes by these steps as long as there is time."
     )
     if measured:
         total = sum(step["measured_seconds"] for step in steps)

@@ -11,8 +11,8 @@ from ridgefold.report.reported_model import ReportedModel
 
 def spectrum(reported: ReportedModel, canvas: Canvas) -> Section | None:
     """Eigenvalues of a sample, and the effective dimension."""
-    if reported.facts.compressed:
-        return None
+    if reported.facts.compressed or reported.facts.tried is not None:
+        return None  # of a sum of models there is no one matrix
     try:
         display = SpectrumDisplay.of(reported.facts)
     except RidgefoldError:

@@ -85,10 +85,11 @@ def stack_search(
     """Choose every candidate's width and ridge, then the weights.
 
     Numbers: by the squared error; classes: by the likelihood of calibrated decision values, which
-    asks for larger ridges than the squared error of labels does. `truth` is what the stack is to predict: numbers, or classes. Where metrics were learned again
-    without each fold, weights are found from the predictions of those. Else kernels and ridges are
-    taken as given, and weights without a fold are found from models that have not seen that fold,
-    unless there are so many rows that it makes no difference.
+    asks for larger ridges than the squared error of labels does. `truth` is what the stack is to
+    predict: numbers, or classes. Where metrics were learned again without each fold, weights are
+    found from the predictions of those. Else kernels and ridges are taken as given, and weights
+    without a fold are found from models that have not seen that fold, unless there are so many
+    rows that it makes no difference.
     """
     candidates, groups = plan.candidates, plan.groups
     common = paths.common
@@ -148,7 +149,7 @@ def _without_two_folds(
 ) -> tuple[np.ndarray, StepRecord]:
     """Predictions of a member's models without two folds, and what they took."""
     common, data = paths.common, paths.data
-    gram = gram_of(choice.candidate.kernel, common.X)
+    gram = gram_of(choice.candidate.kernel, common.X, common.fixed)
     step = LeaveTwoOut(f"leaving two folds out: {candidate.words}", len(groups))
     problem = describe(
         data,

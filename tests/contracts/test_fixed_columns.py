@@ -1,0 +1,115 @@
+"""With unpenalised columns, too, every method gives what fitting each fold anew gives."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from sklearn.model_selection import KFold, ShuffleSplit
+
+from cases import tolerance
+from fixed_effects_oracle import bordered_predictions
+from ridgefold import cross_val_path
+from ridgefold.crossval import METHODS
+from ridgefold.errors import BudgetError, InvalidInputError, MethodGaveUpError
+from ridgefold.kernels import RBF
+
+N, D = 41, 9
+rng = np.random.default_rng(8)
+X = rng.standard_normal((N, D))
+X[:, 1] = 20.0 + 3.0 * X[:, 1]
+Y = np.stack([np.sin(X[:, 0]) + 0.3 * X[:, 1], X[:, 2] + np.cos(X[:, 3])], axis=1)
+WEIGHTS = {
+    "equal": None,
+    "weighted": rng.uniform(0.3, 2.0, N),
+    "zeros": np.where(np.arange(N) % 7 == 0, 0.0, rng.uniform(0.3, 2.0, N)),
+}
+FOLDS = {
+    "3": 3,
+    "loo": "loo",
+    "9": KFold(9),
+    "shuffled": KFold(4, shuffle=True, random_state=0),
+    "splits": ShuffleSplit(3, test_size=0.3, random_state=1),
+}
+KERNEL, ALPHAS = RBF(2.0), [0.03, 1.0, 30.0]
+K = KERNEL(X)
+# The folds take turns, so that every method sees each of them with each number of columns.
+CASES = [
+    (count, bias, weights, list(FOLDS)[place % len(FOLDS)])
+    for place, (count, bias, weights) in enumerate(
+        itertools.product([0, 1, 3, 8], [False, True], WEIGHTS)
+    )
+]
+
+
+def refits(path, count, bias, weights):
+    F = np.hstack([np.ones((N, int(bias))), X[:, :count]])
+    expected = np.empty_like(path.predictions)
+    for k, run in enumerate(path.folds.runs):
+        test = path.folds.test[k]
+        train = np.setdiff1d(np.arange(N), test)
+        for j, alpha in enumerate(ALPHAS):
+            expected[j, run] = bordered_predictions(K, F, Y, alpha, train, test, weights)
+    return expected
+
+
+def held_out(method, count, bias, weights, cv):
+    """The path of a method; None where it says that the problem does not suit it."""
+    try:
+        return cross_val_path(
+            X,
+            Y,
+            sample_weight=weights,
+            alpha=ALPHAS,
+            kernel=KERNEL,
+            fit_intercept=bias,
+            fixed=list(range(count)),
+            cv=FOLDS[cv],
+            method=method,
+        )
+    except (InvalidInputError, MethodGaveUpError, BudgetError):
+        return None
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("count", "bias", "weighted", "cv"), CASES)
+def test_every_method_agrees_with_refitting(method, count, bias, weighted, cv):
+    weights = WEIGHTS[weighted]
+    path = held_out(method, count, bias, weights, cv)
+    if path is None:
+        assert method == "low_rank" or (cv == "loo" and not METHODS[method].exact)
+        return
+    expected = refits(path, count, bias, weights)
+    heaviest = 1.0 if weights is None else weights.max()
+    allowed = tolerance(heaviest * K, ALPHAS, expected, np.float64)
+    if path.certificate is not None:
+        allowed = max(allowed, float(path.certificate.max()))
+    np.testing.assert_allclose(path.predictions, expected, rtol=0, atol=allowed)
+
+
+@pytest.mark.parametrize("method", ["krylov", "preconditioned", "anchored"])
+@pytest.mark.parametrize("count", [1, 8])
+def test_certificates_hold_and_are_not_loose_with_unpenalised_columns(method, count):
+    path = cross_val_path(
+        X,
+        Y,
+        alpha=ALPHAS,
+        kernel=KERNEL,
+        fit_intercept=True,
+        fixed=list(range(count)),
+        cv=3,
+        method=method,
+    )
+    expected = refits(path, count, True, None)
+    for k, run in enumerate(path.folds.runs):
+        off = np.abs(path.predictions[:, run] - expected[:, run]).max(axis=1)
+        assert np.all(off <= path.certificate[:, k, :])
+    assert path.certificate.max() <= 1e-5 * np.abs(Y).max()
+
+
+def test_the_planner_takes_another_method_where_one_cannot():
+    path = cross_val_path(X, Y, alpha=ALPHAS, kernel=RBF(20.0), fixed=[0, 1], cv=3)
+    assert path.method != "low_rank"
+    reasons = {each.method: each.reason for each in path.plan.rejected}
+    assert "unpenalised columns" in reasons["low_rank"]
