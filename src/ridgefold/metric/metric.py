@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -172,6 +173,7 @@ def race_families(
     scale_groups: Any,
     look_at_clock: Callable[[], None] | None,
     seconds: float | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> list[RacingFamily]:
     """Race the families against each other on every transform worth it; the best comes first."""
     namespace = namespace_of(X)
@@ -189,7 +191,7 @@ def race_families(
             f"metric.transforms must be None, {AUTO!r} or one of {', '.join(TRANSFORMS)}, got "
             f"{preprocess!r}"
         )
-    limit = TimeLimit(None if seconds is None else _SHARE * seconds)
+    limit = TimeLimit(None if seconds is None else _SHARE * seconds, clock)
     families = families_of(family)
     targets = y[:, None] if y.ndim == 1 else y
     sample = draw_sample(
