@@ -216,14 +216,14 @@ MUTANTS = (
     ),
     Mutant(
         "the coarse model forgets its bias in leverages",
-        "cells/backdrop.py",
-        'leverage = w * (1.0 / backdrop.total_weight + np.einsum("ij,ij->i", psi, psi))',
+        "cells/coarse_model.py",
+        'leverage = w * (1.0 / coarse_model.total_weight + np.einsum("ij,ij->i", psi, psi))',
         'leverage = w * np.einsum("ij,ij->i", psi, psi)',
     ),
     Mutant(
         "intervals without the coarse model",
         "cells/cell_intervals.py",
-        "shift += self.backdrop.share * (coarse - shift)",
+        "shift += self.coarse_model.share * (coarse - shift)",
         "shift += 0.0 * (coarse - shift)",
     ),
     Mutant(

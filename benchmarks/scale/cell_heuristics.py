@@ -423,7 +423,7 @@ def heuristics() -> list[Heuristic]:
         ),
         # -- what cells predict
         Heuristic("the coarse model", changes=options(coarse_model=None)),
-        Heuristic("a least gain of the coarse model", put("cells.backdrop._LEAST_GAIN", 0.0)),
+        Heuristic("a least gain of the coarse model", put("cells.coarse_model._LEAST_GAIN", 0.0)),
         Heuristic("limits of predictions", changes=options(clip=False)),
         Heuristic("a quarter beyond the range", put("cells.run_cells._BEYOND", 0.0)),
         Heuristic("the range of all targets", put("cells.run_cells._PRECISE", math.inf)),

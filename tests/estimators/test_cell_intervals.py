@@ -54,19 +54,22 @@ def without(model, y, weights, row, new):
                 is_new = np.asarray(rows) >= len(X)
                 values[is_new] = np.clip(values[is_new], low, high)
             out[rows] += values * shares.reshape(-1, *[1] * (y.ndim - 1))
-    if model._backdrop is None:
+    if model._coarse_model is None:
         return out
-    coarse = coarse_without(model._backdrop, both, y.reshape(90, -1), weights, row)
+    coarse = coarse_without(model._coarse_model, both, y.reshape(90, -1), weights, row)
     share = model.coarse_model_share_
     return out + (share if y.ndim == 2 else share[0]) * (coarse.reshape(out.shape) - out)
 
 
-def coarse_without(backdrop, rows, y, weights, row):
+def coarse_without(coarse_model, rows, y, weights, row):
     """The coarse model at some rows, the first of which were fitted, refitted without one of them.
 
     With ψ as it is, the fit of all rows minimises Σ w(y − b − ψᵀc)² + cᵀ(I − Σ wψψᵀ)c.
     """
-    psi = backdrop.kernel(rows, backdrop.centres) @ backdrop.projection - backdrop.offset
+    psi = (
+        coarse_model.kernel(rows, coarse_model.centres) @ coarse_model.projection
+        - coarse_model.offset
+    )
     w = np.ones(len(X)) if weights is None else weights.copy()
     penalty = np.eye(psi.shape[1]) - psi[: len(X)].T @ (w[:, None] * psi[: len(X)])
     w[row] = 0.0

@@ -361,7 +361,7 @@ class FitCoarse(CellStep):
         )
 
     def cost(self, known: CellShape, resources: Resources) -> Plan:
-        return self.request.plans(known, resources).backdrop()
+        return self.request.plans(known, resources).coarse_model()
 
     def run(self, known: CellShape, plan: Plan, work: CellFitting, progress: Progress) -> CellShape:
         work.fit_coarse()

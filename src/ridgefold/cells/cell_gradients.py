@@ -126,9 +126,9 @@ def _column(matrix: scipy.sparse.csr_array, rows: np.ndarray, cell: int) -> np.n
     return np.asarray(matrix[rows, cell].toarray()).ravel()
 
 
-def with_coarse_slopes(backdrop: Backdrop, new: np.ndarray, slopes: np.ndarray) -> None:
+def with_coarse_slopes(coarse_model: Backdrop, new: np.ndarray, slopes: np.ndarray) -> None:
     """Slopes of cells become those of the mixture, in place: ψ(x)ᵀc = Σ_z (Pc)_z k(z, x)."""
-    dual = np.asarray(backdrop.projection @ backdrop.coefficients, dtype=np.float64)
-    centres = np.asarray(backdrop.centres, dtype=np.float64)
-    coarse = SlopeGram(backdrop.kernel, np.asarray(new, np.float64), centres).row_slopes(dual)
-    slopes += backdrop.share * (coarse - slopes)
+    dual = np.asarray(coarse_model.projection @ coarse_model.coefficients, dtype=np.float64)
+    centres = np.asarray(coarse_model.centres, dtype=np.float64)
+    coarse = SlopeGram(coarse_model.kernel, np.asarray(new, np.float64), centres).row_slopes(dual)
+    slopes += coarse_model.share * (coarse - slopes)

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ridgefold.cells.backdrop import directions, residuals_without
 from ridgefold.cells.cell_rows import rows_of
+from ridgefold.cells.coarse_model import directions, residuals_without
 from ridgefold.cells.combine import Assignment
 from ridgefold.cells.outside import heaviest_cells
 from ridgefold.exact.interval_ranks import interval_from_models
@@ -58,7 +58,7 @@ class CellIntervals:
     """Leave-one-out residuals of the combined model, shape (n_rows, t), widened where scales were
     learned from the same rows."""
     bias: bool
-    backdrop: Backdrop | None = None
+    coarse_model: Backdrop | None = None
     """A coarse model that is mixed in."""
     memory_bytes: float = math.inf
     """What may be taken: half of it for cells that are kept, a quarter for new rows."""
@@ -131,17 +131,19 @@ class CellIntervals:
                 whole += columns @ self.models.fixed_coef[other]
             change = self.within_range(int(other), whole, change)
             shift[np.ix_(places, mine)] += membership.weights[here][:, None, None] * change
-        if self.backdrop is not None:
-            coarse = self._coarse_shift(self.backdrop, rows, new[some])
-            shift += self.backdrop.share * (coarse - shift)
+        if self.coarse_model is not None:
+            coarse = self._coarse_shift(self.coarse_model, rows, new[some])
+            shift += self.coarse_model.share * (coarse - shift)
         return shift, self.residuals[rows]
 
-    def _coarse_shift(self, backdrop: Backdrop, rows: np.ndarray, new: np.ndarray) -> np.ndarray:
+    def _coarse_shift(
+        self, coarse_model: Backdrop, rows: np.ndarray, new: np.ndarray
+    ) -> np.ndarray:
         """f(x) − f₋ᵢ(x) of the coarse model."""
         weights = np.ones(len(rows)) if self.weights is None else self.weights[rows]
-        psi = directions(backdrop, np.asarray(self.X[rows]))
-        residuals = residuals_without(backdrop, psi, self.targets[rows], weights)
-        pulls = (1.0 / backdrop.total_weight + directions(backdrop, new) @ psi.T) * weights
+        psi = directions(coarse_model, np.asarray(self.X[rows]))
+        residuals = residuals_without(coarse_model, psi, self.targets[rows], weights)
+        pulls = (1.0 / coarse_model.total_weight + directions(coarse_model, new) @ psi.T) * weights
         return np.asarray(pulls[:, :, None] * residuals[None, :, :])
 
     def within_range(self, cell: int, whole: np.ndarray, change: np.ndarray) -> np.ndarray:

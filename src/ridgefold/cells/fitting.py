@@ -14,12 +14,12 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ridgefold.cells.average_choice import choose_average, first_number
-from ridgefold.cells.backdrop import fit_backdrop, with_share
 from ridgefold.cells.cell_fit_steps import cell_steps
 from ridgefold.cells.cell_grid import SAMPLE_ROWS, coarse_kernels, grid_asked
 from ridgefold.cells.cell_metric import learned_scales, sample_slopes
 from ridgefold.cells.cell_request import CellRequest, CellShape
 from ridgefold.cells.cell_rows import CellRows, Training, number_of, rows_of, spaced
+from ridgefold.cells.coarse_model import fit_coarse_model, with_share
 from ridgefold.cells.combine import cell_alpha
 from ridgefold.cells.cut import Guided
 from ridgefold.cells.held_out_errors import held_out_errors
@@ -99,7 +99,7 @@ class FittedCells:
     rows; None if no scales were learned."""
     training: Training
     """All rows, in the metric of the cells."""
-    backdrop: Backdrop | None
+    coarse_model: Backdrop | None
     """A coarse model of all rows that is mixed in."""
     linear: LinearPart | None
     """A linear model of all rows under the cells, which are fitted to what it leaves."""
@@ -561,7 +561,7 @@ class CellFitting(Work):
             sample = replace(self.data, X=np.ascontiguousarray(self.data.X[spread]), weights=None)
             family = search.grid.kernels[search.grid.start]
             try:
-                coarse = fit_backdrop(self.training, coarse_kernels(family, sample), self.rng)
+                coarse = fit_coarse_model(self.training, coarse_kernels(family, sample), self.rng)
             except NumericalError:  # the cells can do without
                 return None
             clip = bool(cells_of(self.model).clip)

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ridgefold.cells.backdrop import directions, residuals_without
 from ridgefold.cells.cell_intervals import CellIntervals
 from ridgefold.cells.cell_rows import number_of, rows_of
+from ridgefold.cells.coarse_model import directions, residuals_without
 from ridgefold.cells.combine import Assignment
 from ridgefold.kernels import KernelGram
 from ridgefold.records import Cells
@@ -87,17 +87,17 @@ class RowsLeftOut:
             change = (slopes + own.offsets[lines])[:, None] * own.residuals[lines]
             change = self.kept.within_range(cell, whole, change[:, None, :])[:, 0, :]
             out[reached] += weights[:, None] * change
-        backdrop = self.kept.backdrop
-        if backdrop is not None:
+        coarse_model = self.kept.coarse_model
+        if coarse_model is not None:
             given = self.kept.weights
             own_weights = np.ones(len(self.rows)) if given is None else given[self.rows]
-            psi = directions(backdrop, np.asarray(self.kept.X[self.rows]))
+            psi = directions(coarse_model, np.asarray(self.kept.X[self.rows]))
             targets = self.kept.targets[self.rows]
-            residuals = residuals_without(backdrop, psi, targets, own_weights)
-            pulls = np.einsum("ij,ij->i", directions(backdrop, new), psi)
-            pulls = (pulls + 1.0 / backdrop.total_weight) * own_weights
+            residuals = residuals_without(coarse_model, psi, targets, own_weights)
+            pulls = np.einsum("ij,ij->i", directions(coarse_model, new), psi)
+            pulls = (pulls + 1.0 / coarse_model.total_weight) * own_weights
             coarse = pulls[:, None] * residuals
-            out += backdrop.share * (coarse - out)
+            out += coarse_model.share * (coarse - out)
         return out
 
     def _prepared(self, cell: int) -> _RowsOfCell:

@@ -12,7 +12,6 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ridgefold.cells.backdrop import mix_predictions, mix_residuals
 from ridgefold.cells.cell_fit_steps import Refine, RefiningWork
 from ridgefold.cells.cell_gradients import combined_gradients, with_coarse_slopes
 from ridgefold.cells.cell_intervals import CellIntervals
@@ -20,6 +19,7 @@ from ridgefold.cells.cell_prediction import CellsOfRows, IndexedRows, predict_ce
 from ridgefold.cells.cell_rows import ROWS_A_BATCH, Training, number_of
 from ridgefold.cells.cell_run_directory import opened_run
 from ridgefold.cells.cell_store import StoredRows
+from ridgefold.cells.coarse_model import mix_predictions, mix_residuals
 from ridgefold.cells.combine import COMBINERS, Assignment
 from ridgefold.cells.cut import PARTITIONERS
 from ridgefold.cells.distinct_rows import DistinctRows, distinct_rows
@@ -319,9 +319,9 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
         )
         self._cells, self._models = cells, fitted.models
         self._partition, self._combine = self.partition, self.combine
-        self._backdrop, self._linear = fitted.backdrop, fitted.linear
-        if self._backdrop is not None and self.held_out_residuals_ is not None:
-            mix_residuals(self._backdrop, fitted.training, self.held_out_residuals_)
+        self._coarse_model, self._linear = fitted.coarse_model, fitted.linear
+        if self._coarse_model is not None and self.held_out_residuals_ is not None:
+            mix_residuals(self._coarse_model, fitted.training, self.held_out_residuals_)
         self._weights = None if data.weights is None else np.asarray(data.weights)
         self.n_steps_ = 0
         self.run_record_ = RunRecord(fitted.steps)
@@ -530,7 +530,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
             self._models,
             np.zeros(targets.shape) if residuals is None else residuals,
             bool(self.fit_intercept),
-            self._backdrop,
+            self._coarse_model,
             max(budget - WORK_BYTES, WORK_BYTES),
         )
 
@@ -692,8 +692,8 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
         `placed` are the rows X in the metric of the cells.
         """
         values = self._of_cells(placed, assignment)
-        if self._backdrop is not None:
-            mix_predictions(self._backdrop, placed, values)
+        if self._coarse_model is not None:
+            mix_predictions(self._coarse_model, placed, values)
         return values if self._linear is None else with_linear_part(self._linear, X, values)
 
     def _of_cells(self, X: np.ndarray, assignment: Assignment) -> np.ndarray:
@@ -776,8 +776,8 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
         slopes = combined_gradients(
             self._rows_by_cell(), self._cells, self._models, self._assignment, new
         )
-        if self._backdrop is not None:
-            with_coarse_slopes(self._backdrop, new, slopes)
+        if self._coarse_model is not None:
+            with_coarse_slopes(self._coarse_model, new, slopes)
         if scales is not None:
             whole = np.zeros((len(X), len(scales), slopes.shape[2]))
             kept = np.isfinite(scales)
@@ -841,7 +841,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
             "cells": self._cells,
             "model": self._models,
             "combine": self._combine,
-            "backdrop": self._backdrop,
+            "backdrop": self._coarse_model,
             "partition_sizes": self.partition_sizes_,
             "trials": list(self.trials_),
             "effective_dimension": self.effective_dimension_,
@@ -865,7 +865,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
             self.run_record_ = state["run_record"]
         self.X_fit_, self._cells, self._models = state["rows"], state["cells"], state["model"]
         self._partition, self._combine = self.partition, state["combine"]
-        self._backdrop = state.get("backdrop")
+        self._coarse_model = state.get("backdrop")
         self.partition_sizes_ = state["partition_sizes"]
         self.n_partitions_ = len(self.partition_sizes_)
         self.trials_ = tuple(state["trials"])
@@ -882,7 +882,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
 
     def _copy_choices(self) -> None:
         self.alpha_ = self._models.alpha
-        self.coarse_model_share_ = None if self._backdrop is None else self._backdrop.share
+        self.coarse_model_share_ = None if self._coarse_model is None else self._coarse_model.share
         self.linear_coef_ = None if self._linear is None else self._linear.coefficients
         self.kernels_ = [self._models.kernels[k] for k in self._models.kernel_of_cell]
         self.__dict__.pop("fixed_coef_", None)

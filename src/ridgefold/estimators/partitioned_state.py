@@ -108,12 +108,12 @@ def require_consistent(state: Mapping[str, Any], partition: Any) -> None:
         good = good and held_out.dtype == rows.dtype
     if weights is not None:
         good = good and _floats(weights, weights.dtype, 1) and weights.shape == (n,)
-    widening, backdrop = state.get("widening"), state.get("backdrop")
+    widening, coarse_model = state.get("widening"), state.get("backdrop")
     certificate = state["certificate"]
     good = good and (widening is None or is_widening(widening, models.dual_coef.shape[1]))
     good = good and (certificate is None or len(certificate) == models.dual_coef.shape[1])
     good = good and _lies_under(state.get("linear"), models.dual_coef.shape[1], rows.shape[1])
-    good = good and _stands_behind(backdrop, models.dual_coef.shape[1], columns)
+    good = good and _stands_behind(coarse_model, models.dual_coef.shape[1], columns)
     if not good:
         raise ModelFileError("model.state holds cells and models that do not fit together")
     if state["combine"] not in COMBINERS or partition not in PARTITIONERS:
@@ -127,8 +127,8 @@ def require_consistent(state: Mapping[str, Any], partition: Any) -> None:
     some = rows[:1] if scales is None else in_metric(rows[:1], scales)
     for kernel in models.kernels:
         require_kernel(kernel, some, "model.state.model.kernels")
-    if backdrop is not None:
-        require_kernel(backdrop.kernel, backdrop.centres[:1], "model.state.backdrop.kernel")
+    if coarse_model is not None:
+        require_kernel(coarse_model.kernel, coarse_model.centres[:1], "model.state.backdrop.kernel")
 
 
 def _columns_fit(models: LocalModels, n_cells: int, rows: np.ndarray) -> bool:
@@ -144,22 +144,23 @@ def _columns_fit(models: LocalModels, n_cells: int, rows: np.ndarray) -> bool:
     )
 
 
-def _stands_behind(backdrop: Backdrop | None, n_targets: int, n_columns: int) -> bool:
+def _stands_behind(coarse_model: Backdrop | None, n_targets: int, n_columns: int) -> bool:
     """Whether a coarse model fits the cells, if there is one."""
-    if backdrop is None:
+    if coarse_model is None:
         return True
     arrays = {
-        "centres": (len(backdrop.centres), n_columns),
-        "projection": (len(backdrop.centres), len(backdrop.offset)),
-        "offset": (len(backdrop.offset),),
-        "coefficients": (len(backdrop.offset), n_targets),
+        "centres": (len(coarse_model.centres), n_columns),
+        "projection": (len(coarse_model.centres), len(coarse_model.offset)),
+        "offset": (len(coarse_model.offset),),
+        "coefficients": (len(coarse_model.offset), n_targets),
         "intercept": (n_targets,),
         "share": (n_targets,),
     }
     return all(
-        _floats(array := getattr(backdrop, name), array.dtype, len(shape)) and array.shape == shape
+        _floats(array := getattr(coarse_model, name), array.dtype, len(shape))
+        and array.shape == shape
         for name, shape in arrays.items()
-    ) and bool(np.all((backdrop.share >= 0) & (backdrop.share <= 1)))
+    ) and bool(np.all((coarse_model.share >= 0) & (coarse_model.share <= 1)))
 
 
 def _lies_under(linear: LinearPart | None, n_targets: int, n_columns: int) -> bool:

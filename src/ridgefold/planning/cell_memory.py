@@ -36,7 +36,7 @@ _FEWEST_SLOPE_ROWS = 128
 """Rows of the fits that slopes are taken from, however small a budget is."""
 _SLOPE_POINTS = 1024
 """Rows at which slopes are taken (`cells.slopes`)."""
-_BACKDROP_BYTES = 12e6
+_COARSE_MODEL_BYTES = 12e6
 """Blocks of kernel values, as measured, in which the coarse model is fitted."""
 _SCALE_BYTES = 24.0
 """Of a criterion in which scales are learned, an entry of its matrix: values, slopes, products."""
@@ -158,9 +158,11 @@ class CellMemory:
         more = 8.0 * n**2 + 24.0 * n * (100.0 + 4.0 * math.sqrt(n)) + _MAPPED_BYTES
         return max(least, min(room, least + more))
 
-    def backdrop(self) -> float:
+    def coarse_model(self) -> float:
         t = self.problem.n_targets
-        return _BACKDROP_BYTES + 8.0 * t * (CELL_SEARCH.backdrop_pair_rows + self.problem.n_rows)
+        return _COARSE_MODEL_BYTES + 8.0 * t * (
+            CELL_SEARCH.backdrop_pair_rows + self.problem.n_rows
+        )
 
     # -- what a budget holds -------------------------------------------------------------
 

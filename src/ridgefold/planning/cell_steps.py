@@ -180,12 +180,12 @@ class CellPlans:
             model = 0.0
         return self._plan(method, total / workers, peak + model)
 
-    def backdrop(self) -> Plan:
+    def coarse_model(self) -> Plan:
         """A fit of all rows in the span of a few, with kernels compared on some of them."""
         n, r = float(self.problem.n_rows), float(CELL_SEARCH.backdrop_rows)
         looked = _COARSE_KERNELS * min(n, CELL_SEARCH.backdrop_pair_rows) + 2 * n
         flops = {"kernel": 2 * looked * r, "product": 6.0 * looked * r**2, "calls": 100.0}
-        return self._plan("coarse", self._seconds(flops), self.memory.backdrop())
+        return self._plan("coarse", self._seconds(flops), self.memory.coarse_model())
 
     def linear(self) -> Plan:
         """A linear fit of all rows, with every ridge value, and a look at a few regions."""

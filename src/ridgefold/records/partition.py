@@ -121,9 +121,11 @@ class LocalModels:
 
 @dataclass(frozen=True)
 class Backdrop:
-    """A coarse model of all rows behind those of the cells: (1 − s)·f_cells(x) + s·f(x).
+    """A coarse model of all rows, mixed into those of the cells: (1 − s)·f_cells(x) + s·f(x).
 
-    f(x) = b + ψ(x)ᵀc with ψ(x) = Pᵀk(Z, x) − offset; see `cells.backdrop`.
+    Model files and run directories know it by the name "backdrop".
+
+    f(x) = b + ψ(x)ᵀc with ψ(x) = Pᵀk(Z, x) − offset; see `cells.coarse_model`.
     """
 
     centres: np.ndarray

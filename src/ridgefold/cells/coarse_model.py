@@ -35,36 +35,37 @@ from ridgefold.linalg.threads import threads
 from ridgefold.records import CELL_SEARCH, Backdrop
 
 _DEPENDENT = 1e-10
-"""Directions of the span with eigenvalues below this, in parts of the largest, are left out."""
+"""Directions of the span whose eigenvalues are below this share of the largest are left out."""
 _LEAST_GAIN = 0.002
-"""Of the mean square, by which it must lower it: less is not worth keeping a second model."""
+"""The coarse model is kept only if it lowers the held-out mean square by this share: a smaller gain
+does not justify a second model."""
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
-def fit_backdrop(
+def fit_coarse_model(
     training: Training, kernels: Sequence[Kernel], rng: np.random.Generator
 ) -> Backdrop:
-    """The coarse model with the best of some kernels and ridges, by its leave-one-out error.
+    """The coarse model whose kernel and ridge have the least leave-one-out error.
 
-    Kernels are compared on some of the rows. A `NumericalError` says that numbers overflow.
+    Kernels are compared on a sample of the rows. A `NumericalError` says that numbers overflow.
     """
     n = training.X.shape[0]
-    some = np.sort(rng.choice(n, min(n, CELL_SEARCH.backdrop_rows), replace=False))
-    centres = np.ascontiguousarray(training.X[some], dtype=np.float64)
-    part = training.taken(spaced(n, CELL_SEARCH.backdrop_pair_rows))
+    spanning = np.sort(rng.choice(n, min(n, CELL_SEARCH.backdrop_rows), replace=False))
+    centres = np.ascontiguousarray(training.X[spanning], dtype=np.float64)
+    sample = training.taken(spaced(n, CELL_SEARCH.backdrop_pair_rows))
     with threads(1):
-        best = min(kernels, key=lambda kernel: float(_Fits(part, kernel, centres).scores.min()))
+        best = min(kernels, key=lambda kernel: float(_Fits(sample, kernel, centres).scores.min()))
         return _Fits(training, best, centres).best()
 
 
 def _features(kernel: Kernel, centres: np.ndarray, X: np.ndarray, map_: np.ndarray) -> np.ndarray:
-    """k(x, Z) times a matrix."""
+    """k(x, Z) of the rows of X, times the matrix `map_`."""
     gram = KernelGram(kernel, centres)
     return np.asarray(gram.against(np.ascontiguousarray(X, dtype=np.float64)).block() @ map_)
 
 
 class _Fits(FeatureRidge):
-    """All ridge values with one kernel."""
+    """The coarse models of one kernel with every ridge value."""
 
     def __init__(self, training: Training, kernel: Kernel, centres: np.ndarray) -> None:
         self.kernel, self.centres = kernel, centres
@@ -73,8 +74,8 @@ class _Fits(FeatureRidge):
         self._map = vectors[:, kept] / np.sqrt(values[kept])
         super().__init__(training, self._of_rows, self._map.shape[1], len(centres))
 
-    def _of_rows(self, some: slice) -> np.ndarray:
-        return _features(self.kernel, self.centres, self.training.X[some], self._map)
+    def _of_rows(self, block: slice) -> np.ndarray:
+        return _features(self.kernel, self.centres, self.training.X[block], self._map)
 
     def best(self) -> Backdrop:
         """The fit with the best ridge."""
@@ -96,48 +97,51 @@ class _Fits(FeatureRidge):
 # -- a fitted one ----------------------------------------------------------------------------
 
 
-def directions(backdrop: Backdrop, X: np.ndarray) -> np.ndarray:
-    """ψ of some rows."""
-    psi = _features(backdrop.kernel, backdrop.centres, X, backdrop.projection)
-    return np.asarray(psi - backdrop.offset)
+def directions(coarse_model: Backdrop, X: np.ndarray) -> np.ndarray:
+    """ψ(x) of the rows of X."""
+    psi = _features(coarse_model.kernel, coarse_model.centres, X, coarse_model.projection)
+    return np.asarray(psi - coarse_model.offset)
 
 
 def residuals_without(
-    backdrop: Backdrop, psi: np.ndarray, targets: np.ndarray, weights: np.ndarray | None
+    coarse_model: Backdrop, psi: np.ndarray, targets: np.ndarray, weights: np.ndarray | None
 ) -> np.ndarray:
-    """Leave-one-out residuals of rows of the fit, with ψ of each."""
+    """Leave-one-out residuals of training rows, from the ψ, target and weight of each."""
     w = np.ones(len(psi)) if weights is None else np.asarray(weights, dtype=np.float64)
-    leverage = w * (1.0 / backdrop.total_weight + np.einsum("ij,ij->i", psi, psi))
-    fitted = backdrop.intercept + psi @ backdrop.coefficients
+    leverage = w * (1.0 / coarse_model.total_weight + np.einsum("ij,ij->i", psi, psi))
+    fitted = coarse_model.intercept + psi @ coarse_model.coefficients
     left = (1.0 - leverage)[:, None]
     # Nothing is left without a row that has all the weight there is.
     unknown = np.full(fitted.shape, np.nan)
     return np.asarray(np.divide(targets - fitted, left, where=left > 0, out=unknown))
 
 
-def mix_predictions(backdrop: Backdrop, X: np.ndarray, values: np.ndarray) -> None:
-    """Predictions of cells become those of the mixture, in place."""
+def mix_predictions(coarse_model: Backdrop, X: np.ndarray, values: np.ndarray) -> None:
+    """Mix the coarse model into predictions of the cells, in place."""
     with threads(1):
-        for some in blocks_of(len(X), len(backdrop.centres)):
-            coarse = backdrop.intercept + directions(backdrop, X[some]) @ backdrop.coefficients
-            values[some] += backdrop.share * (coarse - values[some])
+        for block in blocks_of(len(X), len(coarse_model.centres)):
+            coarse = (
+                coarse_model.intercept
+                + directions(coarse_model, X[block]) @ coarse_model.coefficients
+            )
+            values[block] += coarse_model.share * (coarse - values[block])
 
 
-def mix_residuals(backdrop: Backdrop, training: Training, residuals: np.ndarray) -> None:
-    """Leave-one-out residuals of cells become those of the mixture, in place."""
+def mix_residuals(coarse_model: Backdrop, training: Training, residuals: np.ndarray) -> None:
+    """Mix those of the coarse model into leave-one-out residuals of the cells, in place."""
     X = training.X
     with threads(1):
-        for some in blocks_of(X.shape[0], len(backdrop.centres)):
-            psi = directions(backdrop, np.asarray(X[some]))
-            coarse = residuals_without(backdrop, psi, *targets_and_weights(training, some))
-            residuals[some] += backdrop.share * (coarse - residuals[some])
+        for block in blocks_of(X.shape[0], len(coarse_model.centres)):
+            psi = directions(coarse_model, np.asarray(X[block]))
+            coarse = residuals_without(coarse_model, psi, *targets_and_weights(training, block))
+            residuals[block] += coarse_model.share * (coarse - residuals[block])
 
 
 @np.errstate(over="ignore", invalid="ignore")
 def with_share(
-    backdrop: Backdrop, training: Training, residuals: np.ndarray, counts: np.ndarray
+    coarse_model: Backdrop, training: Training, residuals: np.ndarray, counts: np.ndarray
 ) -> Backdrop | None:
-    """With the share of every target that lowers the mean square most; None if it hardly does.
+    """The model with the best share for every target; None if the error hardly falls with it.
 
     Parameters
     ----------
@@ -147,10 +151,10 @@ def with_share(
     at, t = 0, residuals.shape[1]
     across, square, before = np.zeros(t), np.zeros(t), np.zeros(t)
     with threads(1):
-        for some in blocks_of(training.X.shape[0], len(backdrop.centres)):
-            rows = training.scored(some)
-            psi = rows.spread(directions(backdrop, np.asarray(training.X[some])))
-            coarse = residuals_without(backdrop, psi, rows.targets, rows.weights)
+        for block in blocks_of(training.X.shape[0], len(coarse_model.centres)):
+            rows = training.scored(block)
+            psi = rows.spread(directions(coarse_model, np.asarray(training.X[block])))
+            coarse = residuals_without(coarse_model, psi, rows.targets, rows.weights)
             here = slice(at, at + len(coarse))
             at += len(coarse)
             local = np.asarray(residuals[here], dtype=np.float64)
@@ -164,4 +168,4 @@ def with_share(
     share = np.clip(share, 0.0, 1.0)
     gain = 2.0 * share * across - share**2 * square
     share = np.where(gain >= _LEAST_GAIN * before, share, 0.0)
-    return replace(backdrop, share=share) if np.any(share > 0) else None
+    return replace(coarse_model, share=share) if np.any(share > 0) else None

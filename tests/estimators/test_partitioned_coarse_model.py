@@ -22,9 +22,12 @@ def noisy(**settings):
     return PartitionedLSSVMRegressor(n_partitions=5).set_params(**settings)
 
 
-def coarse(backdrop, rows):
-    psi = backdrop.kernel(rows, backdrop.centres) @ backdrop.projection - backdrop.offset
-    return backdrop.intercept + psi @ backdrop.coefficients
+def coarse(coarse_model, rows):
+    psi = (
+        coarse_model.kernel(rows, coarse_model.centres) @ coarse_model.projection
+        - coarse_model.offset
+    )
+    return coarse_model.intercept + psi @ coarse_model.coefficients
 
 
 def test_it_is_mixed_into_what_the_cells_predict():
@@ -34,7 +37,7 @@ def test_it_is_mixed_into_what_the_cells_predict():
     assert share.shape == (2,)
     assert 0 < share[0] <= 1
     np.testing.assert_array_equal(model._models.dual_coef, cells._models.dual_coef)
-    expected = (1 - share) * cells.predict(NEW) + share * coarse(model._backdrop, NEW)
+    expected = (1 - share) * cells.predict(NEW) + share * coarse(model._coarse_model, NEW)
     np.testing.assert_allclose(model.predict(NEW), expected, rtol=1e-10, atol=1e-12)
 
 
@@ -48,9 +51,11 @@ def test_it_lowers_the_error_where_targets_are_noise_for_the_most_part():
 
 def test_held_out_residuals_are_those_of_the_mixture():
     model, cells = noisy().fit(X, Y), noisy(cells__coarse_model=None).fit(X, Y)
-    backdrop, i = model._backdrop, 17
+    coarse_model, i = model._coarse_model, 17
     # With ψ and its penalty as they are, the coarse fit without row i by dense algebra.
-    psi = backdrop.kernel(X, backdrop.centres) @ backdrop.projection - backdrop.offset
+    psi = (
+        coarse_model.kernel(X, coarse_model.centres) @ coarse_model.projection - coarse_model.offset
+    )
     penalty = np.eye(psi.shape[1]) - psi.T @ psi
     A = np.column_stack([psi, np.ones(len(X))])
     rest = np.delete(np.arange(len(X)), i)
@@ -111,11 +116,14 @@ def test_rows_that_share_x_are_left_out_one_by_one():
     one = noisy().fit(places, Y)
     same = PartitionedLSSVMRegressor(n_partitions=5, intervals="jackknife+").fit(places, Y)
     np.testing.assert_array_equal(one.held_out_residuals_, same.held_out_residuals_)
-    backdrop = one._backdrop
+    coarse_model = one._coarse_model
     i = 5
-    psi = backdrop.kernel(places, backdrop.centres) @ backdrop.projection - backdrop.offset
+    psi = (
+        coarse_model.kernel(places, coarse_model.centres) @ coarse_model.projection
+        - coarse_model.offset
+    )
     leverage = 1.0 / len(X) + psi[i] @ psi[i]
-    own = (Y[i] - coarse(backdrop, places[i : i + 1])[0, 0]) / (1 - leverage)
+    own = (Y[i] - coarse(coarse_model, places[i : i + 1])[0, 0]) / (1 - leverage)
     cells = noisy(cells__coarse_model=None).fit(places, Y).held_out_residuals_[i, 0]
     share = one.coarse_model_share_[0]
     expected = (1 - share) * cells + share * own
@@ -172,7 +180,9 @@ def test_files_with_a_coarse_model_that_does_not_fit_are_refused(tmp_path, name,
     from dataclasses import replace
 
     model = noisy().fit(X, Y)
-    model._backdrop = replace(model._backdrop, **{name: change(getattr(model._backdrop, name))})
+    model._coarse_model = replace(
+        model._coarse_model, **{name: change(getattr(model._coarse_model, name))}
+    )
     model.save(tmp_path / "m")
     with pytest.raises(ModelFileError):
         ridgefold.load(tmp_path / "m")
@@ -184,7 +194,7 @@ def test_float32_and_learned_scales_and_other_kernels():
     np.testing.assert_allclose(single.predict(NEW), noisy().fit(X, Y).predict(NEW), atol=0.05)
     for settings in ({"kernel": "laplacian"}, {"kernel": ["rbf", "laplacian"]}):
         model = noisy(**settings).fit(X, Y)
-        assert type(model._backdrop.kernel) is type(model.kernels_[0])
+        assert type(model._coarse_model.kernel) is type(model.kernels_[0])
     learned = noisy(metric="learned").fit(X, Y)
     assert np.all(np.isfinite(learned.predict(NEW)))
 

@@ -7,16 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ridgefold.cells.backdrop import (
+from ridgefold.cells.cell_rows import Training
+from ridgefold.cells.coarse_model import (
     _Fits,
     directions,
-    fit_backdrop,
+    fit_coarse_model,
     mix_predictions,
     mix_residuals,
     residuals_without,
     with_share,
 )
-from ridgefold.cells.cell_rows import Training
 from ridgefold.cells.distinct_rows import distinct_rows
 from ridgefold.errors import NumericalError
 from ridgefold.kernels import RBF, Laplacian
@@ -29,17 +29,17 @@ WEIGHTS = rng.uniform(0.2, 3.0, 90)
 
 
 def coarse(weights=None):
-    return fit_backdrop(Training(X, Y, weights), KERNELS, np.random.default_rng(1))
+    return fit_coarse_model(Training(X, Y, weights), KERNELS, np.random.default_rng(1))
 
 
-def predicted(backdrop, rows):
-    return backdrop.intercept + directions(backdrop, rows) @ backdrop.coefficients
+def predicted(coarse_model, rows):
+    return coarse_model.intercept + directions(coarse_model, rows) @ coarse_model.coefficients
 
 
-def refit(backdrop, alpha, kept, weights):
+def refit(coarse_model, alpha, kept, weights):
     """A ridge fit with a bias in the span of the centres, by dense algebra: predictions at X."""
-    K = backdrop.kernel(backdrop.centres)
-    across = backdrop.kernel(X, backdrop.centres)
+    K = coarse_model.kernel(coarse_model.centres)
+    across = coarse_model.kernel(X, coarse_model.centres)
     w = np.ones(len(X)) if weights is None else weights
     # Minimise Σ w(y − b − across·a)² + α aᵀK a over a and b.
     A = np.column_stack([across, np.ones(len(X))])
@@ -53,20 +53,20 @@ def refit(backdrop, alpha, kept, weights):
 def test_residuals_and_predictions_without_a_row_are_those_of_refits(weights):
     training = Training(X, Y, weights)
     fits = _Fits(training, RBF(0.8), X[::4].copy())
-    backdrop = fits.best()
+    coarse_model = fits.best()
     alpha = float(fits.alphas[np.argmin(fits.scores)])
     everything = np.arange(len(X))
     np.testing.assert_allclose(
-        predicted(backdrop, X), refit(backdrop, alpha, everything, weights), atol=1e-7
+        predicted(coarse_model, X), refit(coarse_model, alpha, everything, weights), atol=1e-7
     )
-    psi = directions(backdrop, X)
-    residuals = residuals_without(backdrop, psi, Y, weights)
+    psi = directions(coarse_model, X)
+    residuals = residuals_without(coarse_model, psi, Y, weights)
     w = np.ones(len(X)) if weights is None else weights
     for i in (0, 7, 50):
-        without = refit(backdrop, alpha, np.delete(everything, i), weights)
+        without = refit(coarse_model, alpha, np.delete(everything, i), weights)
         np.testing.assert_allclose(Y[i] - without[i], residuals[i], atol=1e-7)
-        pull = w[i] * (1.0 / backdrop.total_weight + psi @ psi[i])
-        moved = predicted(backdrop, X) - pull[:, None] * residuals[i]
+        pull = w[i] * (1.0 / coarse_model.total_weight + psi @ psi[i])
+        moved = predicted(coarse_model, X) - pull[:, None] * residuals[i]
         np.testing.assert_allclose(moved, without, atol=1e-7)
 
 
@@ -74,8 +74,8 @@ def test_residuals_and_predictions_without_a_row_are_those_of_refits(weights):
 @pytest.mark.parametrize("weighted_scores", [False, True])
 def test_ridges_are_scored_by_these_residuals(weights, weighted_scores):
     fits = _Fits(Training(X, Y, weights, weighted_scores), RBF(1.0), X[:30].copy())
-    backdrop = fits.best()
-    residuals = residuals_without(backdrop, directions(backdrop, X), Y, weights)
+    coarse_model = fits.best()
+    residuals = residuals_without(coarse_model, directions(coarse_model, X), Y, weights)
     counts = weights if weighted_scores and weights is not None else np.ones(len(X))
     expected = np.average(np.mean(residuals**2, axis=1), weights=counts)
     assert fits.scores.min() == pytest.approx(expected, rel=1e-9)
@@ -99,10 +99,10 @@ def test_merged_rows_give_the_model_and_the_scores_of_the_rows_behind_them(weigh
 
 
 def test_the_share_is_the_one_with_the_least_error():
-    backdrop, training = coarse(), Training(X, Y, None)
-    own = residuals_without(backdrop, directions(backdrop, X), Y, None)
+    coarse_model, training = coarse(), Training(X, Y, None)
+    own = residuals_without(coarse_model, directions(coarse_model, X), Y, None)
     local = own + np.random.default_rng(2).standard_normal(own.shape) * [0.4, 0.1]
-    found = with_share(backdrop, training, local, np.ones(len(X)))
+    found = with_share(coarse_model, training, local, np.ones(len(X)))
     for j in range(2):
         errors = [np.mean((local[:, j] + s * (own - local)[:, j]) ** 2) for s in (-1e-3, 0, 1e-3)]
         at = found.share[j]
@@ -116,41 +116,41 @@ def test_the_share_is_the_one_with_the_least_error():
 
 
 def test_a_model_that_gains_nothing_is_left_out():
-    backdrop, training = coarse(), Training(X, Y, None)
+    coarse_model, training = coarse(), Training(X, Y, None)
     exact = np.zeros_like(Y)
-    assert with_share(backdrop, training, exact, np.ones(len(X))) is None
+    assert with_share(coarse_model, training, exact, np.ones(len(X))) is None
     unknown = np.full_like(Y, np.nan)
-    assert with_share(backdrop, training, unknown, np.ones(len(X))) is None
+    assert with_share(coarse_model, training, unknown, np.ones(len(X))) is None
     one = np.column_stack([np.full(90, 3.0) * np.sign(Y[:, 0]), np.zeros(90)])
-    found = with_share(backdrop, training, one, np.ones(len(X)))
+    found = with_share(coarse_model, training, one, np.ones(len(X)))
     assert found.share[0] > 0
     assert found.share[1] == 0
 
 
 def test_predictions_and_residuals_are_mixed_in_parts():
-    backdrop = replace(coarse(WEIGHTS), share=np.array([0.25, 0.0]))
+    coarse_model = replace(coarse(WEIGHTS), share=np.array([0.25, 0.0]))
     values = np.ones((90, 2))
-    mix_predictions(backdrop, X, values)
-    np.testing.assert_allclose(values[:, 0], 0.75 + 0.25 * predicted(backdrop, X)[:, 0])
+    mix_predictions(coarse_model, X, values)
+    np.testing.assert_allclose(values[:, 0], 0.75 + 0.25 * predicted(coarse_model, X)[:, 0])
     assert np.all(values[:, 1] == 1.0)
     residuals = np.ones((90, 2))
-    mix_residuals(backdrop, Training(X, Y, WEIGHTS), residuals)
-    own = residuals_without(backdrop, directions(backdrop, X), Y, WEIGHTS)
+    mix_residuals(coarse_model, Training(X, Y, WEIGHTS), residuals)
+    own = residuals_without(coarse_model, directions(coarse_model, X), Y, WEIGHTS)
     np.testing.assert_allclose(residuals[:, 0], 0.75 + 0.25 * own[:, 0])
     assert np.all(residuals[:, 1] == 1.0)
 
 
 def test_equal_rows_and_constant_columns_are_no_trouble():
     same = Training(np.ones((40, 3)), Y[:40], None)
-    backdrop = fit_backdrop(same, [RBF(1.0)], np.random.default_rng(0))
-    np.testing.assert_allclose(predicted(backdrop, np.ones((2, 3))), [Y[:40].mean(axis=0)] * 2)
+    coarse_model = fit_coarse_model(same, [RBF(1.0)], np.random.default_rng(0))
+    np.testing.assert_allclose(predicted(coarse_model, np.ones((2, 3))), [Y[:40].mean(axis=0)] * 2)
 
 
 @pytest.mark.parametrize("size", [1e-200, 1e150, 1e200, 1e300])
 def test_targets_of_any_size_give_a_model_that_can_be_used_or_none(size):
     training = Training(X, size * Y, None)
-    backdrop = fit_backdrop(training, KERNELS, np.random.default_rng(0))
-    found = with_share(backdrop, training, 2.0 * size * Y, np.ones(len(X)))
+    coarse_model = fit_coarse_model(training, KERNELS, np.random.default_rng(0))
+    found = with_share(coarse_model, training, 2.0 * size * Y, np.ones(len(X)))
     if found is not None:
         values = np.zeros_like(Y)
         mix_predictions(found, X, values)
@@ -159,21 +159,21 @@ def test_targets_of_any_size_give_a_model_that_can_be_used_or_none(size):
 
 def test_weights_that_overflow_are_an_error_of_ours():
     with pytest.raises(NumericalError, match="overflow"):
-        fit_backdrop(Training(X, Y, np.full(90, 1e308)), KERNELS, np.random.default_rng(0))
+        fit_coarse_model(Training(X, Y, np.full(90, 1e308)), KERNELS, np.random.default_rng(0))
 
 
 def test_a_row_with_all_the_weight_has_no_residual():
     weights = np.zeros(90)
     weights[3] = 1.0
-    backdrop = fit_backdrop(Training(X, Y, weights), KERNELS, np.random.default_rng(0))
-    found = residuals_without(backdrop, directions(backdrop, X), Y, weights)
+    coarse_model = fit_coarse_model(Training(X, Y, weights), KERNELS, np.random.default_rng(0))
+    found = residuals_without(coarse_model, directions(coarse_model, X), Y, weights)
     assert np.all(np.isnan(found[3]))
     assert np.all(np.isfinite(np.delete(found, 3, axis=0)))
 
 
 def test_a_large_mean_of_the_targets_takes_no_digits():
     near, far = (
-        fit_backdrop(Training(X, Y + shift, None), KERNELS, np.random.default_rng(0))
+        fit_coarse_model(Training(X, Y + shift, None), KERNELS, np.random.default_rng(0))
         for shift in (0.0, 1e9)
     )
     np.testing.assert_allclose(predicted(far, X) - 1e9, predicted(near, X), atol=1e-5)
