@@ -9,7 +9,7 @@ import pytest
 from ridgefold.errors import BudgetError, ConditionWarning, InvalidInputError
 from ridgefold.notices import warn
 from ridgefold.records import Cost, Plan, Problem, Resources
-from ridgefold.runtime import Step, Work, foresee_all, perform_all
+from ridgefold.runtime import MeasuredStep, Work, foresee_all, perform_all
 
 PROBLEM = Problem(n_rows=100, n_columns=2)
 
@@ -25,7 +25,7 @@ class Purse(Work):
         return Resources(memory_bytes=1000.0)
 
 
-class Spend(Step):
+class Spend(MeasuredStep):
     """Spends half of what it may, as a rich person would, or little."""
 
     name = "spending"

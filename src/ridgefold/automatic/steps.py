@@ -39,7 +39,7 @@ from ridgefold.planning import plan_cross_validation, plan_fit
 from ridgefold.planning.calibration import known_rates
 from ridgefold.planning.rates import seconds
 from ridgefold.records import Cost, FoldShape, Plan, Problem, Rejection, Resources
-from ridgefold.runtime.step import Step
+from ridgefold.runtime.step import MeasuredStep
 from ridgefold.selection.stack.candidates import most_candidates
 
 FEWEST_IN_CELLS = 2000
@@ -70,7 +70,7 @@ LINEAR, WIDTH, LEARNING, WHOLE, CELLS = "linear", "width", "learning", "whole", 
 """The kinds of work, each of which has a measured pace (`Known.pace`)."""
 
 
-class AutomaticStep(Step[Known, AutomaticWork]):
+class AutomaticStep(MeasuredStep[Known, AutomaticWork]):
     """A step that knows what kind of work it is."""
 
     @abstractmethod

@@ -23,7 +23,7 @@ from ridgefold.planning import SharedFiles
 from ridgefold.planning.cell_memory import WORK_BYTES, learning_rows_within
 from ridgefold.planning.learning import learning_plan
 from ridgefold.records import CELL_SEARCH, Plan, Resources, StepRecord
-from ridgefold.runtime import AnyStep, Step, Work
+from ridgefold.runtime import MeasuredStep, Step, Work
 from ridgefold.selection.learned_grid import AUTO, is_automatic
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _LIKELY_STEPS = 20
 
 
 @dataclass(frozen=True)
-class CellStep(Step[CellShape, "CellFitting"]):
+class CellStep(MeasuredStep[CellShape, "CellFitting"]):
     """A step that is planned from the request and the shapes, and performed by `CellFitting`."""
 
     request: CellRequest
@@ -377,7 +377,7 @@ class RefiningWork(Work):
 
 
 @dataclass(frozen=True)
-class Refine(Step[CellShape, RefiningWork]):
+class Refine(MeasuredStep[CellShape, RefiningWork]):
     """Turn the models of the cells into one of all rows, by conjugate gradients from there."""
 
     request: CellRequest
@@ -399,7 +399,7 @@ class Refine(Step[CellShape, RefiningWork]):
         return known
 
 
-def cell_steps(request: CellRequest) -> list[AnyStep[CellShape, Any]]:
+def cell_steps(request: CellRequest) -> list[Step[CellShape, Any]]:
     """The steps of a fit in cells, in order, up to models of all cells; `Refine` comes after."""
     if request.options.combiner.scales_alpha:
         return [LearnScales(request), ChooseAverage(request), FitCells(request)]

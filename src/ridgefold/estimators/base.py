@@ -53,7 +53,7 @@ from ridgefold.planning import (
 )
 from ridgefold.records import FittedModel, FixedEffects, Plan, Problem, RunRecord
 from ridgefold.records.kinds import Limit
-from ridgefold.runtime import AnyStep, perform_all
+from ridgefold.runtime import Step, perform_all
 from ridgefold.runtime.training_data import TrainingData, seconds_left
 from ridgefold.selection.describe import TrainingGram, describe
 from ridgefold.selection.fit_steps import Solve
@@ -103,7 +103,7 @@ class KernelModel(
 
     # -- fitting -------------------------------------------------------------------------
 
-    def _steps(self) -> list[AnyStep[Problem, Any]]:
+    def _steps(self) -> list[Step[Problem, Any]]:
         """What a fit does, in order; `explain` goes through the same list."""
         return [Solve(compute_of(self).solver)]
 

@@ -44,7 +44,7 @@ from ridgefold.records import (
     StepRecord,
 )
 from ridgefold.records.kinds import Amount, Count
-from ridgefold.runtime import AnyStep, perform_all
+from ridgefold.runtime import Step, perform_all
 from ridgefold.runtime.progress import progress_bar
 from ridgefold.runtime.training_data import TrainingData, require_comparable, seconds_left
 from ridgefold.selection.describe import TrainingGram, describe
@@ -122,9 +122,9 @@ class CrossValidatedModel(KernelModel):
             else data.namespace.asarray(held_out, data.like)
         )
 
-    def _steps(self) -> list[AnyStep[Problem, Any]]:
+    def _steps(self) -> list[Step[Problem, Any]]:
         """What a fit does, in order; `explain` goes through the same list."""
-        steps: list[AnyStep[Problem, Any]] = []
+        steps: list[Step[Problem, Any]] = []
         asked = self._learning()
         if asked is not None:
             steps.append(LearnMetric.of(self, asked))

@@ -20,7 +20,7 @@ from ridgefold.estimators.validation import check_training_data, unchanged_on_er
 from ridgefold.linalg import Array
 from ridgefold.options import Compute, MetricLearning, Search, metric_of
 from ridgefold.records import FittedModel, Problem
-from ridgefold.runtime import AnyStep
+from ridgefold.runtime import Step
 from ridgefold.runtime.training_data import TrainingData
 from ridgefold.selection.describe import TrainingGram
 from ridgefold.selection.fit_steps import LearnAgain, LearnMetric
@@ -223,7 +223,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
             final=self._final_targets(data, targets, choice, folds),
         )
 
-    def _steps(self) -> list[AnyStep[Problem, Any]]:
+    def _steps(self) -> list[Step[Problem, Any]]:
         steps = super()._steps()
         for step in steps:
             if isinstance(step, LearnMetric) and self.intervals is not None and not self.stack:

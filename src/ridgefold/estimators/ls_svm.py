@@ -27,7 +27,7 @@ from ridgefold.kernels import KernelSettings
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.options import Compute
 from ridgefold.records import Problem
-from ridgefold.runtime import AnyStep
+from ridgefold.runtime import Step
 from ridgefold.runtime.training_data import (
     TrainingData,
     as_ridgefold_errors,
@@ -169,7 +169,7 @@ class LSSVMClassifier(ClassifierMixin, KernelModel):
     def _settings(self) -> KernelSettings:
         return KernelSettings(self.gamma, self.degree, self.coef0, self.kernel_params)
 
-    def _steps(self) -> list[AnyStep[Problem, Any]]:
+    def _steps(self) -> list[Step[Problem, Any]]:
         steps = super()._steps()
         return [*steps, HoldOut(_FOLDS)] if self.probability else steps
 

@@ -26,7 +26,7 @@ from ridgefold.linalg import Array, namespace_of
 from ridgefold.linalg.blocks import row_blocks
 from ridgefold.planning import available_resources, device_of
 from ridgefold.records import Intervals, Problem
-from ridgefold.runtime import AnyStep
+from ridgefold.runtime import Step
 from ridgefold.runtime.training_data import TrainingData
 from ridgefold.selection.describe import TrainingGram
 from ridgefold.selection.fit_steps import HoldOut
@@ -51,7 +51,7 @@ class KernelRegressor(WithPosterior, WithDiagnostics, KernelModel):
         self._set_coefficients(one_target)
         self.y_fit_ = data.y
 
-    def _steps(self) -> list[AnyStep[Problem, Any]]:
+    def _steps(self) -> list[Step[Problem, Any]]:
         steps = super()._steps()
         return [HoldOut(_FOLDS), *steps] if self._interval_method() == "cv+" else steps
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class ModelSearch(SearchWork):
-    """A fit that is under way: the data, and what has been found so far."""
+    """A fit that chooses its kernel: the model, its data, and what the steps have found so far."""
 
     def __init__(
         self,
@@ -60,12 +60,12 @@ class ModelSearch(SearchWork):
     def resources(self) -> Resources:
         data, model = self.data, self.model
         left = seconds_left(model.time_budget, data)
-        found = available_resources(model.memory_budget, left, device_of(data.like))
-        return replace(found, memory_bytes=found.memory_bytes - data.copied_bytes)
+        available = available_resources(model.memory_budget, left, device_of(data.like))
+        return replace(available, memory_bytes=available.memory_bytes - data.copied_bytes)
 
     @abstractmethod
     def finished(self) -> np.ndarray:
-        """Set what a search finds; returns the held-out predictions of every row."""
+        """Set the fitted attributes of the search; returns held-out predictions of every row."""
 
 
 class OneKernelWork(ModelSearch):

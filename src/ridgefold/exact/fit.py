@@ -12,7 +12,7 @@ from ridgefold.linalg import Array
 from ridgefold.linalg.threads import threads
 from ridgefold.planning import plan_fit
 from ridgefold.records import FittedModel, Plan, Problem, Resources
-from ridgefold.runtime.step import Step, Work
+from ridgefold.runtime.step import MeasuredStep, Work
 from ridgefold.solvers import SOLVERS, RidgeSystem
 
 
@@ -32,7 +32,7 @@ class SystemWork(Work):
 
 
 @dataclass(frozen=True)
-class Fit(Step[Problem, SystemWork]):
+class Fit(MeasuredStep[Problem, SystemWork]):
     """One model of all rows."""
 
     name = "fitting"

@@ -26,7 +26,7 @@ from ridgefold.linalg.symmetric import Factor, factorise
 from ridgefold.linalg.threads import threads
 from ridgefold.planning import plan_only
 from ridgefold.records import Cost, Plan, Problem, Resources
-from ridgefold.runtime.step import Step, Work
+from ridgefold.runtime.step import MeasuredStep, Work
 
 
 @dataclass
@@ -52,7 +52,7 @@ class TwoFoldsWork(Work):
 
 
 @dataclass(frozen=True)
-class LeaveTwoOut(Step[Problem, TwoFoldsWork]):
+class LeaveTwoOut(MeasuredStep[Problem, TwoFoldsWork]):
     """Predictions of one kernel's models without two folds."""
 
     name: str

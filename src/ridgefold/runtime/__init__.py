@@ -2,10 +2,10 @@
 
 from ridgefold.runtime.meter import Meter
 from ridgefold.runtime.resumable import finished_pieces, resumable_map
-from ridgefold.runtime.step import AnyStep, Step, Work, foresee_all, perform_all
+from ridgefold.runtime.step import MeasuredStep, Step, Work, foresee_all, perform_all
 
 __all__ = [
-    "AnyStep",
+    "MeasuredStep",
     "Meter",
     "Step",
     "Work",

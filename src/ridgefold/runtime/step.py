@@ -1,9 +1,12 @@
 """The steps of a fit: what each will cost beside how it is done, and the one way to run them.
 
-A fit is a list of steps. Who explains it goes through the list and asks every step for its plan;
-who fits goes through the same list and performs every step. What is known before a step (shapes,
-settings, and what earlier steps have found) passes from one to the next: when a fit is explained,
-a step says what it will likely find, when it runs it says what it has found.
+A fit is a list of steps. `foresee_all` goes through the list and asks every step for its plan;
+`perform_all` goes through the same list and does every step. Two things pass from step to step:
+
+- `known`: shapes and settings, without data, from which the next step is planned. A step that is
+  explained foresees what will be known after it, one that is done says what is. It is a `Problem`
+  for exact models, a `CellShape` for cells, and a `Known` for automatic fits.
+- `work`, a `Work`: the data, and what has been computed from them. Plans never see it.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from ridgefold.runtime.meter import Meter
 
 
 class Work(ABC):
-    """What the steps of one fit work on: the data, and what has been computed from them so far."""
+    """The data of one fit, and what its steps have computed from them so far."""
 
     like: Array = None
     """An array of the data: memory is measured where it is."""
@@ -43,7 +46,7 @@ Known = TypeVar("Known")
 AnyWork = TypeVar("AnyWork", bound=Work)
 
 
-class AnyStep(ABC, Generic[Known, AnyWork]):
+class Step(ABC, Generic[Known, AnyWork]):
     """One entry of the list that is a fit: it can be planned, and it can be carried out."""
 
     name: str
@@ -67,15 +70,16 @@ class AnyStep(ABC, Generic[Known, AnyWork]):
 
     @abstractmethod
     def carry_out(self, known: Known, work: AnyWork) -> tuple[Known, tuple[StepRecord, ...]]:
-        """Do it; what is known then, and what it took.
+        """Do it; returns what is known then, and a record of what it took.
 
-        An entry that stands for several, each of which is planned by itself from the data, has a
-        record of every one.
+        A step that does several things, each planned by itself from the data, as the kernels of a
+        search, returns a record of every one.
         """
 
 
-class Step(AnyStep[Known, AnyWork]):
-    """An entry that is planned once, run and measured, and run again with less if need be."""
+class MeasuredStep(Step[Known, AnyWork]):
+    """A step that is one computation: planned, run, measured, and run again with less memory if
+    there was not enough."""
 
     @abstractmethod
     def run(self, known: Known, plan: Plan, work: AnyWork, progress: Progress) -> Known:
@@ -141,7 +145,7 @@ class Step(AnyStep[Known, AnyWork]):
 
 
 def perform_all(
-    steps: Iterable[AnyStep[Known, AnyWork]], known: Known, work: AnyWork
+    steps: Iterable[Step[Known, AnyWork]], known: Known, work: AnyWork
 ) -> tuple[Known, tuple[StepRecord, ...]]:
     """Go through the list and do it; returns what is known at the end, and what it took."""
     records: list[StepRecord] = []
@@ -153,7 +157,7 @@ def perform_all(
 
 
 def foresee_all(
-    steps: Iterable[AnyStep[Known, AnyWork]], known: Known, resources: Resources
+    steps: Iterable[Step[Known, AnyWork]], known: Known, resources: Resources
 ) -> list[tuple[str, Plan | BudgetError]]:
     """Go through the same list without doing it: the plan of every step, or its refusal."""
     plans: list[tuple[str, Plan | BudgetError]] = []

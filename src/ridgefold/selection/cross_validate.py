@@ -17,7 +17,7 @@ from ridgefold.linalg.threads import threads
 from ridgefold.planning import plan_cross_validation
 from ridgefold.planning.amounts import in_bytes, in_seconds
 from ridgefold.records import Plan, Problem, Resources
-from ridgefold.runtime.step import Step, Work
+from ridgefold.runtime.step import MeasuredStep, Work
 
 
 @dataclass
@@ -49,7 +49,7 @@ class PathWork(Work):
 
 
 @dataclass(frozen=True)
-class CrossValidation(Step[Problem, PathWork]):
+class CrossValidation(MeasuredStep[Problem, PathWork]):
     """Held-out predictions of one kernel for all its ridge values."""
 
     name: str

@@ -23,7 +23,7 @@ from ridgefold.planning import plan_cross_validation, plan_fit
 from ridgefold.planning.cell_memory import learning_rows_within
 from ridgefold.planning.learning import learning_plan
 from ridgefold.records import FoldShape, Plan, Problem, Resources, StepRecord
-from ridgefold.runtime.step import AnyStep, Step, Work
+from ridgefold.runtime.step import MeasuredStep, Step, Work
 from ridgefold.selection.held_out_predictions import HOLD_OUT
 from ridgefold.selection.kernel_paths import place_of, together
 from ridgefold.selection.learned_grid import AUTO, families_to_learn, likely_grid
@@ -34,9 +34,9 @@ from ridgefold.selection.search import Settings, may_race
 from ridgefold.selection.stack.nested import worth_leaving_two_out
 
 _DECOMPOSITION = "eigendecomposition"
-"""The solver whose work is that of a likelihood."""
+"""The likelihood of a kernel takes as much work as this solver."""
 LIKELY_MEMBERS = 5
-"""Kernels that a stack seldom has more of."""
+"""A stack seldom has more kernels than this."""
 
 
 class ModelWork(Work):
@@ -44,7 +44,7 @@ class ModelWork(Work):
 
     @abstractmethod
     def solve(self) -> tuple[StepRecord, ...]:
-        """Fit to all rows what was given or chosen; a record of every kernel."""
+        """Fit the given or chosen kernels to all rows; returns a record of every one."""
 
 
 class GivenWork(ModelWork):
@@ -60,33 +60,34 @@ class SearchWork(ModelWork):
 
     @abstractmethod
     def learn(self, max_rows: int) -> int | None:
-        """Learn from at most so many rows; of how many columns the kernel then is, if it is one."""
+        """Learn from at most so many rows; returns how many columns the kernel has then, or None if
+        several kernels were learned."""
 
     @abstractmethod
     def choose(self) -> tuple[StepRecord, ...]:
-        """Choose kernels and ridges; a record of every search."""
+        """Choose kernels and ridges; returns a record of every search."""
 
     @abstractmethod
     def learn_again(self) -> None:
-        """Compare errors with those by metrics that have not seen the rows."""
+        """Learn without each of a few folds, and widen intervals by what errors grow by."""
 
 
 @dataclass(frozen=True)
-class LearnMetric(Step[Problem, SearchWork]):
-    """Scales, family and transforms, by the gradient of the held-out error on some rows."""
+class LearnMetric(MeasuredStep[Problem, SearchWork]):
+    """Learn scales, family and transforms by the gradient of the held-out error on a sample."""
 
     name: str
     asked: MetricLearning
     families: int
     chooses_ridge: bool
-    """Whether ridges are laid around the learned one; else they were given."""
+    """Whether the ridges to try are laid around the learned one; else they were given."""
     several: bool = False
-    """Whether all that was learned is kept, to be combined, and learned again without groups of
-    folds where rows are few."""
+    """Whether several metrics are kept to be combined; where rows are few, they are then learned
+    again without groups of folds."""
 
     @classmethod
     def of(cls, model: Any, asked: MetricLearning) -> LearnMetric:
-        """What a model learns."""
+        """The step of a model that asks for this."""
         if asked.scales:
             name = "learning scales"
         else:
@@ -137,8 +138,8 @@ class LearnMetric(Step[Problem, SearchWork]):
 
 
 @dataclass(frozen=True)
-class HoldOut(AnyStep[Problem, GivenWork]):
-    """Held-out predictions of a model whose kernel and ridge are given."""
+class HoldOut(Step[Problem, GivenWork]):
+    """Predict every row by a model without its fold, where kernel and ridge are given."""
 
     n_folds: int
     name: str = HOLD_OUT.name
@@ -152,8 +153,8 @@ class HoldOut(AnyStep[Problem, GivenWork]):
 
 
 @dataclass(frozen=True)
-class Choose(AnyStep[Problem, SearchWork]):
-    """Kernel and ridge by exact cross-validation, on whatever workers there are."""
+class Choose(Step[Problem, SearchWork]):
+    """Choose kernel and ridge by exact cross-validation, on whatever workers there are."""
 
     executor: Executor
     method: str
@@ -184,8 +185,8 @@ class Choose(AnyStep[Problem, SearchWork]):
 
 @dataclass(frozen=True)
 class ChooseByLikelihood(Choose):
-    """Kernel and ridge by the marginal likelihood: one eigendecomposition a kernel, then held-out
-    predictions of what is chosen."""
+    """Choose kernel and ridge by the marginal likelihood: one eigendecomposition a kernel, then
+    held-out predictions of the choice."""
 
     def cost(self, known: Problem, resources: Resources) -> Plan:
         one = replace(known, n_kernels=1, n_alphas=1)
@@ -203,8 +204,11 @@ class ChooseByLikelihood(Choose):
 
 @dataclass(frozen=True)
 class ChooseMembers(Choose):
-    """Width and ridge of every kernel of a stack; then weights, which for intervals and errors are
-    found again without each fold, from models without two folds."""
+    """Choose width and ridge of every kernel of a stack, then their weights.
+
+    For intervals and errors the weights are found again without each fold, from models without
+    two folds.
+    """
 
     n_groups: int = 2
     """Groups of folds without which weights are found."""
@@ -229,8 +233,8 @@ class ChooseMembers(Choose):
 
 
 @dataclass(frozen=True)
-class Solve(AnyStep[Problem, ModelWork]):
-    """The system of all rows; of a stack, that of every kernel in it."""
+class Solve(Step[Problem, ModelWork]):
+    """Solve the system of all rows, for a stack once with every kernel in it."""
 
     solver: str
     name: str = Fit.name
@@ -249,8 +253,8 @@ class Solve(AnyStep[Problem, ModelWork]):
 
 
 @dataclass(frozen=True)
-class LearnAgain(Step[Problem, SearchWork]):
-    """How much larger errors are where the metric has not seen the rows, for intervals."""
+class LearnAgain(MeasuredStep[Problem, SearchWork]):
+    """Measure how much larger errors are where the metric has not seen the rows, for intervals."""
 
     learning: LearnMetric
     most_folds: float
