@@ -78,12 +78,12 @@ class CellIntervals:
             mine = np.flatnonzero(own == cell)
             step = self._new_rows_at_once(int(cell))
             for begin in range(0, len(mine), step):
-                some = mine[begin : begin + step]
-                pairs = np.concatenate([by_row[starts[i] : starts[i + 1]] for i in some])
-                left_out, errors = self._left_out(int(cell), new, some, membership, pairs)
+                places_of_new = mine[begin : begin + step]
+                pairs = np.concatenate([by_row[starts[i] : starts[i + 1]] for i in places_of_new])
+                left_out, errors = self._left_out(int(cell), new, places_of_new, membership, pairs)
                 for j in range(centre.shape[1]):
-                    lower[some, j], upper[some, j] = interval_from_models(
-                        centre[some, j : j + 1] - left_out[:, :, j], errors[:, j], coverage
+                    lower[places_of_new, j], upper[places_of_new, j] = interval_from_models(
+                        centre[places_of_new, j : j + 1] - left_out[:, :, j], errors[:, j], coverage
                     )
         return lower, upper
 
@@ -96,33 +96,34 @@ class CellIntervals:
         self,
         cell: int,
         new: np.ndarray,
-        some: np.ndarray,
+        places_of_new: np.ndarray,
         membership: Membership,
         pairs: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """f(x) − f₋ᵢ(x) for new rows `some` and the rows i of their own cell, and r_i.
+        """f(x) − f₋ᵢ(x) for new rows and the rows i of their own cell, and r_i.
 
-        `pairs` are the entries of the membership that belong to `some`, which is sorted.
+        `places_of_new` are the positions of the new rows, sorted; `pairs` are the entries of the
+        membership that belong to them.
         """
         rows = self._counted(rows_of(self.cells, cell))
-        shift = np.zeros((len(some), len(rows), self.residuals.shape[1]))
+        shift = np.zeros((len(places_of_new), len(rows), self.residuals.shape[1]))
         for other in np.unique(membership.cells[pairs]):
             here = pairs[membership.cells[pairs] == other]
-            gram, found = self.smoother(int(other))
-            in_other = rows_of(self.cells, int(other))[found.rows]
+            gram, smoothing = self.smoother(int(other))
+            in_other = rows_of(self.cells, int(other))[smoothing.rows]
             _, mine, theirs = np.intersect1d(rows, in_other, return_indices=True)
             if len(mine) == 0:
                 continue
-            places = np.searchsorted(some, membership.rows[here])
-            values = gram.against(new[membership.rows[here]]).block()[:, found.rows]
-            slopes = values @ found.matrix[:, theirs] + found.offset[theirs][None, :]
+            places = np.searchsorted(places_of_new, membership.rows[here])
+            values = gram.against(new[membership.rows[here]]).block()[:, smoothing.rows]
+            slopes = values @ smoothing.matrix[:, theirs] + smoothing.offset[theirs][None, :]
             columns = new[membership.rows[here]][:, list(self.models.fixed)]
-            if found.fixed is not None:
-                slopes += columns @ found.fixed[:, theirs]
-            dual = self.models.dual_coef[int(self.cells.offsets[other]) + found.rows]
+            if smoothing.fixed is not None:
+                slopes += columns @ smoothing.fixed[:, theirs]
+            dual = self.models.dual_coef[int(self.cells.offsets[other]) + smoothing.rows]
             # Not from the model's coefficients: those of a singular system are of least norm.
-            top = found.regular[theirs] @ self.targets[in_other]
-            diagonal = np.diagonal(found.regular)[theirs][:, None]
+            top = smoothing.regular[theirs] @ self.targets[in_other]
+            diagonal = np.diagonal(smoothing.regular)[theirs][:, None]
             # Zero where a row is all that a cell with a bias has: nothing is left without it.
             residuals = np.divide(top, diagonal, where=diagonal != 0, out=np.zeros_like(top))
             change = slopes[:, :, None] * residuals[None, :, :]
@@ -132,7 +133,7 @@ class CellIntervals:
             change = self.within_range(int(other), whole, change)
             shift[np.ix_(places, mine)] += membership.weights[here][:, None, None] * change
         if self.coarse_model is not None:
-            coarse = self._coarse_shift(self.coarse_model, rows, new[some])
+            coarse = self._coarse_shift(self.coarse_model, rows, new[places_of_new])
             shift += self.coarse_model.share * (coarse - shift)
         return shift, self.residuals[rows]
 

@@ -66,8 +66,8 @@ def _together(task: _Task) -> Iterator[tuple[CellData, CellFit]]:
     """On a device: stacked where that can be done, else one after the other there."""
     settings = task.settings
     cells = [task.batch.data(position) for position in range(len(task.factors))]
-    found = fit_together(cells, settings, np.asarray(task.factors))
-    for data, factor, fit in zip(cells, task.factors, found, strict=True):
+    fits = fit_together(cells, settings, np.asarray(task.factors))
+    for data, factor, fit in zip(cells, task.factors, fits, strict=True):
         yield data, _alone(settings, data, factor) if fit is None else fit
 
 
@@ -143,8 +143,8 @@ def run_cells(
     sizes = np.diff(cells.offsets)
     batches = batches_of(sizes.tolist(), stacked=settings.device is not None)
     tasks = [
-        _Task(training.batch(cells, some), settings, tuple(alpha_factors[some].tolist()))
-        for some in batches
+        _Task(training.batch(cells, batch), settings, tuple(alpha_factors[batch].tolist()))
+        for batch in batches
     ]
     dual = new_array("dual_coef", (entries, t), training.dtype)
     residuals = new_array("residuals", (entries, t), training.dtype) if settings.held_out else None
@@ -159,19 +159,19 @@ def run_cells(
     run = NoRunDirectory() if run is None else run
     results = resumable_map(executor, _fit_batch, tasks, names, run, key_of=key_of)
     for done, fitted in enumerate(results):
-        some = batches[done]
-        rows = slice(int(cells.offsets[some.start]), int(cells.offsets[some.stop]))
-        dual[rows], intercept[some] = fitted.dual_coef, fitted.intercept
-        alpha[some], kernel_of_cell[some] = fitted.alpha, fitted.kernel
-        lowest[some], highest[some] = fitted.lowest, fitted.highest
+        batch = batches[done]
+        rows = slice(int(cells.offsets[batch.start]), int(cells.offsets[batch.stop]))
+        dual[rows], intercept[batch] = fitted.dual_coef, fitted.intercept
+        alpha[batch], kernel_of_cell[batch] = fitted.alpha, fitted.kernel
+        lowest[batch], highest[batch] = fitted.lowest, fitted.highest
         if fixed is not None:
             assert fitted.fixed_coef is not None
-            fixed[some] = fitted.fixed_coef
+            fixed[batch] = fitted.fixed_coef
         if residuals is not None:
             assert fitted.residuals is not None
             residuals[rows] = fitted.residuals
             if settings.choose:  # else there are residuals only if intervals ask for them
-                errors[some] = errors_of_cells(fitted.residuals, sizes[some])
+                errors[batch] = errors_of_cells(fitted.residuals, sizes[batch])
         written += fitted.dual_coef.nbytes
         if written > _RELEASED_BYTES:
             for array in (dual, residuals):
@@ -208,11 +208,11 @@ def combined_residuals(
     step = _RESIDUALS_AT_ONCE if mapped else max(1, len(cells.rows))
     out[:] = 0.0
     for start in range(0, len(cells.rows), step):
-        some = slice(start, start + step)
-        values = residuals[some]
+        entries = slice(start, start + step)
+        values = residuals[entries]
         if cells.weights is not None:
-            values = cells.weights[some, None] * values
-        np.add.at(out, cells.rows[some], values)
+            values = cells.weights[entries, None] * values
+        np.add.at(out, cells.rows[entries], values)
         for array in (out, residuals, cells.rows, cells.weights):
             release(array)
     return out

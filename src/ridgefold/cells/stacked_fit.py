@@ -51,16 +51,16 @@ def stacks_of(
     A cell of n rows takes `bytes_of(n)`. Every stack has one cell at least.
     """
     order = np.argsort(-np.asarray(sizes), kind="stable")
-    found: list[list[int]] = []
+    stacks: list[list[int]] = []
     largest, room = 0, 0
     for position in order.tolist():
         size = sizes[position]
-        if not found or size < _FILLED * largest or len(found[-1]) >= room:
+        if not stacks or size < _FILLED * largest or len(stacks[-1]) >= room:
             largest = size
             room = int(min(max(1.0, memory_bytes / bytes_of(size)), _MOST_STACKED))
-            found.append([])
-        found[-1].append(position)
-    return [np.sort(np.asarray(stack)) for stack in found]
+            stacks.append([])
+        stacks[-1].append(position)
+    return [np.sort(np.asarray(stack)) for stack in stacks]
 
 
 def padded(arrays: Sequence[np.ndarray], size: int) -> np.ndarray:
@@ -107,8 +107,8 @@ class CellStack:
         self._alone: dict[int, CellSystem] = {}
 
     def _upload(self, values: np.ndarray, dtype: Any = None) -> Array:
-        found = on_device(values, self.device)
-        return found if dtype is None else self.namespace.astype(found, dtype)
+        uploaded = on_device(values, self.device)
+        return uploaded if dtype is None else self.namespace.astype(uploaded, dtype)
 
     def _systems(self, X: Array, counts: np.ndarray, m: int) -> StackedRows:
         targets = self._upload(padded([cell.targets for cell in self.cells], m))
@@ -134,14 +134,14 @@ class CellStack:
             counts=counts,
         )
 
-    def _part(self, some: np.ndarray) -> StackedRows:
-        """The systems of some cells."""
+    def _part(self, places: np.ndarray) -> StackedRows:
+        """The systems of the cells at these places in the stack."""
 
         def take(a: Array | None) -> Array | None:
-            return None if a is None else self.namespace.take_rows(a, some)
+            return None if a is None else self.namespace.take_rows(a, places)
 
         rows = self._rows
-        if len(some) == len(self.cells):
+        if len(places) == len(self.cells):
             return rows
         return StackedRows(
             targets=take(rows.targets),
@@ -149,12 +149,12 @@ class CellStack:
             basis=take(rows.basis),
             transforms=take(rows.transforms),
             roots=take(rows.roots),
-            counts=rows.counts[some],
+            counts=rows.counts[places],
         )
 
-    def _matrices(self, kernel: int, some: np.ndarray, part: StackedRows) -> Array:
-        """K̃ of some cells with padded diagonals."""
-        matrices = self._grams.matrices(kernel, some)
+    def _matrices(self, kernel: int, places: np.ndarray, part: StackedRows) -> Array:
+        """K̃ of the cells at these places, with padded diagonals."""
+        matrices = self._grams.matrices(kernel, places)
         scale = part.present
         if part.roots is not None:
             scale = scale * part.roots
@@ -164,10 +164,10 @@ class CellStack:
         return matrices
 
     def _solve(
-        self, kernel: int, alphas: np.ndarray, some: np.ndarray, *, held_out: bool
+        self, kernel: int, alphas: np.ndarray, places: np.ndarray, *, held_out: bool
     ) -> StackedSolution:
-        part = self._part(some)
-        matrices = self._matrices(kernel, some, part)
+        part = self._part(places)
+        matrices = self._matrices(kernel, places, part)
         ridges = self.namespace.asarray(alphas, matrices)
         return solve_stack(self.namespace, matrices, ridges, part, held_out=held_out)
 
@@ -180,16 +180,16 @@ class CellStack:
         return self._upload(padded(counts, max(map(len, counts))), self.namespace.double())
 
     def _mean_squares(
-        self, solved: StackedSolution, alphas: np.ndarray, some: np.ndarray
+        self, solved: StackedSolution, alphas: np.ndarray, places: np.ndarray
     ) -> np.ndarray:
         """Means over rows (by what they count) and targets; infinite if not finite."""
         assert solved.residuals is not None
         if self.cells[0].members is not None:
-            return self._of_members(solved, alphas, some)
+            return self._of_members(solved, alphas, places)
         xp = self.namespace.xp
         squares = self.namespace.astype(solved.residuals, self.namespace.double()) ** 2
         squares = xp.mean(squares, axis=-1)
-        counts = self.namespace.take_rows(self._counts, some)
+        counts = self.namespace.take_rows(self._counts, places)
         total = xp.sum(counts, axis=1)
         # Residuals of rows that pad may be anything.
         squares = xp.where(counts > 0, squares, xp.zeros_like(squares))
@@ -197,7 +197,7 @@ class CellStack:
         return np.where(np.isfinite(means), means, np.inf)
 
     def _of_members(
-        self, solved: StackedSolution, alphas: np.ndarray, some: np.ndarray
+        self, solved: StackedSolution, alphas: np.ndarray, places: np.ndarray
     ) -> np.ndarray:
         """The same over the rows behind merged ones, of which every cell has as many as it has."""
         coefficients, unpenalised, residuals = (
@@ -205,7 +205,7 @@ class CellStack:
             for a in (solved.coefficients, solved.unpenalised, solved.residuals)
         )
         means = []
-        for k, cell in enumerate(some.tolist()):
+        for k, cell in enumerate(places.tolist()):
             n = int(self._rows.counts[cell])
             alone = LeaveOneOut(coefficients[k, :n], unpenalised[k], residuals[k, :n])
             means.append(self.cells[cell].mean_square(alone, float(alphas[k])))
@@ -213,17 +213,17 @@ class CellStack:
 
     def scores_of_pairs(self, pairs: Mapping[int, tuple[int, int]]) -> dict[int, float]:
         """Leave-one-out mean squared error of one pair a cell, by its position in the stack."""
-        found: dict[int, float] = {}
-        for kernel, some in _by_kernel({cell: pair[0] for cell, pair in pairs.items()}):
-            alphas = np.array([self.settings.grid.alphas[pairs[c][1]] for c in some.tolist()])
-            solved = self._solve(kernel, alphas, some, held_out=True)
-            scores = self._mean_squares(solved, alphas, some)
-            for position, cell in enumerate(some.tolist()):
+        score_of_cell: dict[int, float] = {}
+        for kernel, places in _by_kernel({cell: pair[0] for cell, pair in pairs.items()}):
+            alphas = np.array([self.settings.grid.alphas[pairs[c][1]] for c in places.tolist()])
+            solved = self._solve(kernel, alphas, places, held_out=True)
+            scores = self._mean_squares(solved, alphas, places)
+            for position, cell in enumerate(places.tolist()):
                 if solved.regular[position]:
-                    found[cell] = float(scores[position])
+                    score_of_cell[cell] = float(scores[position])
                 else:
-                    found[cell] = self.system(cell).score(kernel, float(alphas[position]))
-        return found
+                    score_of_cell[cell] = self.system(cell).score(kernel, float(alphas[position]))
+        return score_of_cell
 
     def system(self, cell: int) -> CellSystem:
         """One cell by itself, on the same device."""
@@ -249,36 +249,36 @@ class CellStack:
         if not settings.choose:  # kernels and ridges are searched for without factors
             ridges = ridges * factors
         position = {c: choice.kernel if settings.choose else 0 for c, choice in enumerate(choices)}
-        found: list[CellFit | None] = [None] * len(self.cells)
-        for kernel, some in _by_kernel(position):
-            solved = self._solve(kernel, ridges[some], some, held_out=settings.held_out)
-            for cell, fit in zip(some.tolist(), self._taken_apart(solved, some), strict=True):
+        fits: list[CellFit | None] = [None] * len(self.cells)
+        for kernel, places in _by_kernel(position):
+            solved = self._solve(kernel, ridges[places], places, held_out=settings.held_out)
+            for cell, fit in zip(places.tolist(), self._taken_apart(solved, places), strict=True):
                 if fit is not None:
                     coefficients, intercept, residuals = fit
-                    found[cell] = CellFit(
+                    fits[cell] = CellFit(
                         coefficients,
                         intercept,
                         choices[cell].kernel,
                         float(ridges[cell]),
                         residuals,
                     )
-        return found
+        return fits
 
     def _taken_apart(
-        self, solved: StackedSolution, some: np.ndarray
+        self, solved: StackedSolution, places: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None] | None]:
         """Coefficients, intercept and residuals of each cell; None where they are not to be had."""
         coefficients = solved.coefficients
         if self._rows.roots is not None:
             coefficients = (
-                coefficients * self.namespace.take_rows(self._rows.roots, some)[:, :, None]
+                coefficients * self.namespace.take_rows(self._rows.roots, places)[:, :, None]
             )
         dual, unpenalised = (self.namespace.to_numpy(a) for a in (coefficients, solved.unpenalised))
         intercept = np.zeros((len(dual), dual.shape[2]), dtype=dual.dtype)
         if self.settings.bias:
             intercept = unpenalised[:, 0, :]
         residuals = None if solved.residuals is None else self.namespace.to_numpy(solved.residuals)
-        for k, cell in enumerate(some.tolist()):
+        for k, cell in enumerate(places.tolist()):
             n = int(self._rows.counts[cell])
             finite = np.all(np.isfinite(dual[k, :n])) and np.all(np.isfinite(intercept[k]))
             if not solved.regular[k] or not finite:
@@ -303,30 +303,30 @@ def fit_together(
 ) -> list[CellFit | None]:
     """The models of many cells; None for those that have to be fitted alone."""
     assert settings.device is not None
-    found: list[CellFit | None] = [None] * len(cells)
+    fits_of_cells: list[CellFit | None] = [None] * len(cells)
     usable = [
         position
         for position, cell in enumerate(cells)
         if len(cell.X) and (cell.weights is None or bool(np.all(cell.weights > 0)))
     ]
     if not usable or settings.fixed:  # every cell may lack another of these columns
-        return found
+        return fits_of_cells
     sizes = [len(cells[position].X) for position in usable]
     matrix_bytes = _MATRICES * cells[usable[0]].targets.dtype.itemsize
     for stack in stacks_of(sizes, lambda n: matrix_bytes * n**2, settings.memory_bytes):
-        some = [usable[position] for position in stack.tolist()]
-        together = [cells[position] for position in some]
+        places = [usable[position] for position in stack.tolist()]
+        together = [cells[position] for position in places]
         choices = _choices(together, settings, settings.device)
-        fits = CellStack(together, settings, settings.device).fits(choices, factors[some])
-        for position, fit in zip(some, fits, strict=True):
-            found[position] = fit
-    return found
+        fits = CellStack(together, settings, settings.device).fits(choices, factors[places])
+        for position, fit in zip(places, fits, strict=True):
+            fits_of_cells[position] = fit
+    return fits_of_cells
 
 
 def _choices(cells: Sequence[CellData], settings: FitSettings, device: str) -> list[Choice]:
     """The pair of every cell, its own where it may choose."""
     grid = settings.grid
-    found = [Choice(grid.start, grid.start_alpha, np.nan)] * len(cells)
+    choices = [Choice(grid.start, grid.start_alpha, np.nan)] * len(cells)
     choosing = [
         number
         for number, cell in enumerate(cells)
@@ -335,5 +335,5 @@ def _choices(cells: Sequence[CellData], settings: FitSettings, device: str) -> l
     if choosing:
         cores = CellStack([cells[number].core() for number in choosing], settings, device)
         for number, choice in zip(choosing, cores.best(), strict=True):
-            found[number] = choice
-    return found
+            choices[number] = choice
+    return choices

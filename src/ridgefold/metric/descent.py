@@ -192,10 +192,12 @@ def descend(
         at = objective.at(values)
         if at is None:
             return
-        kernel, found = at
-        residuals = _outside_residuals(sample, criterion, kernel, found)
-        outside = float(residuals.mean()) if len(residuals) else found.error
-        steps.append(LearningStep(name, len(sample), found.error, outside, sample.limit.elapsed))
+        kernel, evaluation = at
+        residuals = _outside_residuals(sample, criterion, kernel, evaluation)
+        outside = float(residuals.mean()) if len(residuals) else evaluation.error
+        steps.append(
+            LearningStep(name, len(sample), evaluation.error, outside, sample.limit.elapsed)
+        )
         if best is not None and outside >= best.outside_error * (1.0 - _PROGRESS):
             without_progress += 1
             if without_progress >= patience or sample.limit.spent:
@@ -207,7 +209,7 @@ def descend(
             point,
             kernel,
             math.exp(point.log_alpha),
-            found.error,
+            evaluation.error,
             outside,
             residuals,
             (),
@@ -244,12 +246,12 @@ def descend(
 
 
 def _outside_residuals(
-    sample: Sample, criterion: HeldOutError, kernel: DistanceKernel, found: Evaluation
+    sample: Sample, criterion: HeldOutError, kernel: DistanceKernel, model: Evaluation
 ) -> np.ndarray:
     if int(sample.outside_X.shape[0]) == 0:
         return np.empty(0)
     gram = KernelGram(kernel, sample.outside_X, criterion.rows)
-    errors = gram.matmat(found.coefficients) + found.intercept[None, :] - sample.outside_y
+    errors = gram.matmat(model.coefficients) + model.intercept[None, :] - sample.outside_y
     squares = sample.namespace.to_numpy(errors * errors).mean(axis=1)
     sums = np.bincount(sample.outside_groups, weights=squares * sample.outside_weights)
     return np.asarray(sums * (len(sums) / sample.outside_weights.sum()))

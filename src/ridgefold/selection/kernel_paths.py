@@ -85,19 +85,19 @@ class KernelPaths:
         """What a path may use, where the data are."""
         memory, seconds = self._budgets
         device = device_of(self.data.like)
-        found = available_resources(memory, seconds, device)
-        if self.reserved_bytes >= found.memory_bytes:
+        available = available_resources(memory, seconds, device)
+        if self.reserved_bytes >= available.memory_bytes:
             raise BudgetError(
                 f"held-out predictions of all kernels and alphas take "
                 f"{in_bytes(self.reserved_bytes)}, and memory_budget is "
-                f"{in_bytes(found.memory_bytes)}: raise memory_budget, give fewer alphas or "
+                f"{in_bytes(available.memory_bytes)}: raise memory_budget, give fewer alphas or "
                 "widths, or fit fewer targets at once"
             )
         return replace(
-            found,
-            memory_bytes=found.memory_bytes - self.reserved_bytes,
+            available,
+            memory_bytes=available.memory_bytes - self.reserved_bytes,
             seconds=seconds_left(seconds, self.data) if timed else None,
-            threads=self.executor.threads(found.threads),
+            threads=self.executor.threads(available.threads),
         )
 
     @property

@@ -192,8 +192,8 @@ class GridSearch:
             tasks = [PathTask(candidates[k].kernel, alphas, beat) for k in kernels]
             return dict(zip(kernels, self.paths.run(tasks, part), strict=True))
 
-        def exactly(kernel: int, some: np.ndarray) -> np.ndarray:
-            again = PathTask(candidates[kernel].kernel, alphas[some], exact=True)
+        def exactly(kernel: int, open_alphas: np.ndarray) -> np.ndarray:
+            again = PathTask(candidates[kernel].kernel, alphas[open_alphas], exact=True)
             (path,) = self.paths.run([again], _silent)
             return path.predictions
 
@@ -236,19 +236,24 @@ class GridSearch:
         common, namespace = self.paths.common, self.paths.data.namespace
         targets = namespace.take_rows(common.targets, rows)
         numbers = namespace.to_numpy(targets)
-        some = alphas[:: max(1, len(alphas) // _SAMPLE_ALPHAS)]
+        sample_alphas = alphas[:: max(1, len(alphas) // _SAMPLE_ALPHAS)]
         errors = []
         for candidate in candidates:
             gram = gram_of(candidate.kernel, common.X, common.fixed).restricted(rows)
             problem = Problem(
-                sample, 1, targets.shape[1], len(some), itemsize=gram.itemsize, folds=folds.shapes
+                sample,
+                1,
+                targets.shape[1],
+                len(sample_alphas),
+                itemsize=gram.itemsize,
+                folds=folds.shapes,
             )
             try:
                 resources = self.paths.resources(timed=False)
                 plan = plan_cross_validation(problem, resources, _SAMPLE_METHOD)
             except BudgetError:  # a smaller method may do the search itself
                 return as_they_are
-            path = run_cross_validation(plan, gram, folds, targets, some, bias=common.bias)
+            path = run_cross_validation(plan, gram, folds, targets, sample_alphas, bias=common.bias)
             predictions = namespace.to_numpy(path.predictions)
             errors.append(float(np.min(np.mean((predictions - numbers) ** 2, axis=(1, 2)))))
         return [int(k) for k in np.argsort(errors, kind="stable")]

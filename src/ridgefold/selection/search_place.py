@@ -46,9 +46,9 @@ _WITHOUT_EFFECT = (
 def search_executor(model: Any) -> Executor:
     """Where kernels are worked on: by the caller, unless workers are asked for."""
     compute = compute_of(model)
-    found = executor_of(compute.executor, compute.n_jobs, compute.verbose)
+    executor = executor_of(compute.executor, compute.n_jobs, compute.verbose)
     asked = not isinstance(compute.executor, str) or compute.executor != "auto"
-    return found if asked or found.n_workers > 1 else Caller()
+    return executor if asked or executor.n_workers > 1 else Caller()
 
 
 @contextmanager

@@ -175,9 +175,9 @@ def _without_two_folds(
     return work.predictions, record
 
 
-def _members(found: StackWeights, errors: np.ndarray) -> list[int]:
+def _members(stack: StackWeights, errors: np.ndarray) -> list[int]:
     """Those with a weight, the heaviest first; if none has any, the best by itself."""
-    totals = found.weights.sum(axis=1)
+    totals = stack.weights.sum(axis=1)
     heavy = [int(m) for m in np.argsort(-totals, kind="stable") if totals[m] > 0]
     return heavy or [int(np.argmin(errors))]
 

@@ -158,11 +158,11 @@ def _without_small(
         kept = large
 
 
-def _nnls(design: np.ndarray, goal: np.ndarray, some: np.ndarray) -> np.ndarray:
+def _nnls(design: np.ndarray, goal: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Non-negative least squares on some columns, by a triangle in the place of many rows."""
-    triangle = np.asarray(np.linalg.qr(np.column_stack([design[:, some], goal]), mode="r"))
-    found, _ = nnls(triangle[:, :-1], triangle[:, -1])
-    return np.asarray(found)
+    triangle = np.asarray(np.linalg.qr(np.column_stack([design[:, columns], goal]), mode="r"))
+    weights, _ = nnls(triangle[:, :-1], triangle[:, -1])
+    return np.asarray(weights)
 
 
 def _logistic(
