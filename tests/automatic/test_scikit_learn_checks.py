@@ -18,7 +18,7 @@ class HurriedClassifier(RidgefoldClassifier):
     _clock = staticmethod(lambda: 0.0)
 
 
-@parametrize_with_checks([HurriedRegressor(time_budget=1.5), HurriedClassifier(time_budget=1.5)])
+@parametrize_with_checks([HurriedRegressor(time_budget=0.5), HurriedClassifier(time_budget=0.5)])
 def test_estimator_keeps_the_conventions(estimator, check):
     check(estimator)
 

@@ -13,7 +13,7 @@ from automatic.tables import StillClassifier, StillRegressor, Ticking, mixed_tab
 from ridgefold import RidgefoldClassifier, RidgefoldRegressor
 from ridgefold.errors import BudgetError, InvalidInputError, ModelFileError
 
-BRIEF = 1.5
+BRIEF = 0.5
 """Seconds in which, by predictions alone, there is no time to learn metrics."""
 
 
@@ -223,7 +223,7 @@ def test_the_same_table_gives_the_same_model_where_time_does_not_bind():
     np.testing.assert_array_equal(first.predict(X), second.predict(X))
 
 
-@pytest.mark.parametrize("seconds", [0.5, BRIEF])
+@pytest.mark.parametrize("seconds", [BRIEF, 20.0])
 def test_an_explanation_lists_the_steps_that_run(seconds):
     X, y = rows_of(200)
     model = StillRegressor(time_budget=seconds)
@@ -232,8 +232,8 @@ def test_an_explanation_lists_the_steps_that_run(seconds):
     planned = [step["step"] for step in foreseen if step["method"] is not None]
     # How many kernels are worth a fit of all rows, only learning tells.
     assert ran == planned[: len(ran)]
-    assert ("learning metrics" in ran) == (seconds == BRIEF)
-    if seconds < BRIEF:
+    assert ("learning metrics" in ran) == (seconds > BRIEF)
+    if seconds == BRIEF:
         assert ran == planned
     assert planned[0] == "fitting a linear model"
 

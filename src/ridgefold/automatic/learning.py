@@ -80,6 +80,7 @@ def learned_kernels(work: AutomaticWork, known: Known, seconds: float) -> list[F
         "scale_groups": work.category_features or None,
         "look_at_clock": look_between_tasks,
         "seconds": seconds / times_learned(known),
+        "clock": work.time.clock,
     }
     classify = work.codes is not None
     folds = folds_to_learn_from(work.folds)

@@ -46,13 +46,13 @@ class PromisedTime:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock, self._begun = clock, clock()
+        self.clock, self._begun = clock, clock()
         self.budget = math.inf
         """Set as soon as the shape of the table is known."""
 
     @property
     def passed(self) -> float:
-        return self._clock() - self._begun
+        return self.clock() - self._begun
 
     @property
     def left(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from ridgefold.automatic.known import AutomaticWork, Candidate, Known
@@ -16,6 +17,8 @@ from ridgefold.executors.interruption import looking
 from ridgefold.planning.words import in_seconds
 from ridgefold.records import Plan, Resources, StepRecord
 
+_PROMISED_SHARE, _PROMISED_SECONDS = 1.15, 0.9
+"""A fit ends within so many budgets, and so much more."""
 _PUTTING_TOGETHER = 0.05
 """Share of the budget that is kept for what comes after the last candidate."""
 
@@ -97,9 +100,9 @@ def require_least_time(known: Known, budget: float, seconds: float, resources: R
     """Refuse a budget in which not even a linear model can be had; `seconds` have passed."""
     linear = automatic_steps()[0]
     needed = seconds + linear.cost(known, resources).seconds
-    if needed > budget + 0.5:
+    if needed > _PROMISED_SHARE * budget + _PROMISED_SECONDS:
         raise BudgetError(
             f"time_budget={in_seconds(budget)} is too short for {known.problem.n_rows:,} rows of "
             f"{known.problem.n_columns:,} columns: the least that would do is "
-            f"time_budget={needed + 0.5:.2g}"
+            f"time_budget={math.ceil(needed)}"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -170,6 +171,7 @@ def contest(
     scale_groups: Any,
     look_at_clock: Callable[[], None] | None,
     seconds: float | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> list[Contestant]:
     """Every family on every transform that took part, the best first."""
     namespace = namespace_of(X)
@@ -187,7 +189,7 @@ def contest(
             f"metric.transforms must be None, {AUTO!r} or one of {', '.join(TRANSFORMS)}, got "
             f"{preprocess!r}"
         )
-    limit = TimeLimit(None if seconds is None else _SHARE * seconds)
+    limit = TimeLimit(None if seconds is None else _SHARE * seconds, clock)
     contenders = families_of(family)
     targets = y[:, None] if y.ndim == 1 else y
     sample = draw_sample(

@@ -30,6 +30,7 @@ def candidates(
     scale_groups: Any = None,
     look_at_clock: Callable[[], None] | None = None,
     seconds: float | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> tuple[MetricCandidate, ...]:
     """Distinct kernels from one search for a metric, those of the least held-out error first.
 
@@ -56,6 +57,7 @@ def candidates(
         scale_groups=scale_groups,
         look_at_clock=look_at_clock,
         seconds=seconds,
+        clock=clock,
     )
     took = time.process_time() - begun
     every = [
