@@ -248,15 +248,6 @@ def test_a_fit_ends_soon_after_its_budget():
     assert np.isfinite(model.held_out_error_)
 
 
-def test_where_there_is_no_time_for_all_rows_some_are_fitted_and_the_others_held_out():
-    X, y = rows_of(6000)
-    model = StillRegressor(time_budget=0.7).fit(X, y)
-    of_some = [each for each in model.leaderboard_ if each.candidate.endswith(",000 rows")]
-    assert of_some
-    assert of_some[0].held_out_error == pytest.approx(rmse(model, *rows_of(3000, seed=1)), rel=0.35)
-    assert model.held_out_predictions_.shape == (6000,)
-
-
 def test_work_that_takes_too_long_is_left_out_and_named():
     class Slow(RidgefoldRegressor):
         _clock = Ticking(0.3)
