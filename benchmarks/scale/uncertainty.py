@@ -20,9 +20,9 @@ from ridgefold.kernels import RBF, Laplacian
 REPEATS = 9
 NOTES = """
 Processor seconds on one thread, the best of nine in one process (of two for choices). The factor of
-the training rows is there before standard deviations are timed; a triangular solve is BLAS's `trsm` with that factor and
-as many right-hand sides. The likelihood and the cross-validation choose among the same five widths
-and twenty ridges.
+the training rows is there before standard deviations are timed; a triangular solve is BLAS's `trsm`
+with that factor and as many right-hand sides. The likelihood and the cross-validation choose among
+the same five widths and twenty ridges.
 """
 ALPHAS = np.logspace(-3, 1, 20)
 WIDTHS = (1.0, 1.5, 2.0, 3.0, 4.0)

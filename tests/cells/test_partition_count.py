@@ -166,8 +166,8 @@ def test_of_rows_at_the_same_distance_the_first_are_nearest(monkeypatch, block):
     blocks = partition_count.row_blocks
     monkeypatch.setattr(partition_count, "row_blocks", lambda n, *_: blocks(n, 1, block))
     X = np.array([[0.0], [1.0], [-1.0], [1.0], [5.0], [-1.0]])
-    assert partition_count._nearest(X, np.zeros(1), 3).tolist() == [0, 1, 2]
-    assert partition_count._nearest(X, np.zeros(1), 99).tolist() == list(range(6))
+    assert partition_count.nearest_rows(X, np.zeros(1), 3).tolist() == [0, 1, 2]
+    assert partition_count.nearest_rows(X, np.zeros(1), 99).tolist() == list(range(6))
 
 
 def test_rows_of_weight_zero_count_in_no_score(monkeypatch):

@@ -56,5 +56,6 @@ def test_the_table_is_fitted_and_new_rows_are_predicted_as_shown(folder):
     assert header == expected_header
     for row, wanted in zip(rows, expected, strict=True):
         assert row.split(",")[0] == wanted.split(",")[0]
-        _, prediction, lower, upper = row.split(",")
+        _, prediction, lower, upper, outside = row.split(",")
+        assert outside == wanted.split(",")[-1]
         assert float(lower) < float(prediction) < float(upper)

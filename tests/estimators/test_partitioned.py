@@ -853,7 +853,12 @@ def test_a_fit_explains_its_steps(tmp_path):
     X, y = data(700)
     model = PartitionedLSSVMRegressor(metric="learned").fit(X, y)
     names = [step.name for step in model.run_record_.steps]
-    assert names[:3] == ["learning scales", "finding slopes", "choosing how many cells"]
+    assert names[:4] == [
+        "fitting a linear part",
+        "learning scales",
+        "finding slopes",
+        "choosing how many cells",
+    ]
     text = str(ridgefold.explain(model))
     assert "learning scales: 700 rows, 2 columns, bias, float64" in text
     assert text.count("predicted") == text.count("measured") == len(names)

@@ -106,7 +106,7 @@ class KeepsRows(WithImportances, WithEffectCurves):
     # -- importance ----------------------------------------------------------------------
 
     def held_out_importances(  # type: ignore[override]
-        self, *, n_repeats: int = 5, max_rows: int = 500, random_state: int = 0
+        self, *, n_repeats: int = 5, max_rows: int = 1000, random_state: int = 0
     ) -> Importances:
         """How far held-out errors rise when a column's values are exchanged between rows.
 

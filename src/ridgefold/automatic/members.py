@@ -110,6 +110,10 @@ class Member:
         """Which rows are far from those of the fit, where the model takes them."""
         return np.asarray(self.model.is_outside(self._rows(X)))
 
+    def rows_of(self, X: np.ndarray) -> np.ndarray:
+        """Rows of numbers where the model measures their distances."""
+        return np.asarray(self._rows(X), dtype=np.float64)
+
     def _rows(self, X: np.ndarray) -> np.ndarray:
         return in_coordinates(self.coordinates, X)
 

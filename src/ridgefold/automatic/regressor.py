@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -12,6 +11,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from ridgefold.automatic.known import AutomaticWork
+from ridgefold.automatic.local_errors import LocalErrors
 from ridgefold.automatic.table_estimator import TableEstimator
 from ridgefold.automatic.table_reading import ReadTable
 from ridgefold.errors import InvalidInputError
@@ -178,9 +178,11 @@ class RidgefoldRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         """An interval for each row that should hold the target with probability `coverage`.
 
         The prediction, and on both sides of it the error that so many of the held-out predictions
-        do not exceed. Neither models nor weights had seen the rows that these are about. Of rows
-        that lie :meth:`outside <is_outside>` the data no more is known than of the target
-        itself: their intervals also hold its middle share.
+        do not exceed. Neither models nor weights had seen the rows that these are about. Where
+        errors are clearly larger for some rows than for others, by the predicted value or by
+        the columns, widths follow them (:mod:`ridgefold.selection.local_noise`). Of rows that lie
+        :meth:`outside <is_outside>` the data no more is known than of the target itself: their
+        intervals also hold its middle share.
 
         Parameters
         ----------
@@ -200,13 +202,9 @@ class RidgefoldRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
                 "intervals=False"
             )
         counted = self._counts > 0
-        errors = np.abs(self._targets_fit[counted] - self._held_out[counted])
-        rank = math.ceil(coverage * (len(errors) + 1) - 1e-9)
-        half = np.full(errors.shape[1], np.inf)
-        if rank <= len(errors):
-            half = np.partition(errors, rank - 1, axis=0)[rank - 1]
         numbers = self._numbers(X)
         centre = self._bounded(self._decision_of_numbers(numbers))
+        half = self._local_errors().half_widths(self, numbers, centre, coverage)
         lower, upper = widened_outside(
             centre - half,
             centre + half,
@@ -215,6 +213,13 @@ class RidgefoldRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
             coverage,
         )
         return self._shaped(lower), self._shaped(upper)
+
+    def _local_errors(self) -> LocalErrors:
+        """Computed when it is first asked for, and again after another fit."""
+        kept: tuple[Any, LocalErrors] | None = self.__dict__.get("_known_errors")
+        if kept is None or kept[0] is not self._held_out:
+            kept = self._known_errors = (self._held_out, LocalErrors(self))
+        return kept[1]
 
     def report_facts(self) -> ModelFacts:
         """What a report may know of the fitted model."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ridgefold.cells.average_choice import first_number
 from ridgefold.cells.cell_request import CellRequest, CellShape
 from ridgefold.cells.cut import Guided, learning_sample
+from ridgefold.cells.linear_part import looks_for_linear_part
 from ridgefold.cells.options import asks_for_columns
 from ridgefold.crossval import Progress
 from ridgefold.metric.metric import families_of
@@ -75,6 +76,25 @@ class LookAtRows(CellStep):
         return after, replace(record, seconds=record.seconds + work.seconds_read)
 
 
+class FitLinear(CellStep):
+    """A linear model of all rows under the cells, where held-out errors in regions are for it."""
+
+    name = "fitting a linear part"
+
+    def needed(self, known: CellShape) -> bool:
+        request = self.request
+        return looks_for_linear_part(
+            request.model, request.options, request.n_rows, request.problem.n_columns
+        )
+
+    def cost(self, known: CellShape, resources: Resources) -> Plan:
+        plan = self.request.plans(known, resources).linear()
+        return self.request.files.reading(plan, known.problem.n_rows)
+
+    def run(self, known: CellShape, plan: Plan, work: CellFitting, progress: Progress) -> CellShape:
+        return replace(known, linear_open=work.fit_linear())
+
+
 class LearnScales(CellStep):
     """One scale a column: cells are cut, and distances measured, in that metric."""
 
@@ -100,10 +120,30 @@ class LearnScales(CellStep):
         return learning_rows_within(room, most, known.problem.n_rows, known.problem.n_columns)
 
     def run(self, known: CellShape, plan: Plan, work: CellFitting, progress: Progress) -> CellShape:
-        kept = work.learn_scales(self._rows(known, plan.resources))
-        left_out = known.problem.n_columns - kept
-        problem = replace(known.problem, n_columns=kept, columns_left_out=left_out)
-        return replace(known, problem=problem)
+        kept = self._learn(work, self._rows(known, plan.resources))
+        before = known.problem
+        left_out = before.n_columns + before.columns_left_out - kept
+        problem = replace(before, n_columns=kept, columns_left_out=left_out)
+        return replace(known, problem=problem, linear_open=known.linear_open and self._is_first)
+
+    _is_first: ClassVar[bool] = True
+
+    def _learn(self, work: CellFitting, rows: int) -> int:
+        """Of how many columns scales are."""
+        return work.learn_scales(rows)
+
+
+class LearnScalesOfRest(LearnScales):
+    """The same for what a linear part leaves, and which of the two cells take."""
+
+    name = "learning scales of what a linear part leaves"
+    _is_first = False
+
+    def needed(self, known: CellShape) -> bool:
+        return known.linear_open
+
+    def _learn(self, work: CellFitting, rows: int) -> int:
+        return work.weigh_linear(rows)
 
 
 class FindSlopes(CellStep):
@@ -365,7 +405,9 @@ def cell_steps(request: CellRequest) -> list[AnyStep[CellShape, Any]]:
         return [LearnScales(request), ChooseAverage(request), FitCells(request)]
     return [
         LookAtRows(request),
+        FitLinear(request),
         LearnScales(request),
+        LearnScalesOfRest(request),
         FindSlopes(request),
         ChooseCount(request),
         CutCells(request),

@@ -50,13 +50,21 @@ def families_asked(model: Any, n_columns: int) -> tuple[int, bool]:
 
     Without the data: which kernels there are does not depend on the rows, only their widths do.
     """
-    data = made_up_rows(n_columns)
-    settings = {name: getattr(model, name) for name in _SETTINGS}
-    grids = _kernel_grids(model.kernel, settings, data)
+    grids = _made_up_grids(model, n_columns)
     families = sum(grid.widths_from_data for grid in grids)
     fixed = sum(len(grid.candidates) for grid in grids if not grid.widths_from_data)
     ridges = 2 if model.alpha is None else len(check_alphas(model.alpha))
     return families + (fixed > 0), families > 0 or fixed > 1 or ridges > 1
+
+
+def chooses_widths(model: Any, n_columns: int) -> bool:
+    """Whether widths of a kernel are to come from the data."""
+    return any(grid.widths_from_data for grid in _made_up_grids(model, n_columns))
+
+
+def _made_up_grids(model: Any, n_columns: int) -> list[KernelGrid]:
+    settings = {name: getattr(model, name) for name in _SETTINGS}
+    return _kernel_grids(model.kernel, settings, made_up_rows(n_columns))
 
 
 def rbf_grid(data: TrainingData) -> Grid:

@@ -34,6 +34,8 @@ class CellShape:
     """Rows of every cell, with those that it shares; None until rows are cut."""
     ordered: bool = True
     """Whether the kernel has a width that cells may move."""
+    linear_open: bool = False
+    """Whether a linear part waits for the scales of what it leaves."""
     fitted: bool = False
     """Whether there are models of all cells."""
 

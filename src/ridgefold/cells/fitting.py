@@ -23,6 +23,15 @@ from ridgefold.cells.cell_rows import CellRows, Training, number_of, rows_of, sp
 from ridgefold.cells.combine import cell_alpha
 from ridgefold.cells.cut import Guided
 from ridgefold.cells.held_out_errors import held_out_errors
+from ridgefold.cells.linear_part import (
+    LeftToCells,
+    Task,
+    explains_enough,
+    fit_linear_part,
+    lowers_errors,
+    spreads_of,
+    with_limits,
+)
 from ridgefold.cells.local_fit import FitSettings
 from ridgefold.cells.members import Members
 from ridgefold.cells.options import Options
@@ -40,6 +49,7 @@ from ridgefold.executors import Executor, Serial
 from ridgefold.kernels import Kernel
 from ridgefold.linalg.blocks import row_blocks
 from ridgefold.options import cells_of, compute_of
+from ridgefold.options.cell_options import ALWAYS
 from ridgefold.planning import available_resources
 from ridgefold.planning.words import in_bytes
 from ridgefold.records import (
@@ -48,6 +58,7 @@ from ridgefold.records import (
     CellSearch,
     CellTrial,
     Grid,
+    LinearPart,
     LocalModels,
     Problem,
     Resources,
@@ -61,6 +72,8 @@ from ridgefold.runtime.training_data import TrainingData, as_ridgefold_errors, r
 from ridgefold.selection.learned_grid import is_automatic
 from ridgefold.storage.run_directory import Run
 
+_FIRST_LOOK, _SECOND_LOOK = 1, 2
+"""Random numbers of two looks at a linear part, beside those of the fit."""
 _MOST_CUTS = 6
 """How often rows are cut anew, into more cells, where some are larger than memory holds."""
 _NEAREST_NUMBERS = 1 << 22
@@ -88,6 +101,8 @@ class FittedCells:
     """All rows, in the metric of the cells."""
     backdrop: Backdrop | None
     """A coarse model of all rows that is mixed in."""
+    linear: LinearPart | None
+    """A linear model of all rows under the cells, which are fitted to what it leaves."""
     steps: tuple[StepRecord, ...]
     """What was done, with predicted and measured cost."""
     request: CellRequest
@@ -132,12 +147,16 @@ class CellFitting(Work):
             state = check_random_state(model.random_state)
         seed = run.step("seed", lambda: int(state.randint(SEEDS)))
         self.rng = np.random.default_rng(seed)
+        self._seed = seed
         # Rows in memory are not sent to workers that see nothing but files.
         self._executor: Executor = Serial() if options.executor.remote else options.executor
         self.scales: np.ndarray | None = None
         self.widening: np.ndarray | None = None
         self.partitioner = options.partitioner
         self.data, self.targets, self._members = data, targets, members
+        self.linear: LinearPart | None = None
+        self._candidate: LinearPart | None = None
+        self._given = data.X, targets
         self.n_rows = int(data.X.shape[0])
         # Asked for once: the system takes its time to say.
         self.allowed = replace(available_resources(model.memory_budget), threads=1)
@@ -167,6 +186,9 @@ class CellFitting(Work):
         assert search is not None
         assert self._fitted is not None
         models, residuals = self._fitted
+        linear = self.linear
+        if linear is not None and cells_of(self.model).clip:
+            linear = with_limits(linear, self._given[1], residuals)
         if not self.model._keeps_held_out(self._choosing(search.grid)):
             residuals = None
         return FittedCells(
@@ -181,6 +203,7 @@ class CellFitting(Work):
             self.widening,
             self.training,
             self._coarse,
+            linear,
             records,
             self.request,
             known,
@@ -199,18 +222,84 @@ class CellFitting(Work):
             X, self.targets, self.data.weights, self.model._weighs_scores(), self._members
         )
 
+    # -- what cells learn, and in which metric -------------------------------------------
+
+    def fit_linear(self) -> bool:
+        """A linear part under the cells, if it helps; whether that waits for learned scales."""
+        always = self.options.linear_part == ALWAYS
+
+        def make() -> LinearPart | None:
+            part = fit_linear_part(self.training)
+            return part if always or part is None or self._lowers_in_spreads(part) else None
+
+        part: LinearPart | None = self.run.step("linear", make)
+        if part is not None and (always or self.request.learning is None):
+            self._take_linear(part)
+            return False
+        self._candidate = part
+        return part is not None
+
+    def _lowers_in_spreads(self, part: LinearPart) -> bool:
+        X, targets = self._given
+        left = self._left_by(part)
+        if not explains_enough(targets, left):
+            return False
+        spreads = spreads_of(X)
+        return self._lowers_errors(Task(targets, spreads), Task(left, spreads), _FIRST_LOOK)
+
+    def _lowers_errors(self, given: Task, left: Task, look: int) -> bool:
+        # Random numbers of its own: cells without a linear part are as if there were none.
+        rng = np.random.default_rng([self._seed, look])
+        training = replace(self.training, X=self._given[0], targets=given.targets)
+        return lowers_errors(
+            training, given, left, bias=self.options.bias, rng=rng, limits=self.limits
+        )
+
+    def _left_by(self, part: LinearPart) -> Any:
+        """What the linear part leaves of the targets; of those in files, when it is read."""
+        X, targets = self._given
+        left = LeftToCells(targets, X, part)
+        return left if self.in_files else left[:]
+
+    def _take_linear(self, part: LinearPart) -> None:
+        self.linear, self.targets = part, self._left_by(part)
+        self._take_training(self.data.X)
+
     def learn_scales(self, max_rows: int) -> int:
         """Learn one scale a column, and go on in that metric; of how many columns it is."""
-        data = self.data
+        scales, widening = self._learned("scales", self.targets, max_rows)
+        return self._take_scales(scales, widening)
+
+    def weigh_linear(self, max_rows: int) -> int:
+        """Learn scales of what a linear part leaves, and take both if cells gain by them."""
+        part, given, X = self._candidate, self.scales, self._given[0]
+        assert part is not None
+        assert given is not None
+        left = self._left_by(part)
+        scales, widening = self._learned("scales-left", left, max_rows)
+        tasks = Task(self.targets, given), Task(left, scales)
+        if self.run.step("linear-pays", lambda: self._lowers_errors(*tasks, _SECOND_LOOK)):
+            self.data = replace(self.data, X=X)
+            self._take_linear(part)
+            self._take_scales(scales, widening)
+        return int(self.data.X.shape[1])
+
+    def _learned(
+        self, name: str, targets: Any, max_rows: int
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Scales of the columns, and by what intervals widen with them."""
+        data = replace(self.data, X=self._given[0])
         learned = self.run.step(
-            "scales",
-            lambda: learned_scales(self.model, data, self.targets, self.rng, max_rows),
+            name,
+            lambda: learned_scales(self.model, data, targets, self.rng, max_rows),
             self.rng,
         )
-        self.scales = learned[0]
-        self.widening = learned[1] if len(learned) > 1 else None
+        return learned[0], learned[1] if len(learned) > 1 else None
+
+    def _take_scales(self, scales: np.ndarray, widening: np.ndarray | None) -> int:
+        self.scales, self.widening = scales, widening
         # Cells are cut, and distances measured, in the learned metric.
-        self._take_training(ScaledRows(data.X, self.scales))
+        self._take_training(ScaledRows(self.data.X, scales))
         return int(self.data.X.shape[1])
 
     # -- memory --------------------------------------------------------------------------

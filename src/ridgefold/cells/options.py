@@ -14,7 +14,7 @@ from ridgefold.errors import InvalidInputError
 from ridgefold.executors import Executor
 from ridgefold.linalg.namespace import on_device
 from ridgefold.options import Compute, cells_of, compute_of, refuse_name_of_paper
-from ridgefold.options.cell_options import EXACT
+from ridgefold.options.cell_options import ALWAYS, EXACT
 from ridgefold.planning import available_resources, device_named
 from ridgefold.planning.cell_memory import WORK_BYTES
 from ridgefold.runtime.executor_argument import executor_of
@@ -41,6 +41,8 @@ class Options:
     bias: bool
     coarse_model: bool
     """Whether a coarse model of all rows may be mixed in."""
+    linear_part: str | None
+    """"always", "auto" where held-out errors decide, or None."""
     device: str | None
     """Where cells are worked on, many at once; None for the processor."""
     memory_bytes: float
@@ -76,6 +78,7 @@ def options_of(model: Any) -> Options:
         shared=_shared(asked.tuning, model.combine, combiner, refine),
         bias=bool(model.fit_intercept),
         coarse_model=asked.coarse_model is not None,
+        linear_part=_linear_part(asked.linear_part, combiner, refine),
         device=device,
         memory_bytes=device_bytes(device, model.memory_budget),
     )
@@ -161,6 +164,18 @@ def _n_cells(n_partitions: Any) -> int | None:
             f'n_partitions must be "auto" or a whole number >= 1, got {n_partitions!r}'
         )
     return int(n_partitions)
+
+
+def _linear_part(asked: str | None, combiner: Combiner, refine: int | str | None) -> str | None:
+    """A refined model, and a mean of cells, are what theory says of them without it."""
+    if combiner.needs_space and refine is None:
+        return asked
+    if asked == ALWAYS:
+        raise InvalidInputError(
+            f'cells.linear_part="{ALWAYS}" is for cells that are fitted by themselves: use '
+            'combine="blend" or "route" and cells.refine=None, or cells.linear_part="auto"'
+        )
+    return None
 
 
 def _shared(tuning: str, combine: str, combiner: Combiner, refine: int | str | None) -> bool | None:

@@ -28,6 +28,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -105,11 +106,11 @@ def regions(X: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
         return [np.arange(n)]
     found = []
     for pivot in rng.choice(n, CELL_SEARCH.regions, replace=False):
-        found.append(_nearest(X, np.asarray(X[int(pivot)]), CELL_SEARCH.region_rows))
+        found.append(nearest_rows(X, np.asarray(X[int(pivot)]), CELL_SEARCH.region_rows))
     return found
 
 
-def _nearest(X: np.ndarray, centre: np.ndarray, count: int) -> np.ndarray:
+def nearest_rows(X: Any, centre: np.ndarray, count: int) -> np.ndarray:
     """The `count` rows nearest to a point, in ascending order; of equals, the first."""
     best, rows, worst = np.empty(0), np.empty(0, dtype=np.int64), np.inf
     for some in row_blocks(X.shape[0], X.itemsize * X.shape[1], float(1 << 24)):

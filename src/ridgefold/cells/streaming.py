@@ -19,6 +19,7 @@ from ridgefold.cells.cell_run import asked_of
 from ridgefold.cells.cell_store import Placing, StoredRows, place_rows
 from ridgefold.cells.cut import learning_rows
 from ridgefold.cells.fitting import CellFitting, FittedCells
+from ridgefold.cells.linear_part import LeftToCells
 from ridgefold.cells.options import Options
 from ridgefold.cells.scaled_rows import ScaledRows
 from ridgefold.errors import InvalidInputError, RepeatedRowsWarning
@@ -213,7 +214,10 @@ def _among_all(
     X: Any = data.X
     if fitted.length_scales is not None:
         X = ScaledRows(X, fitted.length_scales)
-    training = replace(fitted.training, X=X, targets=data.y, weights=data.weights)
+    targets: Any = data.y
+    if fitted.linear is not None:
+        targets = LeftToCells(targets, data.X, fitted.linear)
+    training = replace(fitted.training, X=X, targets=targets, weights=data.weights)
     return replace(fitted, cells=replace(cells, rows=rows), training=training)
 
 

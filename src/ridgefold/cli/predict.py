@@ -266,15 +266,13 @@ class _Predictor:
                 else:
                     for j in range(end.shape[1]):
                         yield f"{name}_{j}", end[:, j]
-            if hasattr(model, "is_outside"):
-                yield OUTSIDE, np.asarray(model.is_outside(rows), dtype=bool)
         if self._probabilities:
             classes = getattr(model, "model_", model).classes_
             values = model.predict_proba(rows)
             for j, label in enumerate(classes):
                 yield f"probability of {label}", values[:, j]
-        if self._outside:
-            yield "outside", np.asarray(model.is_outside(rows))
+        if (self._outside or self._coverage is not None) and hasattr(model, "is_outside"):
+            yield OUTSIDE, np.asarray(model.is_outside(rows), dtype=bool)
 
 
 @contextmanager

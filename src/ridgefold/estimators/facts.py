@@ -74,6 +74,8 @@ class CellFacts:
     coarse_share: np.ndarray | None
     """The share of the coarse model of all rows in the prediction of every target, if any."""
     refining_steps: int
+    linear_coef: np.ndarray | None = None
+    """Coefficients of the linear part under the cells, shape (n_columns, n_targets), if any."""
 
 
 @dataclass(frozen=True)

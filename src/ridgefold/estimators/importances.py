@@ -36,7 +36,7 @@ class WithImportances:
         self,
         *,
         n_repeats: int = 5,
-        max_rows: int = 500,
+        max_rows: int = 1000,
         groups: Sequence[Sequence[int]] | None = None,
         random_state: int = 0,
     ) -> Importances:

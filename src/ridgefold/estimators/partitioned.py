@@ -127,6 +127,8 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         The names of those columns.
     coarse_model_share_ : array of shape (n_targets,) or None
         How much the coarse model of all rows counts in predictions; None if there is none.
+    linear_coef_ : array of shape (n_columns, n_targets) or None
+        Coefficients of the linear part under the cells, one a column of X; None if there is none.
     certificate_ : array of shape (n_targets,) or None
         ‖y − (K + alpha·I)a − b‖ of a refined model.
     n_steps_ : int
@@ -285,17 +287,18 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
             raise InvalidInputError(self._why_no_intervals())
         processes = CellPosteriors(
             self._rows_by_cell(),
-            self._fitted_targets(),
+            self._targets_of_cells(),
             self._weights,
             self._cells,
             self._models,
             bool(self.fit_intercept),
         )
         for rows in self._blocks(X):
-            assignment = self._assignment(rows)
+            placed = self._in_metric(rows)
+            assignment = self._assignment(placed)
             yield (
-                self._combined(rows, assignment),
-                processes.standard_deviations(rows, assignment, given, noise=noise),
+                self._combined_from(rows, placed, assignment),
+                processes.standard_deviations(placed, assignment, given, noise=noise),
             )
 
     def _needs_held_out(self) -> bool:
@@ -355,11 +358,12 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         self, rows: np.ndarray, kept: CellIntervals, coverage: float
     ) -> tuple[np.ndarray, np.ndarray]:
         """Both ends for some checked rows."""
-        assignment = self._assignment(rows)
-        centre = self._combined(rows, assignment).astype(np.float64)
+        placed = self._in_metric(rows)
+        assignment = self._assignment(placed)
+        centre = self._combined_from(rows, placed, assignment).astype(np.float64)
         try:
             with np.errstate(over="raise"):
-                lower, upper = kept.predict(rows, assignment, centre, coverage)
+                lower, upper = kept.predict(placed, assignment, centre, coverage)
         except FloatingPointError:
             raise NumericalError(
                 "numbers overflow while intervals are computed: scale the columns of X, and the "
@@ -457,7 +461,8 @@ memory_budget, compute, random_state
     calibration_ : array of shape (n_columns, 2)
         Slope and offset of the curve from decision values to probabilities, if asked for.
     n_partitions_, partition_sizes_, alpha_, kernels_, trials_, effective_dimension_, \
-held_out_residuals_, length_scales_, coarse_model_share_, certificate_, n_steps_
+held_out_residuals_, length_scales_, coarse_model_share_, linear_coef_, \
+certificate_, n_steps_
         As in :class:`PartitionedKernelRidge`.
 
     Examples

@@ -24,6 +24,7 @@ from ridgefold.cells.combine import COMBINERS, Assignment
 from ridgefold.cells.cut import PARTITIONERS
 from ridgefold.cells.distinct_rows import DistinctRows, distinct_rows
 from ridgefold.cells.fitting import CellFitting, FittedCells
+from ridgefold.cells.linear_part import LeftToCells, add_linear_slopes, with_linear_part
 from ridgefold.cells.named_prediction import WORTH_SENDING, kernel_values, predict_elsewhere
 from ridgefold.cells.options import (
     SMALLEST_BLOCK,
@@ -214,6 +215,10 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
             run,
             members=distinct.members if distinct.are_draws else None,
         ).fit()
+        linear = fitted.linear
+        if linear is not None:
+            targets = LeftToCells(targets, data.X, linear)[:]
+            distinct = replace(distinct, given_targets=targets)
         cells, models, residuals = distinct.expanded(fitted.cells, fitted.models, fitted.residuals)
         X: Any = data.X
         if fitted.length_scales is not None:
@@ -240,10 +245,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
         width = X.shape[1] * self.X_fit_.dtype.itemsize
         for some in row_blocks(len(rows), width, predicted_bytes(self.memory_budget)):
             new = np.asarray(X[rows[some]])
-            if self.length_scales_ is not None:
-                new = in_metric(new, self.length_scales_)
-            predicted = self._combined(new, self._assignment(new))
-            self.held_out_residuals_[rows[some]] = targets[rows[some]] - predicted
+            self.held_out_residuals_[rows[some]] = targets[rows[some]] - self._combined(new)
 
     def _opened(self, X: Any, y: Any, sample_weight: Any) -> Stream | None:
         """Input that can be read in blocks, or has to be."""
@@ -317,7 +319,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
         )
         self._cells, self._models = cells, fitted.models
         self._partition, self._combine = self.partition, self.combine
-        self._backdrop = fitted.backdrop
+        self._backdrop, self._linear = fitted.backdrop, fitted.linear
         if self._backdrop is not None and self.held_out_residuals_ is not None:
             mix_residuals(self._backdrop, fitted.training, self.held_out_residuals_)
         self._weights = None if data.weights is None else np.asarray(data.weights)
@@ -430,6 +432,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
             trials=tuple(self.trials_),
             tolerance=float(cells_of(self).tolerance),
             coarse_share=self.coarse_model_share_,
+            linear_coef=self.linear_coef_,
             refining_steps=int(self.n_steps_),
         )
 
@@ -442,6 +445,13 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
     def _fitted_targets(self) -> np.ndarray:
         """Targets of all training rows, as they were fitted; shape (n, n_columns)."""
         raise NotImplementedError
+
+    def _targets_of_cells(self) -> np.ndarray:
+        """The same as cells learned them: what a linear part leaves."""
+        targets = self._fitted_targets()
+        if self._linear is None:
+            return targets
+        return LeftToCells(targets, self.X_fit_, self._linear)[:]
 
     def _target_columns(self, rows: np.ndarray) -> np.ndarray:
         """Targets of numbered training rows, as they were fitted; shape (n, n_columns)."""
@@ -481,11 +491,10 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
         left_out = RowsLeftOut(self._smoothers(None), rows[order])
 
         def predict(X: np.ndarray) -> np.ndarray:
-            new = np.asarray(X, dtype=self.X_fit_.dtype)[order]
-            if self.length_scales_ is not None:
-                new = in_metric(new, self.length_scales_)
+            given = np.asarray(X, dtype=self.X_fit_.dtype)[order]
+            new = self._in_metric(given)
             assignment = self._assignment(new)
-            whole = self._combined(new, assignment).astype(np.float64)
+            whole = self._combined_from(given, new, assignment).astype(np.float64)
             out = np.empty_like(whole)
             out[order] = whole - left_out.change(new, assignment)
             return out
@@ -512,7 +521,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
     def _smoothers(self, residuals: np.ndarray | None) -> CellIntervals:
         """What cells say without some of their rows; `residuals` are for intervals."""
         budget = available_resources(self.memory_budget).memory_bytes
-        targets = self._fitted_targets()
+        targets = self._targets_of_cells()
         return CellIntervals(
             self._training_rows(),
             targets,
@@ -551,9 +560,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
 
         def decide(X: np.ndarray) -> tuple[np.ndarray, None]:
             new = np.asarray(X, dtype=self.X_fit_.dtype)
-            if self.length_scales_ is not None:
-                new = in_metric(new, self.length_scales_)
-            return self._combined(new, self._assignment(new)).astype(np.float64), None
+            return self._combined(new).astype(np.float64), None
 
         return decide
 
@@ -582,7 +589,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
         outside = ranges.beyond(X)
         inside = np.flatnonzero(~outside)
         if surroundings is not None and len(inside):
-            rows = self._new_rows(X[inside])
+            rows = self._in_metric(self._new_rows(X[inside]))
             outside[inside] = surroundings.beyond(rows, self._assignment(rows))
         return np.asarray(outside)
 
@@ -619,7 +626,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
     @out_of_memory_is_a_budget_error("predicting")
     def _decision(self, X: Any) -> np.ndarray:
         """The combined f(x) of every row and target, shape (n, t)."""
-        values = [self._combined(rows, self._assignment(rows)) for rows in self._blocks(X)]
+        values = [self._combined(rows) for rows in self._blocks(X)]
         return values[0] if len(values) == 1 else np.concatenate(values)
 
     def _blocks(self, X: Any) -> Iterator[np.ndarray]:
@@ -658,22 +665,36 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
         return state
 
     def _new_rows(self, X: Any, *, by_name: bool = False) -> np.ndarray:
-        """Checked rows, in the metric in which the cells were cut."""
-        X = check_new_rows(self, X, self.X_fit_, accept_sparse=False, by_name=by_name)
-        return np.asarray(X if self.length_scales_ is None else in_metric(X, self.length_scales_))
+        """Checked rows, as they are."""
+        found = check_new_rows(self, X, self.X_fit_, accept_sparse=False, by_name=by_name)
+        return np.asarray(found)
+
+    def _in_metric(self, X: np.ndarray) -> np.ndarray:
+        """Checked rows in the metric in which the cells were cut."""
+        return X if self.length_scales_ is None else in_metric(X, self.length_scales_)
 
     def _assignment(self, X: np.ndarray) -> Assignment:
-        """Which cells predict which of some checked rows."""
+        """Which cells predict which of some rows, in their metric."""
         partitioner, cells = partitioner_of(self._partition), self._cells
         combiner = COMBINERS[self._combine]
         return combiner.assign(partitioner, cells.router, number_of(cells), X)
 
-    def _combined(self, X: np.ndarray, assignment: Assignment) -> np.ndarray:
-        """What the cells predict together, and the model behind them."""
-        values = self._of_cells(X, assignment)
+    def _combined(self, X: np.ndarray) -> np.ndarray:
+        """Predictions for checked rows."""
+        placed = self._in_metric(X)
+        return self._combined_from(X, placed, self._assignment(placed))
+
+    def _combined_from(
+        self, X: np.ndarray, placed: np.ndarray, assignment: Assignment
+    ) -> np.ndarray:
+        """What the cells predict together, and the models behind and under them.
+
+        `placed` are the rows X in the metric of the cells.
+        """
+        values = self._of_cells(placed, assignment)
         if self._backdrop is not None:
-            mix_predictions(self._backdrop, X, values)
-        return values
+            mix_predictions(self._backdrop, placed, values)
+        return values if self._linear is None else with_linear_part(self._linear, X, values)
 
     def _of_cells(self, X: np.ndarray, assignment: Assignment) -> np.ndarray:
         cells, models = self._cells, self._models
@@ -757,16 +778,17 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
         )
         if self._backdrop is not None:
             with_coarse_slopes(self._backdrop, new, slopes)
-        if scales is None:
-            return slopes
-        whole = np.zeros((len(X), len(scales), slopes.shape[2]))
-        kept = np.isfinite(scales)
-        whole[:, kept, :] = slopes / scales[kept][None, :, None]
-        return whole
+        if scales is not None:
+            whole = np.zeros((len(X), len(scales), slopes.shape[2]))
+            kept = np.isfinite(scales)
+            whole[:, kept, :] = slopes / scales[kept][None, :, None]
+            slopes = whole
+        if self._linear is not None:
+            add_linear_slopes(self._linear, X, self._combined(X), slopes)
+        return slopes
 
     def _decision_of_checked(self, X: np.ndarray) -> np.ndarray:
-        rows = X if self.length_scales_ is None else in_metric(X, self.length_scales_)
-        return self._combined(rows, self._assignment(rows))
+        return self._combined(X)
 
     def _n_outputs(self) -> int:
         return int(self._models.intercept.shape[1])
@@ -829,6 +851,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
             "steps": self.n_steps_,
             "length_scales": self.length_scales_,
             "widening": self._widening,
+            "linear": self._linear,
             "column_names": None if names is None else [str(name) for name in names],
         }
 
@@ -851,6 +874,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
         self.n_steps_, self._weights = state["steps"], state["weights"]
         self.length_scales_ = state["length_scales"]
         self._widening = state.get("widening")
+        self._linear = state.get("linear")
         self.n_features_in_ = int(self.X_fit_.shape[1])
         if state["column_names"] is not None:
             self.feature_names_in_ = np.asarray(state["column_names"], dtype=object)
@@ -859,6 +883,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
     def _copy_choices(self) -> None:
         self.alpha_ = self._models.alpha
         self.coarse_model_share_ = None if self._backdrop is None else self._backdrop.share
+        self.linear_coef_ = None if self._linear is None else self._linear.coefficients
         self.kernels_ = [self._models.kernels[k] for k in self._models.kernel_of_cell]
         self.__dict__.pop("fixed_coef_", None)
         if self._models.fixed_coef is not None:

@@ -14,7 +14,7 @@ from ridgefold.cells.scaled_rows import in_metric
 from ridgefold.errors import ModelFileError
 from ridgefold.estimators.stored_values import Floats, HeldOut, require_kernel
 from ridgefold.exact.interval_ranks import is_widening
-from ridgefold.records import Backdrop, Cells, CellTrial, LocalModels, RunRecord
+from ridgefold.records import Backdrop, Cells, CellTrial, LinearPart, LocalModels, RunRecord
 from ridgefold.records.kinds import Count, Limit
 
 
@@ -50,6 +50,7 @@ OPTIONAL: Mapping[str, Any] = {
     "run_record": RunRecord,
     "backdrop": Backdrop | None,
     "widening": np.ndarray | None,
+    "linear": LinearPart | None,
 }
 """What a file may lack, as older ones do."""
 
@@ -111,6 +112,7 @@ def require_consistent(state: Mapping[str, Any], partition: Any) -> None:
     certificate = state["certificate"]
     good = good and (widening is None or is_widening(widening, models.dual_coef.shape[1]))
     good = good and (certificate is None or len(certificate) == models.dual_coef.shape[1])
+    good = good and _lies_under(state.get("linear"), models.dual_coef.shape[1], rows.shape[1])
     good = good and _stands_behind(backdrop, models.dual_coef.shape[1], columns)
     if not good:
         raise ModelFileError("model.state holds cells and models that do not fit together")
@@ -158,6 +160,31 @@ def _stands_behind(backdrop: Backdrop | None, n_targets: int, n_columns: int) ->
         _floats(array := getattr(backdrop, name), array.dtype, len(shape)) and array.shape == shape
         for name, shape in arrays.items()
     ) and bool(np.all((backdrop.share >= 0) & (backdrop.share <= 1)))
+
+
+def _lies_under(linear: LinearPart | None, n_targets: int, n_columns: int) -> bool:
+    """Whether a linear part fits the cells, if there is one."""
+    if linear is None:
+        return True
+    shapes = {
+        "coefficients": (n_columns, n_targets),
+        "intercept": (n_targets,),
+        "lowest": (n_columns,),
+        "highest": (n_columns,),
+        "least": (n_targets,),
+        "most": (n_targets,),
+    }
+    limits = (linear.least, linear.most)
+    return (
+        all(
+            _floats(array, np.dtype(np.float64), len(shape)) and array.shape == shape
+            for name, shape in shapes.items()
+            if (array := getattr(linear, name)) is not None
+        )
+        and bool(np.all(linear.lowest <= linear.highest))
+        and (limits[0] is None) == (limits[1] is None)
+        and (limits[0] is None or bool(np.all(limits[0] <= limits[1])))
+    )
 
 
 def _floats(a: Any, dtype: Any, ndim: int) -> bool:

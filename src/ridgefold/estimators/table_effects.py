@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from ridgefold.estimators.effects import Difference, Effect, Slope
-from ridgefold.records import CategoryColumn, ColumnRecord, DateColumn, NumberColumn, TableColumns
+from ridgefold.records import (
+    CategoryColumn,
+    CodedColumn,
+    ColumnRecord,
+    DateColumn,
+    NumberColumn,
+    TableColumns,
+)
 
 
 def table_effects(columns: TableColumns, training: np.ndarray) -> list[Effect]:
@@ -59,6 +66,8 @@ def _places(column: ColumnRecord) -> list[tuple[float, float]]:
     """Mean and scale of every feature of a column of numbers; indicators of gaps are plain."""
     if isinstance(column, DateColumn):
         places = [(part.mean, part.scale) for part in column.parts]
+    elif isinstance(column, CodedColumn):
+        places = []  # codes are plain, too
     else:
         assert not isinstance(column, CategoryColumn)
         places = [(column.mean, column.scale)]

@@ -287,7 +287,7 @@ class TableModel(Storable):
         return outside
 
     def held_out_importances(
-        self, *, n_repeats: int = 5, max_rows: int = 500, random_state: int = 0
+        self, *, n_repeats: int = 5, max_rows: int = 1000, random_state: int = 0
     ) -> Importances:
         """How far held-out errors rise when a column's values are exchanged between rows.
 

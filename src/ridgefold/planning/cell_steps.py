@@ -27,6 +27,7 @@ CELL_WORK: Mapping[str, str] = {
     "pilots": "exact leave-one-out on a few cells",
     "search": "exact leave-one-out in every cell",
     "coarse": "a fit of all rows in the span of a few, and its exact leave-one-out error",
+    "linear": "a linear fit of all rows, and the held-out error with and without it in regions",
     "inverses": "exact up to rounding in every cell",
     "factors": "exact up to rounding in every cell",
     "tree": "across directions in which targets change",
@@ -185,6 +186,15 @@ class CellPlans:
         looked = _COARSE_KERNELS * min(n, CELL_SEARCH.backdrop_pair_rows) + 2 * n
         flops = {"kernel": 2 * looked * r, "product": 6.0 * looked * r**2, "calls": 100.0}
         return self._plan("coarse", self._seconds(flops), self.memory.backdrop())
+
+    def linear(self) -> Plan:
+        """A linear fit of all rows, with every ridge value, and a look at a few regions."""
+        n, d = float(self.problem.n_rows), float(self.problem.n_columns)
+        rows = min(n, self.limits.linear_region_rows, self.limits.pilot_rows)
+        sums = {"product": 4.0 * n * d**2, "memory": 80.0 * n * d, "calls": 100.0}
+        compared = 4 * self.limits.linear_regions * self._wide_search(rows)
+        peak = self.memory.pilot(int(rows)) + 8.0 * (4.0 * d**2)
+        return self._plan("linear", self._seconds(sums) + compared, peak)
 
     def average(self, partition: str, sizes: np.ndarray) -> Plan:
         """Pairs for the mean of all cells, on a sample of the rows."""

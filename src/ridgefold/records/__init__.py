@@ -3,6 +3,7 @@
 from ridgefold.records.cell_search import CELL_SEARCH, CellSearch
 from ridgefold.records.columns import (
     CategoryColumn,
+    CodedColumn,
     ColumnRecord,
     DateColumn,
     DatePart,
@@ -26,6 +27,7 @@ from ridgefold.records.partition import (
     CellTrial,
     FittedBatch,
     Grid,
+    LinearPart,
     LocalModels,
     Membership,
     Slopes,
@@ -45,6 +47,7 @@ __all__ = [
     "CellSearch",
     "CellTrial",
     "Cells",
+    "CodedColumn",
     "ColumnRecord",
     "Cost",
     "DateColumn",
@@ -60,6 +63,7 @@ __all__ = [
     "KernelPath",
     "LearnedMetric",
     "LearningStep",
+    "LinearPart",
     "LocalModels",
     "Membership",
     "MetricCandidate",

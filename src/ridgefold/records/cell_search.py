@@ -54,6 +54,10 @@ class CellSearch:
     """Rows that span the coarse model behind the cells; 400 do hardly better."""
     backdrop_pair_rows: int = 2048
     """Rows on which kernels for the coarse model are compared."""
+    linear_regions: int = 4
+    """Regions in which cells are compared with and without a linear part under them."""
+    linear_region_rows: int = 320
+    """Rows of each: of the smallest cells that are tried, with some of those that they share."""
     many_rows: int = 300_000
     """Above so many rows, cells share one pair and have at most `largest_of_many` rows."""
     largest_of_many: int = 512

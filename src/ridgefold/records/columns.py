@@ -80,6 +80,27 @@ class OrderedColumn:
 
 
 @dataclass(frozen=True)
+class CodedColumn:
+    """Categories of many levels as numbers: what each level adds to the target beside the others.
+
+    Rare levels are drawn towards 0, which is also what levels are that were not there at the fit.
+    """
+
+    name: str
+    levels: tuple[str, ...]
+    codes: tuple[tuple[Finite, ...], ...]
+    """For each feature a number for every level. There is one feature a column of the target."""
+    missing: tuple[Finite, ...]
+    """For each feature the number of missing values."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        if len(self.codes) == 1:
+            return (f"{self.name} code",)
+        return tuple(f"{self.name} code {j + 1}" for j in range(len(self.codes)))
+
+
+@dataclass(frozen=True)
 class DatePart:
     """One number that is made of a date: (value − mean)/scale, `fill` where the date is missing."""
 
@@ -104,7 +125,7 @@ class DateColumn:
         return (*(f"{self.name} {part.part}" for part in self.parts), *_indicator(self))
 
 
-ColumnRecord = NumberColumn | CategoryColumn | OrderedColumn | DateColumn
+ColumnRecord = NumberColumn | CategoryColumn | OrderedColumn | CodedColumn | DateColumn
 
 
 def _indicator(column: NumberColumn | OrderedColumn | DateColumn) -> tuple[str, ...]:
@@ -115,7 +136,7 @@ def _indicator(column: NumberColumn | OrderedColumn | DateColumn) -> tuple[str, 
 class TableColumns:
     """All columns that a model takes, in order."""
 
-    columns: tuple[NumberColumn | CategoryColumn | OrderedColumn | DateColumn, ...]
+    columns: tuple[NumberColumn | CategoryColumn | OrderedColumn | CodedColumn | DateColumn, ...]
     missing: Annotated[str, OneOf(("error", "drop", "fill"))]
     """"error", "drop" (rows with missing values take no part) or "fill"."""
 

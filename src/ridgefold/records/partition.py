@@ -144,6 +144,24 @@ class Backdrop:
 
 
 @dataclass(frozen=True)
+class LinearPart:
+    """A linear model of all rows under those of the cells: f(x) = xᵀc + b, to which they add."""
+
+    coefficients: np.ndarray
+    """The coefficients c, of shape (n_columns, n_targets)."""
+    intercept: np.ndarray
+    """The constants b, of shape (n_targets,)."""
+    lowest: np.ndarray
+    """Columns of new rows count from here, shape (n_columns,),"""
+    highest: np.ndarray
+    """and up to here."""
+    least: np.ndarray | None = None
+    """The least that the whole model predicts, shape (n_targets,); None for no limit."""
+    most: np.ndarray | None = None
+    """The most that the whole model predicts; None for no limit."""
+
+
+@dataclass(frozen=True)
 class FittedBatch:
     """The models of the cells of one task, one after the other."""
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ridgefold.records import (
     CategoryColumn,
+    CodedColumn,
     DateColumn,
     EffectCurve,
     OrderedColumn,
@@ -70,6 +71,13 @@ def grids_of_table(X: np.ndarray, columns: TableColumns) -> list[ColumnGrid]:
             names = [*column.levels, *(["other"] if column.other_level else [])]
             names += ["missing"] if column.missing_level else []
             levels = tuple(names[k] for k in order)
+        elif isinstance(column, CodedColumn):
+            codes = np.asarray(column.codes).T
+            by_code = np.argsort(codes[:, 0], kind="stable")
+            count = min(len(by_code), _MOST_LEVELS)
+            order = by_code[np.linspace(0, len(by_code) - 1, count).astype(int)]
+            values, positions = codes[order], np.arange(count, dtype=np.float64)
+            levels = tuple(column.levels[k] for k in order)
         elif isinstance(column, DateColumn):
             parts = [part.part for part in column.parts]
             lead = parts.index("elapsed_days") if "elapsed_days" in parts else 0

@@ -21,6 +21,7 @@ from ridgefold.errors import (
 from ridgefold.notices import warn
 from ridgefold.records import (
     CategoryColumn,
+    CodedColumn,
     ColumnRecord,
     DateColumn,
     NumberColumn,
@@ -109,6 +110,8 @@ def _features(
         return _number(np.asarray(numbers_of(series)[rows]), column)
     if isinstance(column, CategoryColumn):
         return _one_hot(level_texts(series).take(rows), column, fills)
+    if isinstance(column, CodedColumn):
+        return _codes(level_texts(series).take(rows), column)
     if isinstance(column, OrderedColumn):
         return _places(level_texts(series).take(rows), column)
     parts: np.ndarray = _date_parts(series, column)[rows]
@@ -202,6 +205,16 @@ def _one_hot(texts: Any, column: CategoryColumn, fills: bool) -> np.ndarray:
     elif unknown.any():
         _warn_of_unknown(column.name, texts, unknown, "they are treated as none of the known ones")
     return out
+
+
+def _codes(texts: Any, column: CodedColumn) -> np.ndarray:
+    """Levels that are not known are as those of no rows: 0, without a word, as new ones are usual
+    among thousands."""
+    places, lost = level_codes(texts, column.levels)
+    known = np.column_stack([np.append(codes, 0.0) for codes in column.codes])
+    found = known[places]  # −1 is the last
+    found[lost] = column.missing
+    return np.asarray(found)
 
 
 def _places(texts: Any, column: OrderedColumn) -> np.ndarray:

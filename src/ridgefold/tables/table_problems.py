@@ -9,7 +9,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from ridgefold.records import CategoryColumn, DateColumn, NumberColumn
+from ridgefold.records import CategoryColumn, DateColumn, NumberColumn, OrderedColumn
 from ridgefold.tables.column_kinds import HEAD_ROWS, ColumnKind
 from ridgefold.tables.diagnosis import Problem
 from ridgefold.tables.frames import is_text, texts_as_arrow
@@ -53,6 +53,7 @@ def treatment_of(column: ReadColumn) -> str:
                 f"{learned.n_pooled:,} others together{gaps}"
             )
         return f"one feature for each of {len(record.levels)} levels{gaps}"
+    assert isinstance(record, OrderedColumn)  # codes are learned later, from the target
     gaps = "; gaps are filled, and a feature says where" if record.missing_indicator else ""
     return f"places in the order {' < '.join(record.levels)}{gaps}"
 

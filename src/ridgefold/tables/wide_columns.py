@@ -7,14 +7,14 @@ numbers; names, and columns of other kinds, stay records.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, TypeGuard
 
 import numpy as np
 
 from ridgefold.errors import ModelFileError
-from ridgefold.records import ColumnRecord, NumberColumn, TableColumns
+from ridgefold.records import CodedColumn, ColumnRecord, NumberColumn, TableColumns
 from ridgefold.storage.annotations import check_fields, check_record
 
 _MOST_RECORDS = 1000
@@ -51,6 +51,7 @@ def _is_plain(column: ColumnRecord) -> TypeGuard[NumberColumn]:
 def unpacked_columns(where: str, stored: Any) -> TableColumns:
     """The columns that `packed_columns` stored, each checked as a record is."""
     if isinstance(stored, TableColumns):
+        _require_whole_codes(where, stored.columns)
         return stored
     arrays = ("is_plain", "filled", "boolean", "indicated", *_NUMBERS)
     check_fields(
@@ -89,8 +90,18 @@ def unpacked_columns(where: str, stored: Any) -> TableColumns:
                 missing_indicator=indicated,
             )
         )
+    _require_whole_codes(where, columns)
     _check_as_records(where, columns, stored["missing"])
     return TableColumns(tuple(columns), stored["missing"])
+
+
+def _require_whole_codes(where: str, columns: Sequence[ColumnRecord]) -> None:
+    for column in columns:
+        if isinstance(column, CodedColumn) and not (
+            len(column.codes) == len(column.missing) >= 1
+            and all(len(codes) == len(column.levels) for codes in column.codes)
+        ):
+            raise ModelFileError(f"{where} must have a code for each level of {column.name!r}")
 
 
 def _check_as_records(where: str, columns: list[Any], missing: str) -> None:

@@ -51,7 +51,7 @@ class ImportanceDisplay(Display):
         estimator: Any,
         *,
         n_repeats: int = 5,
-        max_rows: int = 500,
+        max_rows: int = 1000,
         most: int = 12,
         ax: Axes | None = None,
     ) -> Self:

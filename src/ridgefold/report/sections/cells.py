@@ -36,6 +36,8 @@ def cells(reported: ReportedModel, canvas: Canvas) -> Section | None:
         named = facts.cells.coarse_share[:_MOST_SHARES]
         shares = ", ".join(percent(float(share)) for share in named)
         lead += f" A coarse model of all rows counts {shares} in predictions."
+    if facts.cells.linear_coef is not None:
+        lead += " Under the cells lies a linear model of all rows; they learn what it leaves."
     pictures: list[Picture] = []
     tables: list[Table] = []
     if facts.cells.side_by_side:

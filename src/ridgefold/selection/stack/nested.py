@@ -28,8 +28,8 @@ MOST_GROUPS = 10
 weights is nothing, and the work grows with the number of groups."""
 
 _MOST_ROWS_LEFT_OUT_TWICE = 2000
-"""With more rows, models without two folds take an inverse of all rows for every member, and change
-weights by less than 0.01 and held-out errors by less than a thousandth."""
+"""With more rows, models without two folds take an inverse of all rows for every member. Without
+them, held-out errors of 1,500 rows differed by 0.1% (cpusmall) and 0.5% (kin8nm) of themselves."""
 
 
 def worth_leaving_two_out(n_rows: int) -> bool:
