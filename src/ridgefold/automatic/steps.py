@@ -25,6 +25,7 @@ from ridgefold.automatic.models_of_numbers import (
     fit_cells,
     fit_whole,
     in_coordinates,
+    splits_of,
     whole_model,
 )
 from ridgefold.automatic.weighing import weigh_all
@@ -46,6 +47,8 @@ FEWEST_IN_CELLS = 2000
 """Rows from which cells are an alternative to one model of all rows."""
 _LARGEST_WHOLE = 30_000
 """Beyond so many rows one model of all of them is never worth its time and memory."""
+_SOME_ROWS = (8000, 5600, 4000, 2800, 2000, 1400, 1000)
+"""Rows of a model where there is no time for all of them."""
 _SAMPLE_ROWS = 600
 """Rows on which one width for all columns is looked for."""
 _CANDIDATES_WORTH_HAVING = 3.0
@@ -54,8 +57,8 @@ candidates to combine."""
 _LEAST_GAIN = 0.002
 """Two candidates in a row that lower the error of the stack by less than this share end the
 search."""
-_SHARE_OF_LEARNING = 0.5
-"""Of the time that is left, at most, before the first kernel is fitted."""
+_SHARE_OF_LEARNING, _SHARE_OF_LEARNING_MANY, _MANY_ROWS = 0.5, 0.3, 10_000
+"""Of the time that is left, at most, before the first kernel is fitted; less with many rows."""
 _SURE_METHOD = "inverse_blocks"
 """What the time for one model of all rows is reckoned by: it takes as long as predicted whatever
 the data are. Where a look at the data promises more of another method, that one runs."""
@@ -138,7 +141,7 @@ class LearnMetrics(AutomaticStep):
     def cost(self, known: Known, resources: Resources) -> Plan:
         """Learning stops by itself when its part of the time is over: that is what it costs at
         most, and there has to be enough for a few rows."""
-        allowed = replace(known, left=_SHARE_OF_LEARNING * known.left)
+        allowed = replace(known, left=_share_of_learning(known) * known.left)
         allowed.require_time(LEARNING, plan_to_learn(known, resources, FEWEST_ROWS))
         plan = plan_to_learn(known, resources, MOST_ROWS)
         likely = min(plan.seconds * known.pace(LEARNING), allowed.left)
@@ -149,7 +152,7 @@ class LearnMetrics(AutomaticStep):
         return replace(known, learned=True, waiting=("euclidean",) * most_candidates(1))
 
     def run(self, known: Known, plan: Plan, work: AutomaticWork, progress: Progress) -> Known:
-        work.kernels += learned_kernels(work, known, _SHARE_OF_LEARNING * known.left)
+        work.kernels += learned_kernels(work, known, _share_of_learning(known) * known.left)
         return replace(known, learned=True, waiting=distances_of(work.kernels))
 
 
@@ -231,6 +234,8 @@ class FitKernel(AutomaticStep):
             except BudgetError as refusal:
                 rejected.append(Rejection(make.__name__.strip("_"), str(refusal)))
         if not plans:
+            plans += self._of_some_rows(known, problem, resources)
+        if not plans:
             raise BudgetError("; ".join(f"{each.method}: {each.reason}" for each in rejected))
         best = plans[0]
         for other in plans[1:]:
@@ -246,6 +251,25 @@ class FitKernel(AutomaticStep):
         if problem.n_rows > _LARGEST_WHOLE:
             raise BudgetError(f"{problem.n_rows:,} rows are better cut into cells")
         return known.require_time(WHOLE, _with_fit(problem, resources))
+
+    def _of_some_rows(self, known: Known, problem: Problem, resources: Resources) -> list[Plan]:
+        """One model of as many rows as there is time for, where neither all rows nor cells are to
+        be had: it has not seen the others, so that their predictions are held out, too."""
+        half = replace(known, left=known.left / 2.0)
+        for rows in _SOME_ROWS:
+            if 2 * rows > problem.n_rows or not problem.complement_folds:
+                continue
+            some = _on_rows(problem, rows)
+            plan = _with_fit(some, resources)
+            values = float(problem.n_rows) * rows
+            flops = {"kernel": values, "product": 2.0 * values * problem.n_columns}
+            predicting = seconds(Cost(flops, 0.0, size=1000.0), some, known_rates())
+            try:
+                plan = replace(plan, seconds=plan.seconds + predicting)
+                return [half.require_time(WHOLE, plan)]
+            except BudgetError:
+                continue
+        return []
 
     def _cells(self, known: Known, problem: Problem, resources: Resources) -> Plan:
         if problem.n_rows < FEWEST_IN_CELLS:
@@ -282,12 +306,16 @@ class FitKernel(AutomaticStep):
             work.n_cells = cells.n_partitions_
             made = Candidate(f"{wanted.words}, in cells", cells, held_out, wanted.kernel)
         else:
-            model = whole_model(work, wanted.kernel, [wanted.alpha])
-            held_out = fit_whole(work, model)
+            rows, splits, words = None, splits_of(work), wanted.words
+            if plan.problem.n_rows < len(work.X):
+                rows, splits = _sampled(work, plan.problem.n_rows)
+                words = f"{words}, of {len(rows):,} rows"
+            model = whole_model(work, wanted.kernel, [wanted.alpha], splits)
+            held_out = fit_whole(work, model, rows)
             if wanted.held_out is not None:
                 held_out = wanted.held_out
             work.last_method = model.cv_plan_.method
-            made = Candidate(wanted.words, model, held_out)
+            made = Candidate(words, model, held_out)
         return _added(known, work, made)
 
 
@@ -313,6 +341,12 @@ def _with_fit(problem: Problem, resources: Resources) -> Plan:
     )
 
 
+def _share_of_learning(known: Known) -> float:
+    """Many rows take most of the time to fit: they get it."""
+    many = known.problem.n_rows > _MANY_ROWS
+    return _SHARE_OF_LEARNING_MANY if many else _SHARE_OF_LEARNING
+
+
 def _added(known: Known, work: AutomaticWork, made: Candidate) -> Known:
     work.candidates.append(made)
     return replace(known, gains=(*known.gains, weigh_all(work)))
@@ -330,6 +364,17 @@ def _on_rows(problem: Problem, rows: int) -> Problem:
         for f in problem.folds
     )
     return replace(problem, n_rows=rows, folds=folds)
+
+
+def _sampled(
+    work: AutomaticWork, count: int
+) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
+    """So many rows, and the folds of these."""
+    rows = np.sort(np.random.default_rng(work.seed).permutation(len(work.X))[:count])
+    splits = _folds_within(work.folds, rows)
+    if splits is None:
+        raise BudgetError(f"{count:,} rows have nothing to hold out in some fold")
+    return rows, splits
 
 
 def _folds_within(folds: Folds, rows: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]] | None:
