@@ -44,7 +44,8 @@ def assert_order_of_test_rows(model, X_test, y_test, scoring=None, unit=1.0):
     for a in ours:
         for b in ours:
             if found.rises[a] - found.rises[b] > 3 * np.hypot(errors[a], errors[b]):
-                assert on_test[a] > on_test[b], (a, b)
+                # Test rows are a sample, too.
+                assert 1.15 * on_test[a] > on_test[b], (a, b)
     unclear = np.setdiff1d(np.arange(len(on_test)), clear)
     assert np.all(on_test[unclear] < 0.2 * on_test[ours[0]])
     return found

@@ -26,23 +26,42 @@ _CELL_KERNELS: dict[str, tuple[str, dict[str, Any] | None]] = {
 """What families of several parameters are called by cells, which choose their own widths."""
 
 
-def whole_model(work: AutomaticWork, kernel: Any, alphas: Any) -> LSSVMRegressorCV:
-    """One model of all rows."""
+def whole_model(work: AutomaticWork, kernel: Any, alphas: Any, splits: Any) -> LSSVMRegressorCV:
+    """One model of all rows, or of the rows that the splits are of."""
     return LSSVMRegressorCV(
         alphas,
         kernel=kernel,
-        cv=[(work.folds.training_rows(k), test) for k, test in enumerate(work.folds.test)],
+        cv=splits,
         memory_budget=work.memory_budget,
         random_state=work.seed,
     )
 
 
-def fit_whole(work: AutomaticWork, model: LSSVMRegressorCV) -> np.ndarray:
-    """Fit to all rows; returns the held-out predictions."""
-    X = on_device(work.X, work.device)
-    model.fit(X, work.targets, work.weights)
-    held_out = namespace_of(model.held_out_predictions_).to_numpy(model.held_out_predictions_)
-    return np.asarray(held_out, dtype=np.float64).reshape(work.targets.shape)
+def splits_of(work: AutomaticWork) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Training and test rows of every fold."""
+    return [(work.folds.training_rows(k), test) for k, test in enumerate(work.folds.test)]
+
+
+def fit_whole(
+    work: AutomaticWork, model: LSSVMRegressorCV, rows: np.ndarray | None = None
+) -> np.ndarray:
+    """Fit to all rows, or to some; returns the held-out predictions of all of them.
+
+    A model of some rows has not seen the others: these are held out as they are.
+    """
+    some = slice(None) if rows is None else rows
+    weights = None if work.weights is None else work.weights[some]
+    model.fit(on_device(work.X[some], work.device), work.targets[some], weights)
+    found = namespace_of(model.held_out_predictions_).to_numpy(model.held_out_predictions_)
+    held_out = np.asarray(found, dtype=np.float64).reshape(-1, work.targets.shape[1])
+    if rows is None:
+        return held_out
+    others = np.setdiff1d(np.arange(len(work.X)), rows)
+    predicted = model.predict(on_device(work.X[others], work.device))
+    every = np.empty(work.targets.shape)
+    every[rows] = held_out
+    every[others] = np.asarray(namespace_of(predicted).to_numpy(predicted)).reshape(len(others), -1)
+    return every
 
 
 def cell_model(work: AutomaticWork, family: str) -> PartitionedLSSVMRegressor:

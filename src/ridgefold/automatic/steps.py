@@ -25,6 +25,7 @@ from ridgefold.automatic.models_of_numbers import (
     fit_cells,
     fit_whole,
     in_coordinates,
+    splits_of,
     whole_model,
 )
 from ridgefold.automatic.weighing import weigh_all
@@ -46,6 +47,8 @@ FEWEST_IN_CELLS = 2000
 """Rows from which cells are an alternative to one model of all rows."""
 _LARGEST_WHOLE = 30_000
 """Beyond so many rows one model of all of them is never worth its time and memory."""
+_SOME_ROWS = (8000, 5600, 4000, 2800, 2000, 1400, 1000)
+"""Rows of a model where there is no time for all of them."""
 _SAMPLE_ROWS = 600
 """Rows on which one width for all columns is looked for."""
 _CANDIDATES_WORTH_HAVING = 3.0
@@ -54,8 +57,9 @@ a few candidates to combine."""
 _LEAST_GAIN = 0.002
 """The search ends when two candidates in a row have lowered the error of the stack by less than
 this share."""
-_SHARE_OF_LEARNING = 0.5
-"""Learning may take this share of the time that is left, before the first kernel is fitted."""
+_SHARE_OF_LEARNING, _SHARE_OF_LEARNING_MANY, _MANY_ROWS = 0.5, 0.3, 10_000
+"""Learning may take this share of the time that is left, before the first kernel is fitted; less
+with many rows."""
 _SURE_METHOD = "inverse_blocks"
 """The method by which the time for one model of all rows is predicted: it takes as long as
 predicted whatever the data are. The fit itself may find a faster one when it sees the data."""
@@ -139,7 +143,7 @@ class LearnMetrics(AutomaticStep):
     def cost(self, known: Known, resources: Resources) -> Plan:
         """Learning stops by itself when its part of the time is over: that is what it costs at
         most, and there has to be enough for a few rows."""
-        allowed = replace(known, left=_SHARE_OF_LEARNING * known.left)
+        allowed = replace(known, left=_share_of_learning(known) * known.left)
         allowed.require_time(LEARNING, plan_to_learn(known, resources, FEWEST_ROWS))
         plan = plan_to_learn(known, resources, MOST_ROWS)
         likely = min(plan.seconds * known.pace(LEARNING), allowed.left)
@@ -150,7 +154,7 @@ class LearnMetrics(AutomaticStep):
         return replace(known, learned=True, waiting=("euclidean",) * most_candidates(1))
 
     def run(self, known: Known, plan: Plan, work: AutomaticWork, progress: Progress) -> Known:
-        work.kernels += learned_kernels(work, known, _SHARE_OF_LEARNING * known.left)
+        work.kernels += learned_kernels(work, known, _share_of_learning(known) * known.left)
         return replace(known, learned=True, waiting=distances_of(work.kernels))
 
 
@@ -232,6 +236,8 @@ class FitKernel(AutomaticStep):
             except BudgetError as refusal:
                 rejected.append(Rejection(make.__name__.strip("_"), str(refusal)))
         if not plans:
+            plans += self._of_some_rows(known, problem, resources)
+        if not plans:
             raise BudgetError("; ".join(f"{each.method}: {each.reason}" for each in rejected))
         best = plans[0]
         for other in plans[1:]:
@@ -247,6 +253,25 @@ class FitKernel(AutomaticStep):
         if problem.n_rows > _LARGEST_WHOLE:
             raise BudgetError(f"{problem.n_rows:,} rows are better cut into cells")
         return known.require_time(WHOLE, _with_fit(problem, resources))
+
+    def _of_some_rows(self, known: Known, problem: Problem, resources: Resources) -> list[Plan]:
+        """One model of as many rows as there is time for, where neither all rows nor cells are to
+        be had: it has not seen the others, so that their predictions are held out, too."""
+        half = replace(known, left=known.left / 2.0)
+        for rows in _SOME_ROWS:
+            if 2 * rows > problem.n_rows or not problem.complement_folds:
+                continue
+            some = _on_rows(problem, rows)
+            plan = _with_fit(some, resources)
+            values = float(problem.n_rows) * rows
+            flops = {"kernel": values, "product": 2.0 * values * problem.n_columns}
+            predicting = seconds(Cost(flops, 0.0, size=1000.0), some, known_rates())
+            try:
+                plan = replace(plan, seconds=plan.seconds + predicting)
+                return [half.require_time(WHOLE, plan)]
+            except BudgetError:
+                continue
+        return []
 
     def _cells(self, known: Known, problem: Problem, resources: Resources) -> Plan:
         if problem.n_rows < FEWEST_IN_CELLS:
@@ -283,12 +308,16 @@ class FitKernel(AutomaticStep):
             work.n_cells = cells.n_partitions_
             made = Candidate(f"{kernel.description}, in cells", cells, held_out, kernel.kernel)
         else:
-            model = whole_model(work, kernel.kernel, [kernel.alpha])
-            held_out = fit_whole(work, model)
+            rows, splits, description = None, splits_of(work), kernel.description
+            if plan.problem.n_rows < len(work.X):
+                rows, splits = _sampled(work, plan.problem.n_rows)
+                description = f"{description}, of {len(rows):,} rows"
+            model = whole_model(work, kernel.kernel, [kernel.alpha], splits)
+            held_out = fit_whole(work, model, rows)
             if kernel.held_out is not None:
                 held_out = kernel.held_out
             work.last_method = model.cv_plan_.method
-            made = Candidate(kernel.description, model, held_out)
+            made = Candidate(description, model, held_out)
         return _added(known, work, made)
 
 
@@ -314,6 +343,12 @@ def _with_fit(problem: Problem, resources: Resources) -> Plan:
     )
 
 
+def _share_of_learning(known: Known) -> float:
+    """Many rows take most of the time to fit: they get it."""
+    many = known.problem.n_rows > _MANY_ROWS
+    return _SHARE_OF_LEARNING_MANY if many else _SHARE_OF_LEARNING
+
+
 def _added(known: Known, work: AutomaticWork, made: Candidate) -> Known:
     work.candidates.append(made)
     return replace(known, gains=(*known.gains, weigh_all(work)))
@@ -331,6 +366,17 @@ def _on_rows(problem: Problem, rows: int) -> Problem:
         for f in problem.folds
     )
     return replace(problem, n_rows=rows, folds=folds)
+
+
+def _sampled(
+    work: AutomaticWork, count: int
+) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
+    """So many rows, and the folds of these."""
+    rows = np.sort(np.random.default_rng(work.seed).permutation(len(work.X))[:count])
+    splits = _folds_within(work.folds, rows)
+    if splits is None:
+        raise BudgetError(f"{count:,} rows have nothing to hold out in some fold")
+    return rows, splits
 
 
 def _folds_within(folds: Folds, rows: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]] | None:
