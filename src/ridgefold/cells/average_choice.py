@@ -10,7 +10,7 @@ import numpy as np
 
 from ridgefold.cells.average_search import error_of_average, search_average
 from ridgefold.cells.cell_rows import Training
-from ridgefold.cells.options import Options
+from ridgefold.cells.checked_arguments import CellArguments
 from ridgefold.cells.partition_count import choose_count_of_average, effective_dimension
 from ridgefold.executors import Executor
 from ridgefold.kernels import KernelGram
@@ -22,7 +22,7 @@ _DIMENSION_ROWS = 500
 """Rows whose spectrum tells the effective dimension, which only has to be right to a factor."""
 
 
-def first_number(options: Options, n_rows: int, most_rows: float = math.inf) -> int:
+def first_number(options: CellArguments, n_rows: int, most_rows: float = math.inf) -> int:
     """The number of cells with which a pair is chosen, none of more than `most_rows`."""
     usual = max(1, round(n_rows / _ROWS_A_CELL), math.ceil(n_rows / most_rows))
     return min(n_rows, options.n_cells or usual)
@@ -30,7 +30,7 @@ def first_number(options: Options, n_rows: int, most_rows: float = math.inf) -> 
 
 def choose_average(
     training: Training,
-    options: Options,
+    options: CellArguments,
     grid_of: Callable[[np.ndarray], Grid],
     rng: np.random.Generator,
     *,

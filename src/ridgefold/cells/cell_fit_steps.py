@@ -14,9 +14,9 @@ import numpy as np
 
 from ridgefold.cells.average_choice import first_number
 from ridgefold.cells.cell_request import CellRequest, CellShape
+from ridgefold.cells.checked_arguments import asks_for_columns
 from ridgefold.cells.cut import Guided, learning_sample
 from ridgefold.cells.linear_part import looks_for_linear_part
-from ridgefold.cells.options import asks_for_columns
 from ridgefold.crossval import Progress
 from ridgefold.metric.metric import families_of
 from ridgefold.planning import SharedFiles

@@ -1,4 +1,4 @@
-"""What is asked of a fit in cells, and what is known of it between its steps: no data.
+"""The request for a fit in cells, and what is known of it between its steps: no data.
 
 Steps are planned from this alone, whether a fit is explained or done.
 """
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ridgefold.cells.cell_grid import families_asked
-from ridgefold.cells.options import Options
+from ridgefold.cells.checked_arguments import CellArguments
 from ridgefold.options import MetricLearning, metric_of
 from ridgefold.planning import CellMemory, CellPlans, InMemory, SharedFiles
 from ridgefold.planning.cell_steps import LIKELY_REPEATS
@@ -25,7 +25,7 @@ class CellShape:
     """What is known between the steps of a fit in cells."""
 
     problem: Problem
-    """With the columns that count by now."""
+    """Shapes of the data; the columns are those that are not left out by now."""
     pair_open: bool
     """Whether kernel and ridge are still to be chosen, once for all cells."""
     n_cells: int | None = None
@@ -45,10 +45,10 @@ class CellRequest:
     """The arguments of a model and the shapes of its data."""
 
     model: Any
-    options: Options
+    options: CellArguments
     problem: Problem
     resources: Resources
-    """What one worker may use."""
+    """The memory, time and threads that one worker may use."""
     in_files: bool = False
     """Whether rows and models lie in files."""
     copied: float = 0.0
@@ -57,7 +57,7 @@ class CellRequest:
     """Workers of a cluster, which read rows from shared files; None where there is none. Plans are
     of work on one of them, and `files` spreads it."""
     _known_limits: dict[float, CellSearch] = field(default_factory=dict, compare=False, repr=False)
-    """By the memory that they are for: every step asks for them."""
+    """Limits that were computed before, by their memory: every step asks for them."""
 
     @property
     def n_rows(self) -> int:
@@ -120,7 +120,8 @@ class CellRequest:
         )
 
     def limits(self, resources: Resources) -> CellSearch:
-        """As many rows as the budget lets searches look at, and cells hold; or a refusal."""
+        """The numbers of rows that searches may look at, and cells may hold, within the budget; a
+        `BudgetError` if no cell fits into it."""
         if not self.kept_to_budget:
             return CELL_SEARCH
         budget = resources.memory_bytes
@@ -141,7 +142,7 @@ class CellRequest:
         return CellShape(self.problem, self.is_choice, n_cells=self.options.n_cells)
 
     def plans(self, known: CellShape, resources: Resources) -> CellPlans:
-        """What steps would cost."""
+        """Plans of single steps, for these shapes and resources."""
         return CellPlans(
             known.problem,
             replace(resources, threads=1),

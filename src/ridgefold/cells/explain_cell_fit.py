@@ -6,7 +6,7 @@ from typing import Any
 
 from ridgefold.cells.cell_fit_steps import Refine, cell_steps
 from ridgefold.cells.cell_request import CellRequest
-from ridgefold.cells.options import options_of
+from ridgefold.cells.checked_arguments import options_of
 from ridgefold.errors import BudgetError
 from ridgefold.planning import Explanation, SharedFiles, explain_on_workers, explain_plans
 from ridgefold.records import Plan, Problem, Resources

@@ -19,6 +19,7 @@ from ridgefold.cells.cell_grid import SAMPLE_ROWS, coarse_kernels, grid_asked
 from ridgefold.cells.cell_metric import learned_scales, sample_slopes
 from ridgefold.cells.cell_request import CellRequest, CellShape
 from ridgefold.cells.cell_rows import CellRows, Training, number_of, rows_of, spaced
+from ridgefold.cells.checked_arguments import CellArguments
 from ridgefold.cells.coarse_model import fit_coarse_model, with_share
 from ridgefold.cells.combine import cell_alpha
 from ridgefold.cells.cut import Guided
@@ -34,10 +35,9 @@ from ridgefold.cells.linear_part import (
 )
 from ridgefold.cells.local_fit import FitSettings
 from ridgefold.cells.merged_rows import MergedRows
-from ridgefold.cells.options import Options
 from ridgefold.cells.partition_count import (
-    Count,
-    Fitted,
+    CountChoice,
+    TriedCells,
     as_they_are,
     choose_count,
 )
@@ -134,7 +134,7 @@ class CellFitting(Work):
         model: Any,
         data: TrainingData,
         targets: np.ndarray,
-        options: Options,
+        options: CellArguments,
         run: Run,
         *,
         members: MergedRows | None = None,
@@ -612,7 +612,7 @@ def _mean(targets: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
     return np.asarray(total / count, dtype=targets.dtype)
 
 
-def _packed_count(count: Count) -> dict[str, Any]:
+def _packed_count(count: CountChoice) -> dict[str, Any]:
     """A count as values that a file can hold."""
     fitted = count.fitted
     return {
@@ -624,9 +624,9 @@ def _packed_count(count: Count) -> dict[str, Any]:
     }
 
 
-def _unpacked_count(found: dict[str, Any]) -> Count:
-    fitted = None if found["fitted"] is None else Fitted(*found["fitted"])
-    return Count(found["n_cells"], found["trials"], found["grid"], found["cells"], fitted)
+def _unpacked_count(packed: dict[str, Any]) -> CountChoice:
+    fitted = None if packed["fitted"] is None else TriedCells(*packed["fitted"])
+    return CountChoice(packed["n_cells"], packed["trials"], packed["grid"], packed["cells"], fitted)
 
 
 def _nearest(X: np.ndarray, row: int, count: int) -> np.ndarray:

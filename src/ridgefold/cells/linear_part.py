@@ -23,10 +23,10 @@ import numpy as np
 
 from ridgefold.cells.cell_grid import cell_grid, chooses_widths
 from ridgefold.cells.cell_rows import Training
+from ridgefold.cells.checked_arguments import CellArguments, asks_for_columns
 from ridgefold.cells.feature_ridge import FeatureRidge, blocks_of
 from ridgefold.cells.local_fit import CellSystem
 from ridgefold.cells.local_search import search
-from ridgefold.cells.options import Options, asks_for_columns
 from ridgefold.cells.partition_count import nearest_rows
 from ridgefold.cells.scaled_rows import ScaledRows, in_metric
 from ridgefold.errors import NumericalError
@@ -56,7 +56,7 @@ _LEAST_GAIN = 0.02
 and cells can do without."""
 
 
-def looks_for_linear_part(model: Any, options: Options, n_rows: int, n_columns: int) -> bool:
+def looks_for_linear_part(model: Any, options: CellArguments, n_rows: int, n_columns: int) -> bool:
     """Whether a fit looks at a linear part: if it shall have one, or held-out errors may decide."""
     if options.linear_part in (None, ALWAYS):
         return options.linear_part == ALWAYS

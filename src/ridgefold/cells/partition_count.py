@@ -57,8 +57,8 @@ _FEWEST_TRIED = 32
 
 
 @dataclass(frozen=True)
-class Fitted:
-    """Cells of all rows, fitted."""
+class TriedCells:
+    """Cells that were tried, with the models fitted in them."""
 
     cells: Cells
     models: LocalModels
@@ -67,16 +67,16 @@ class Fitted:
 
 
 @dataclass(frozen=True)
-class Count:
-    """How many cells, why, and a good pair to begin with."""
+class CountChoice:
+    """The number of cells that was chosen, the trials behind it, and a good pair to begin with."""
 
     n_cells: int
     trials: tuple[CellTrial, ...]
     grid: Grid
     cells: Cells | None
     """The chosen cells, if they were tried on all rows."""
-    fitted: Fitted | None
-    """They with their models, if these are fitted as they were tried."""
+    fitted: TriedCells | None
+    """The chosen cells with their models, if these are already as a fit would make them."""
 
 
 HandOut = Callable[[str, Training], CellRows]
@@ -90,13 +90,13 @@ def as_they_are(name: str, training: Training) -> CellRows:
 
 @dataclass(frozen=True)
 class _Region:
-    """Some rows on which sizes are compared."""
+    """A region: rows on which sizes of cells are compared."""
 
     name: str
     training: Training
-    """In memory."""
+    """Its rows in memory."""
     handed: CellRows
-    """The same as tasks get them."""
+    """Its rows in the form that tasks get them in."""
 
 
 def regions(X: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
@@ -104,10 +104,10 @@ def regions(X: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
     n = X.shape[0]
     if n <= CELL_SEARCH.regions * CELL_SEARCH.region_rows:
         return [np.arange(n)]
-    found = []
+    row_numbers = []
     for pivot in rng.choice(n, CELL_SEARCH.regions, replace=False):
-        found.append(nearest_rows(X, np.asarray(X[int(pivot)]), CELL_SEARCH.region_rows))
-    return found
+        row_numbers.append(nearest_rows(X, np.asarray(X[int(pivot)]), CELL_SEARCH.region_rows))
+    return row_numbers
 
 
 def nearest_rows(X: Any, centre: np.ndarray, count: int) -> np.ndarray:
@@ -136,7 +136,7 @@ def choose_count(
     settings: FitSettings,
     hand_out: HandOut = as_they_are,
     key_of: KeyOf = same_name,
-) -> Count:
+) -> CountChoice:
     """The number of cells for `route` and `blend`, fitted as `settings` say.
 
     Where all rows were tried, the cells of the chosen size come back with it, and their models
@@ -151,7 +151,7 @@ def choose_count(
     smallest = min(part.training.X.shape[0] for part in parts)
     trials: list[CellTrial] = []
     starts = [[grid] * len(parts)]
-    tried: list[Fitted] = []
+    tried: list[TriedCells] = []
     most_rows = settings.limits.most_cell_rows
     size = _smallest_within(most_rows, overlap)
     many = n > CELL_SEARCH.many_rows
@@ -195,7 +195,7 @@ def choose_count(
     chosen = next(i for i, trial in enumerate(trials) if trial.error <= (1.0 + loss) * best)
     n_cells = _count(n, trials[chosen].cell_rows)
     known = tried[chosen] if smallest == n and chosen < len(tried) else None
-    return Count(
+    return CountChoice(
         n_cells,
         tuple(trials),
         starts[1 + min(chosen, len(tried) - 1)][-1],
@@ -228,13 +228,13 @@ def _count(n_rows: int, cell_rows: int) -> int:
 
 @dataclass(frozen=True)
 class _Measured:
-    """One size, tried on one region."""
+    """The outcome of one size on one region."""
 
     grid: Grid
-    """Starting at the pair that suits it."""
+    """The grid, starting at the pair that suits this size."""
     scored: tuple[float, float]
-    """Sum of squares of leave-one-out residuals, and how many."""
-    fitted: Fitted
+    """The sum of squares of leave-one-out residuals, and their number."""
+    fitted: TriedCells
 
 
 def _measure(
@@ -279,7 +279,7 @@ def _measure(
     known = np.isfinite(off) & (counts > 0)
     counts = counts[known]
     scored = float(counts @ off[known] ** 2), float(counts.sum())
-    return _Measured(grid, scored, Fitted(cells, models, residuals))
+    return _Measured(grid, scored, TriedCells(cells, models, residuals))
 
 
 def _extrapolated(trials: list[CellTrial], largest: int, loss: float) -> list[CellTrial]:

@@ -17,10 +17,10 @@ from ridgefold.cells.cell_request import CellShape
 from ridgefold.cells.cell_rows import CellRows, Training, batches_of, spaced
 from ridgefold.cells.cell_run_directory import asked_of
 from ridgefold.cells.cell_store import Placing, StoredRows, place_rows
+from ridgefold.cells.checked_arguments import CellArguments
 from ridgefold.cells.cut import learning_rows
 from ridgefold.cells.fitting import CellFitting, FittedCells
 from ridgefold.cells.linear_part import LeftToCells
-from ridgefold.cells.options import Options
 from ridgefold.cells.scaled_rows import ScaledRows
 from ridgefold.errors import InvalidInputError, RepeatedRowsWarning
 from ridgefold.linalg import namespace_of
@@ -143,7 +143,7 @@ def begun_on_disk(model: Any) -> bool | None:
     return None if kept is None else kept.get("on_disk") is True
 
 
-def on_disk(model: Any, stream: Stream, options: Options) -> bool:
+def on_disk(model: Any, stream: Stream, options: CellArguments) -> bool:
     """Whether to work from disk; what a run directory has begun, it goes on with."""
     begun = begun_on_disk(model)
     if begun is not None:
@@ -156,7 +156,11 @@ def on_disk(model: Any, stream: Stream, options: Options) -> bool:
 
 
 def fit_stream(
-    model: Any, stream: Stream, targets: RowSource, weights: RowSource | None, options: Options
+    model: Any,
+    stream: Stream,
+    targets: RowSource,
+    weights: RowSource | None,
+    options: CellArguments,
 ) -> tuple[Workspace, TrainingData, FittedCells]:
     """Fit from disk; `targets` has the rows of X and one or two dimensions."""
     _require_lengths(stream.X, targets, weights)
@@ -259,7 +263,7 @@ class _StreamFitting(CellFitting):
         self,
         model: Any,
         data: TrainingData,
-        options: Options,
+        options: CellArguments,
         run: RunDirectory,
         space: Workspace,
     ) -> None:

@@ -19,6 +19,13 @@ from ridgefold.cells.cell_prediction import CellsOfRows, IndexedRows, predict_ce
 from ridgefold.cells.cell_rows import ROWS_A_BATCH, Training, number_of
 from ridgefold.cells.cell_run_directory import opened_run
 from ridgefold.cells.cell_store import StoredRows
+from ridgefold.cells.checked_arguments import (
+    SMALLEST_BLOCK,
+    CellArguments,
+    device_bytes,
+    options_of,
+    partitioner_of,
+)
 from ridgefold.cells.coarse_model import mix_predictions, mix_residuals
 from ridgefold.cells.combine import COMBINERS, Assignment
 from ridgefold.cells.cut import PARTITIONERS
@@ -26,13 +33,6 @@ from ridgefold.cells.distinct_rows import DistinctRows, distinct_rows
 from ridgefold.cells.fitting import CellFitting, FittedCells
 from ridgefold.cells.linear_part import LeftToCells, add_linear_slopes, with_linear_part
 from ridgefold.cells.named_prediction import WORTH_SENDING, kernel_values, predict_elsewhere
-from ridgefold.cells.options import (
-    SMALLEST_BLOCK,
-    Options,
-    device_bytes,
-    options_of,
-    partitioner_of,
-)
 from ridgefold.cells.outside import SurroundingsOfCells
 from ridgefold.cells.refine import refine
 from ridgefold.cells.rows_left_out import RowsLeftOut, rows_to_leave_out
@@ -201,7 +201,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
         data: TrainingData,
         targets: np.ndarray,
         distinct: DistinctRows,
-        options: Options,
+        options: CellArguments,
         run: Run,
     ) -> FittedCells:
         """Choose and fit by rows that differ, and give every row its part."""
@@ -327,7 +327,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
         self.run_record_ = RunRecord(fitted.steps)
         self._copy_choices()
 
-    def _refine(self, training: Training, options: Options, grid: Grid, room: float) -> None:
+    def _refine(self, training: Training, options: CellArguments, grid: Grid, room: float) -> None:
         """Replace the cells' models by one model of all rows, in so many bytes."""
         n, cells, models = training.X.shape[0], self._cells, self._models
         # Of averaged cells every one is fitted as if it were all rows.

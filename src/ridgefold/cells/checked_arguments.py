@@ -25,8 +25,8 @@ one that holds no fit in memory is for rows on disk, and changes nothing here.""
 
 
 @dataclass(frozen=True)
-class Options:
-    """The arguments of a partitioned model, as objects and numbers."""
+class CellArguments:
+    """The arguments of a partitioned model, checked, as the objects and numbers they stand for."""
 
     partitioner: Partitioner
     combiner: Combiner
@@ -46,13 +46,13 @@ class Options:
     device: str | None
     """Where cells are worked on, many at once; None for the processor."""
     memory_bytes: float
-    """What they may take there."""
+    """The memory that they may take there."""
     fixed: tuple[int, ...] = ()
     """Numbers of the columns that are not penalised, once the columns are known."""
 
 
-def options_of(model: Any) -> Options:
-    """Check the arguments of an estimator."""
+def options_of(model: Any) -> CellArguments:
+    """Check the arguments of a partitioned model, and turn them into objects and numbers."""
     asked, compute, device = cells_of(model), compute_of(model), model._device()
     executor = executor_of(compute.executor, compute.n_jobs, compute.verbose)
     _require_usable(device, executor, compute)
@@ -67,7 +67,7 @@ def options_of(model: Any) -> Options:
         )
     if asks_for_columns(model):
         _require_local(model, combiner, refine)
-    return Options(
+    return CellArguments(
         partitioner=partitioner,
         combiner=combiner,
         executor=executor,
