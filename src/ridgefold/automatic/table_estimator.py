@@ -21,8 +21,8 @@ from ridgefold.automatic.leaderboard import Leaderboard
 from ridgefold.automatic.learning import is_short_of_rows, is_worth_learning
 from ridgefold.automatic.members import Member, packed_members, unpacked_members
 from ridgefold.automatic.promised_time import PromisedTime, seconds_for
-from ridgefold.automatic.run import Outcome, foreseen, require_least_time, run_steps
 from ridgefold.automatic.shown_time import time_shown
+from ridgefold.automatic.steps_within_time import Outcome, foreseen, require_least_time, run_steps
 from ridgefold.automatic.table_reading import (
     ReadTable,
     as_table,
