@@ -1,8 +1,8 @@
-"""One pair of kernel and ridge for all cells, by the leave-one-out error pooled over some.
+"""One pair of kernel and ridge for all cells, by the leave-one-out error pooled over a few of them.
 
-A search asks for one pair at a time. Every cell that is looked at answers by a
-task of its own, so that workers answer together; their scores are pooled here, in the order of
-the cells. So the choice is the same wherever the tasks run.
+A search asks for the score of one pair at a time. Each of those few cells, the pilots, scores it
+in a task of its own, so that workers do so side by side; the scores are pooled here, in the order
+of the cells. So the choice is the same wherever the tasks run.
 """
 
 from __future__ import annotations
@@ -41,12 +41,13 @@ def choose_pair(
     good_start: bool = False,
     limits: CellSearch = CELL_SEARCH,
 ) -> Grid:
-    """One pair for all cells, by the leave-one-out error pooled over some of them: a grid's start.
+    """The grid, starting at the pair with the least leave-one-out error pooled over a few cells.
 
-    First on some rows of the cores of a few cells; then, where cores are larger than that, from
-    there on all of their rows, or as many as `limits` say; of kernels without an order, for the
-    ridge alone. With `good_start` the grid starts where cells of another size ended, and a near
-    search looks around, in small steps. Of several grids it is the best at each of these.
+    The search goes over a sample of the core rows of these cells first. Where cores are larger, it
+    goes on from that pair with all core rows, or as many as `limits` say; for kernels that are not
+    ordered by width, only the ridge then changes. With `good_start` the grid starts where cells of
+    another size ended, and only pairs near by are tried, in small steps. If there are several
+    grids, each is searched and the best one is returned.
     """
     if not grid.is_choice:
         return grid
@@ -126,33 +127,33 @@ class _Pilot:
 
 
 @dataclass(frozen=True)
-class _Question:
-    """What one cell is asked."""
+class _ScoreTask:
+    """The task of scoring one pair on one pilot."""
 
     pilot: _Pilot
     kernel: int
     alpha: float
 
 
-Answer = tuple[int, float]
-"""The rows of a cell that count, and its score."""
+CellScore = tuple[int, float]
+"""The number of rows of a cell that count, and its score."""
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
-def _score(question: _Question) -> Answer | None:
-    """One pair, by one inverse; nothing from too few rows."""
-    system = question.pilot.system
+def _score(task: _ScoreTask) -> CellScore | None:
+    """Score one pair by one inverse; None if the cell has too few rows."""
+    system = task.pilot.system
     if system is None:
         return None
-    return system.n_counted, system.score(question.kernel, question.alpha)
+    return system.n_counted, system.score(task.kernel, task.alpha)
 
 
 @dataclass(frozen=True)
 class _Pool:
-    """Some cells whose answers are averaged, each counting by its rows."""
+    """Pilots whose scores are averaged, each weighted by its number of rows."""
 
     name: str
-    """Of the search that asks: tasks of another ask the same of other rows."""
+    """The name of the search, by which its tasks are told from those of another one."""
     numbers: tuple[int, ...]
     pilots: tuple[_Pilot, ...]
     alphas: np.ndarray
@@ -161,11 +162,11 @@ class _Pool:
 
     def pair(self, kernel: int, alpha: int) -> float:
         """The score of one pair; infinite if no cell has rows enough to tell."""
-        questions = [_Question(pilot, kernel, float(self.alphas[alpha])) for pilot in self.pilots]
+        tasks = [_ScoreTask(pilot, kernel, float(self.alphas[alpha])) for pilot in self.pilots]
         name = f"{self.name}-pair-{kernel}-{alpha}"
         keys = [self.key_of(f"{name}-cell-{number}") for number in self.numbers]
-        told = [found for found in self.executor.map(_score, questions, keys) if found is not None]
-        if not told:
+        scored = [score for score in self.executor.map(_score, tasks, keys) if score is not None]
+        if not scored:
             return np.inf
-        sizes, scores = np.array(told, dtype=np.float64).T
+        sizes, scores = np.array(scored, dtype=np.float64).T
         return float(sizes @ scores / sizes.sum())
