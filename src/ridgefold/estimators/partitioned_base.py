@@ -95,10 +95,12 @@ from ridgefold.storage.run_directory import Run, RunDirectory
 from ridgefold.tables.sources import ArraySource, RowSource
 
 _NEW_ROWS_SHARE = 0.25
-"""Of a budget, for new rows that are predicted together, beside blocks of kernel values."""
+"""New rows that are predicted together take this share of the memory budget, beside blocks of
+kernel values."""
 
 _DONORS = 2000
-"""Rows that stand for the values of all, where others are drawn from few cells."""
+"""Rows of all cells, at most, that columns take exchanged values from where the rows that are left
+out come from few cells."""
 
 
 class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOptions, Storable):
@@ -129,12 +131,12 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
     # -- where ---------------------------------------------------------------------------
 
     def _device(self) -> str | None:
-        """Where cells are worked on: as asked, or where the tensors of the fit are."""
+        """The device for cells: the one asked for, or that of the tensors of the fit."""
         device: str | None = compute_of(self).device or self.__dict__.get("_tensor_device")
         return device
 
     def _taken(self, *arrays: Any) -> tuple[Any, ...]:
-        """What a fit is given, tensors as NumPy arrays; where X is a tensor, cells go there."""
+        """The arguments of a fit with tensors as NumPy arrays; cells are worked on where X was."""
         X = arrays[0]
         self.__dict__.pop("_tensor_device", None)
         if is_tensor(X) and X.device.type != "cpu":
@@ -204,7 +206,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
         options: CellArguments,
         run: Run,
     ) -> FittedCells:
-        """Choose and fit by rows that differ, and give every row its part."""
+        """Choose and fit with equal rows merged, then give every row its own coefficient."""
         copied = data.copied_bytes + distinct.X.nbytes
         merged = replace(data, X=distinct.X, weights=distinct.weights, copied_bytes=copied)
         fitted = CellFitting(
@@ -239,7 +241,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
         )
 
     def _predict_weightless(self, X: Any, targets: Any, rows: np.ndarray) -> None:
-        """Rows of weight zero are in no cell: their residuals are those of predictions."""
+        """Set the residuals of rows of weight zero, which are in no cell, by predicting them."""
         if self.held_out_residuals_ is None or len(rows) == 0:
             return
         width = X.shape[1] * self.X_fit_.dtype.itemsize
@@ -248,7 +250,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
             self.held_out_residuals_[rows[some]] = targets[rows[some]] - self._combined(new)
 
     def _opened(self, X: Any, y: Any, sample_weight: Any) -> Stream | None:
-        """Input that can be read in blocks, or has to be."""
+        """The input as a stream, if it can or has to be read in blocks; else None."""
         if y is None:
             return None
         stream = open_stream(X, y, sample_weight)
@@ -302,7 +304,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
         data: TrainingData,
         new_array: NewArray = in_memory,
     ) -> None:
-        """Become the model of these cells."""
+        """Set the fitted attributes that come from these cells."""
         self.__dict__.pop("_workspace", None)
         self.__dict__.pop("_stored", None)
         cells, residuals, n = fitted.cells, fitted.residuals, data.X.shape[0]
@@ -519,7 +521,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
             )
 
     def _smoothers(self, residuals: np.ndarray | None) -> CellIntervals:
-        """What cells say without some of their rows; `residuals` are for intervals."""
+        """Models of cells without single rows; `residuals` are for intervals."""
         budget = available_resources(self.memory_budget).memory_bytes
         targets = self._targets_of_cells()
         return CellIntervals(
@@ -556,7 +558,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
         return np.asarray(self.X_fit_[rows]), np.asarray(weights, dtype=np.float64)
 
     def _with_folds(self) -> Decisions:
-        """Of cells there are no models without a fold."""
+        """Decision values of new rows, and None, as cells have no models without a fold."""
 
         def decide(X: np.ndarray) -> tuple[np.ndarray, None]:
             new = np.asarray(X, dtype=self.X_fit_.dtype)
@@ -594,7 +596,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
         return np.asarray(outside)
 
     def _surroundings(self) -> tuple[ColumnRanges, SurroundingsOfCells | None]:
-        """Computed when they are first asked for, and again after another fit."""
+        """The ranges of the columns and the surroundings of the cells, kept until another fit."""
         kept = self.__dict__.get("_known_surroundings")
         if kept is None or kept[0] is not self._models:
             counted = None if self._weights is None else np.asarray(self._weights) > 0
@@ -617,11 +619,11 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
         return False
 
     def _keeps_held_out(self, choosing: bool) -> bool:
-        """Whether they are kept; cells that choose their own pairs have them anyway."""
+        """Whether leave-one-out residuals are kept: cells that choose pairs have them anyway."""
         return choosing or self._needs_held_out()
 
     _held_out_argument = ""
-    """What asks for them."""
+    """The argument that asks for leave-one-out residuals, as errors name it."""
 
     @out_of_memory_is_a_budget_error("predicting")
     def _decision(self, X: Any) -> np.ndarray:
@@ -649,7 +651,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
         return max(_NEW_ROWS_SHARE * budget, SMALLEST_BLOCK)
 
     def _bytes_a_new_row(self) -> float:
-        """What a new row takes while it is placed in cells and predicted."""
+        """Bytes that a new row takes while it is placed in cells and predicted."""
         d, t = int(self.X_fit_.shape[1]), int(self._models.intercept.shape[1])
         cells = 4.0
         if not COMBINERS[self._combine].needs_space:  # then a batch of cells predicts every row
@@ -658,7 +660,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
         return 8.0 * (2 * d + 24 + (4 + cells) * t)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without files that are there only as long as this object is."""
+        """The state to pickle, without files that are there only as long as this object is."""
         state = dict(super().__getstate__())
         for name in ("_workspace", "_stored", "_known_surroundings"):
             state.pop(name, None)
@@ -721,7 +723,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
     def _combined_elsewhere(
         self, rows: CellsOfRows, X: np.ndarray, assignment: Assignment, executor: Executor
     ) -> np.ndarray:
-        """By the workers of a cluster, from and to files that they see."""
+        """Predictions by the workers of a cluster, by files that they see."""
         folder = folder_of(self)
         inside = folder if folder is not None and folder.is_dir() else None
         with (
@@ -904,7 +906,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
 
 
 class _Refining(RefiningWork):
-    """A model of cells that is made one of all rows."""
+    """A fitted model of cells, to be refined into one of all rows."""
 
     def __init__(self, model: PartitionedModel, fitted: FittedCells) -> None:
         self._model, self._fitted = model, fitted
@@ -918,7 +920,7 @@ class _Refining(RefiningWork):
 
 
 def _disjoint(cells: Cells) -> list[np.ndarray]:
-    """Every row in the one cell of which it has the largest share."""
+    """The cells with every row only in the one that it has the largest share in."""
     m = number_of(cells)
     owner = np.repeat(np.arange(m), np.diff(cells.offsets))
     if cells.weights is not None:

@@ -13,7 +13,7 @@ from ridgefold.selection.probe import probe_remainders, probe_spectrum
 
 TrainingGram = KernelGram | PrecomputedGram
 _LOOKED_AT = ("auto", "krylov", "preconditioned")
-"""Methods for which a look at the data is worth its time."""
+"""Methods whose cost depends on the data, so that looking at a sample is worth its time."""
 
 
 def describe(
@@ -29,8 +29,8 @@ def describe(
 ) -> Problem:
     """Shapes and settings of a fit, or with folds of a cross-validation.
 
-    The data are looked at where a method is to be chosen, or one that takes as many steps as they
-    make it take is asked for.
+    Spectrum and remainders are looked for in a sample of the data if a method is to be chosen, or
+    if one is asked for whose number of steps depends on the data.
     """
     semidefinite = isinstance(gram, KernelGram) and gram.kernel.semidefinite
     every = int(data.X.shape[1])

@@ -60,7 +60,7 @@ class Common:
 
 @dataclass(frozen=True)
 class Filed:
-    """The same by the files that hold it."""
+    """What all paths of a search share, by the files that hold it."""
 
     run: str
     """The run that they belong to: other data are another run."""
@@ -143,7 +143,7 @@ def filed(common: Common, folder: Path, run: str) -> Filed:
 
 @dataclass(frozen=True)
 class PathTask:
-    """One kernel to cross-validate, and from its plan on how."""
+    """One kernel to cross-validate; `plan`, `common` and what follows are set before it is sent."""
 
     kernel: Kernel | str
     alphas: np.ndarray
@@ -192,7 +192,7 @@ def cross_validated(task: PathTask) -> KernelPath:
     assert result is not None
     contest = contests[-1] if contests else None
     if contest is not None and result.kept is None:
-        # A method that does not ask on the way: what it found says all the same what is certain.
+        # The method did not ask the judge on the way: its result bounds the scores all the same.
         for fold, rows in enumerate(common.folds.runs):
             contest.judge(fold, result.predictions[:, rows, :], _error(result, fold))
     return KernelPath(

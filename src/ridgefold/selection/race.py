@@ -38,8 +38,8 @@ class Contest:
         """Bounds on the score of every alpha and fold."""
         self.dropped = np.full(n_alphas, np.nan)
         """What an alpha could reach at most when that was too little: it is not looked at again."""
-        self._told = np.ones(n_alphas, dtype=bool)
-        """Which alphas were said to be able to win: what is told of the others may mean nothing."""
+        self._running = np.ones(n_alphas, dtype=bool)
+        """Which alphas the method still computes: predictions with the others may mean nothing."""
         self._holder: int | None = None
         """The alpha whose score the certain one is, if it is one of these."""
 
@@ -47,8 +47,8 @@ class Contest:
         """Which alphas may still win, given predictions of a fold and a bound on their error."""
         numbers = namespace_of(predictions).to_numpy(predictions)
         low, high = self._rule.between(self._parts[fold], numbers, error)
-        high = np.where(self._told, high, np.nan)
-        low = np.where(self._told, low, np.nan)
+        high = np.where(self._running, high, np.nan)
+        low = np.where(self._running, low, np.nan)
         self.upper[:, fold] = np.fmin(self.upper[:, fold], high)
         self.lower[:, fold] = np.fmax(self.lower[:, fold], low)
         reached = _overall(self.lower, self._shares)
@@ -58,8 +58,8 @@ class Contest:
         alive, self.dropped = _alive(
             self.upper, self.dropped, self._shares, self._certain, self._holder
         )
-        self._told = self._told & alive
-        return self._told.copy()
+        self._running = self._running & alive
+        return self._running.copy()
 
 
 def promised(rule: Rule, truth: Truth, lower: np.ndarray | None) -> float:

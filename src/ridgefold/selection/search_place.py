@@ -1,4 +1,4 @@
-"""Where the search of an exact model runs, and the folder in which it keeps what it has found."""
+"""Where the search of an exact model runs, and the run directory that keeps its results."""
 
 from __future__ import annotations
 
