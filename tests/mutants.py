@@ -132,7 +132,7 @@ MUTANTS = (
     ),
     Mutant(
         "limits of cells without noise",
-        "cells/run_cells.py",
+        "selection/limits.py",
         "(errors <= _PRECISE * (highest - lowest))",
         "(errors >= _PRECISE * (highest - lowest))",
     ),

@@ -288,6 +288,7 @@ def test_the_steps_of_a_fit_on_cells_are_shown_with_their_cost(pages):
     fitted, page = model("cells"), pages("cells")
     steps = fitted.run_record_.steps
     assert [step.name for step in steps] == [
+        "fitting a linear part",
         "finding slopes",
         "cutting 4 cells",
         "choosing a pair for all cells",

@@ -48,6 +48,7 @@ from ridgefold.selection.stack.weights import decisions_of
 from ridgefold.storage.annotations import check_fields
 from ridgefold.tables.diagnosis import TableDiagnosis
 from ridgefold.tables.encoder import TableEncoder
+from ridgefold.tables.level_codes import with_codes
 from ridgefold.tables.names import require_columns
 from ridgefold.tables.table_input import read_input
 from ridgefold.tables.wide_columns import packed_columns, unpacked_columns
@@ -148,12 +149,16 @@ class TableEstimator(KeepsRows, Storable):
         if weights is not None and self._encoder.names:
             self._encoder, X = standardised_by_weight(self._encoder, X, weights)
         targets, codes, labels, weights = self._targets(X, read.y, weights)
+        with as_ridgefold_errors("random_state must be a whole number, a RandomState or None"):
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         groups = self._groups(groups, diagnosis, rows)
+        if groups is None:  # codes of rows that belong together would give their targets away
+            coded = with_codes(self._encoder, frame, targets, weights=weights, random_state=seed)
+            if coded is not None:
+                self._encoder, X = coded.encoder, coded.X
         folds = self._folds(X, labels, codes, groups)
         promise.budget = seconds_for(self.time_budget, len(X), int(X.shape[1]))
         self.time_budget_ = promise.budget
-        with as_ridgefold_errors("random_state must be a whole number, a RandomState or None"):
-            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         work = AutomaticWork(
             X=X,
             targets=targets,

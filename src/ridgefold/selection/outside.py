@@ -25,6 +25,8 @@ from ridgefold.linalg.blocks import CACHE_BYTES, row_blocks
 _BEYOND = 0.25
 """How far beyond, as a share of the range or of the largest distance. Without it 1% to 2% of rows
 drawn like the others are outside the range of some column."""
+_OF_FEW = 10.0
+"""Over the number of training rows, added to that share: of few rows the range says little."""
 _SAMPLE = 1000
 """Training rows whose distance to the others is looked at: of new rows that are like them one in a
 thousand is farther than all of these."""
@@ -50,9 +52,13 @@ class ColumnRanges:
 
 @np.errstate(over="ignore", invalid="ignore")
 def ranges_of(X: Array, counted: np.ndarray | None = None) -> ColumnRanges:
-    """The ranges of training rows and a quarter more; `counted` are those of positive weight."""
+    """The ranges of training rows and a quarter more, of few rows further.
+
+    `counted` are the rows of positive weight.
+    """
     lowest = np.full(int(X.shape[1]), np.inf)
     highest = -lowest
+    n_counted = int(X.shape[0]) if counted is None else int(np.count_nonzero(counted))
     per_row = 8.0 * int(X.shape[1])
     for rows in row_blocks(int(X.shape[0]), per_row, _BLOCK_BYTES):
         block = dense(X[rows])
@@ -61,7 +67,7 @@ def ranges_of(X: Array, counted: np.ndarray | None = None) -> ColumnRanges:
         if len(block):
             lowest = np.minimum(lowest, block.min(axis=0))
             highest = np.maximum(highest, block.max(axis=0))
-    more = _BEYOND * (highest - lowest)
+    more = (_BEYOND + _OF_FEW / max(n_counted, 1)) * (highest - lowest)
     # A constant column may differ by its rounding.
     more = np.maximum(more, 8 * np.finfo(np.float64).eps * np.maximum(abs(lowest), abs(highest)))
     return ColumnRanges(lowest - more, highest + more)
