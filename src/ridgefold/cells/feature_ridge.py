@@ -21,9 +21,9 @@ from ridgefold.errors import NumericalError
 from ridgefold.linalg.blocks import row_blocks
 
 _RIDGES = 10.0 ** np.arange(-8.0, -0.5, 0.5)
-"""Ridge values to choose from, in parts of the sum of weights."""
+"""Ridge values to choose from, as shares of the sum of weights."""
 _BYTES_AT_ONCE = float(1 << 21)
-"""Of one array of features; some four are worked on at a time."""
+"""Bytes of one array of features of a block of rows; some four are worked on at a time."""
 
 
 def blocks_of(n_rows: int, width: int) -> Iterator[slice]:

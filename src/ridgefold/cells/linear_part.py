@@ -41,19 +41,19 @@ _ROWS_A_COLUMN = 50
 """"auto" asks for so many rows a column: a row's part in the linear model, which residuals of rows
 left out do not leave out, is then 2% on average."""
 _MOST_COLUMNS = 512
-"""More make sums over all rows that take longer than the cells."""
+"""With more columns, sums over all rows take longer than the cells."""
 _KERNELS = ("rbf", "laplacian")
-"""A smooth and a rough one: which suits what is left need not suit what was given."""
+"""A smooth kernel and a rough one: what suits the targets need not suit what is left of them."""
 _NO_SETTINGS = {"gamma": None, "kernel_params": None}
 _BEYOND = 0.25
 """Columns of new rows count up to so far beyond the range of the fit, as a share of that range:
 a slip of the keyboard must not make a prediction of its own size."""
 _LEAST_EXPLAINED = 0.05
-"""Of the variance of some target: a linear model that explains less has hardly any slope for cells
-to learn, and is not looked at further."""
+"""A linear model that explains less than this share of the variance of every target is looked at no
+further: it has hardly any slope that cells would have to learn."""
 _LEAST_GAIN = 0.02
-"""Of the mean square in regions. Less is within what chance does to the pairs of kernel and ridge,
-and cells can do without."""
+"""The linear part is kept if it lowers the mean square in the regions by this share. Smaller gains
+are within what chance does to the pairs of kernel and ridge."""
 
 
 def looks_for_linear_part(model: Any, options: CellArguments, n_rows: int, n_columns: int) -> bool:

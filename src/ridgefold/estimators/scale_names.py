@@ -23,7 +23,7 @@ class NamedScales:
 
     names: tuple[str, ...]
     shares: np.ndarray
-    """In the mean distance between two rows."""
+    """Their shares in the mean distance between two rows."""
     first_columns: np.ndarray
 
 

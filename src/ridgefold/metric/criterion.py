@@ -29,10 +29,12 @@ from ridgefold.linalg import Array, namespace_of
 from ridgefold.linalg.blocks import CACHE_BYTES, row_blocks
 
 _SINGLE_ALPHA = 5e-7
-"""Times the number of rows: below it, float32 keeps too few digits of (K + alpha·I)⁻¹. At eight
-times as much, errors were right to 5e-5 and gradients to 5e-4, with 400 and 2,000 rows."""
+"""float32 needs a ridge of at least this times the number of rows: with less, too few digits of
+(K + alpha·I)⁻¹ are left. At eight times as much, errors were right to 5e-5 and gradients to 5e-4,
+with 400 and 2,000 rows."""
 _SINGLE_ROWS = 600
-"""With fewer, digits cost next to nothing, and results are the same on all processors."""
+"""With fewer rows float64 is used: it costs next to nothing, and results are the same on all
+processors."""
 
 
 @dataclass(frozen=True)

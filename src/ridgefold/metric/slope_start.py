@@ -28,7 +28,7 @@ START_ROWS, START_OUTSIDE = 400, 500
 _FAMILY = Matern(nu=1.5)
 """Smooth enough to have slopes everywhere, rough enough to follow most functions."""
 _TURNS = 2
-"""More seldom lower the error: the third turn repeats the second."""
+"""More turns seldom lower the error: the third repeats the second."""
 _STEPS = 4
 """Steps in width and ridge after every turn."""
 _LEAST_SLOPE = 0.05

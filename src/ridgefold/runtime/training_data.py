@@ -17,9 +17,10 @@ from ridgefold.linalg.blocks import CACHE_BYTES, row_blocks
 
 _NUMBERS = np.finfo(np.float64)
 _LEAST_TARGET = float(np.sqrt(_NUMBERS.tiny) / _NUMBERS.eps)
-"""Squares of the rounding errors of such targets are still numbers with all their digits,"""
+"""The squares of rounding errors of such targets still have all their digits."""
 _LARGEST_TARGET = float(np.sqrt(_NUMBERS.max * _NUMBERS.eps))
-"""and so are sums over 10⁹ rows of squares of residuals that are a thousand times as large."""
+"""Sums over 10⁹ rows of squares of residuals a thousand times as large as such targets do not
+overflow."""
 
 
 @dataclass(frozen=True)

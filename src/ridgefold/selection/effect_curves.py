@@ -24,9 +24,9 @@ from ridgefold.records import (
 _POINTS = 17
 """Values of a column of numbers: enough for a curve with a few bends."""
 _FEW = 10
-"""A column of at most so many different numbers is looked at at each of them."""
+"""The curve of a column of at most so many different numbers has a point at each of them."""
 _TAIL = 0.01
-"""Of the rows at either end, where next to nothing is known, no curve is drawn."""
+"""No curve is drawn over this share of the rows at either end, where next to nothing is known."""
 _MOST_LEVELS = 20
 
 

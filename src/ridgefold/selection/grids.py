@@ -37,7 +37,7 @@ _WIDTH_STEPS = range(-3, 4)
 _ALPHAS_A_DECADE = 3
 """Ridge values in every decade of a grid."""
 DECADES_BELOW = {4: 4, 8: 7}
-"""By the bytes of a number: how far below the largest eigenvalue ridge values still matter."""
+"""Ridges matter down to so many decades below the largest eigenvalue, by the bytes of a number."""
 _LEAST_DECADE = -300
 """No smaller powers of ten keep all their digits."""
 

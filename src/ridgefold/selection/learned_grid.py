@@ -27,7 +27,7 @@ from ridgefold.selection.scoring import by_likelihood
 
 AUTO = "auto"
 _SHARE_OF_TIME = 0.5
-"""What learning takes of a time budget at most: the search and the fit come after it."""
+"""Learning takes at most this share of a time budget: the search and the fit come after it."""
 _MANY_ROWS = 3000
 """Beyond so many rows the final search keeps to the learned scales and tries fewer ridges: what
 one more kernel costs grows with the third power of the rows, what it gains does not."""
@@ -47,13 +47,13 @@ Relearn: TypeAlias = Callable[..., LearnedMetric]
 
 @dataclass(frozen=True)
 class LearnedGrid:
-    """What the final search tries, and the metric that it came from."""
+    """The kernels and ridges that the final search tries, and the metric that they lie around."""
 
     metric: LearnedMetric
     grid: KernelGrid
     alphas: np.ndarray
     again: Relearn
-    """Learns from other rows in the same way."""
+    """Learns a metric in the same way from other rows."""
 
 
 def is_automatic(kernel: Any) -> bool:

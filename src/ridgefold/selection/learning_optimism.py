@@ -1,4 +1,4 @@
-"""How much smaller held-out errors are for a metric that was learned from the held-out rows, too.
+"""How much too small held-out errors are as the metric was learned from the held-out rows, too.
 
 Every scale that is free to move fits a little of the noise, of all rows together: the fold that is
 held out from a fit was not held out from the learning. Errors come out too small by an order of the
@@ -26,8 +26,8 @@ from ridgefold.solvers import SOLVERS, RidgeSystem
 FOLDS_LEARNED_AGAIN = 5
 """The metric is learned again without each of so many folds."""
 _ROWS_A_SCALE = 20
-"""Rows a scale from more of which on errors are too small by next to nothing: at 100 rows and 5
-columns it is a tenth of their size, at 500 rows it is not to be seen in what intervals cover."""
+"""With more rows for every scale, errors are too small by next to nothing: with 5 columns it is a
+tenth of their size at 100 rows, and at 500 rows it cannot be seen in what intervals cover."""
 
 
 def few_rows_a_scale(X: Array, weights: Array | None, scale_groups: Any = None) -> bool:
@@ -58,7 +58,7 @@ def widening_by_learning(
     bias: bool,
     scale_groups: Any = None,
 ) -> np.ndarray | None:
-    """What held-out errors of every target are to be multiplied by, each at least 1.
+    """The factor, one a target and at least 1, that held-out errors are to be multiplied by.
 
     The ratio of mean absolute errors of metrics learned without each fold to those of `metric`.
     None where there are so many rows that it need not be measured, or so few that it cannot be.

@@ -29,7 +29,7 @@ from ridgefold.selection.search import Choice, GridSearch, Trial
 from ridgefold.solvers.base import unpenalised_columns
 
 MATRICES = 3
-"""Of n × n numbers in float64 that an eigendecomposition takes."""
+"""Matrices of n × n numbers in float64 that an eigendecomposition takes."""
 
 
 @dataclass

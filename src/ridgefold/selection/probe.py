@@ -11,11 +11,11 @@ from ridgefold.kernels import Gram
 _FIRST_SAMPLE, _LARGER_SAMPLE = 96, 256
 """Rows of the two samples: their eigenvalues take a millisecond, and ten."""
 _FIRST_SHARE, _LARGER_SHARE = 1 / 12, 1 / 6
-"""Of few rows, fewer are looked at."""
+"""Samples have at most these shares of the rows."""
 _NUMERICAL_RANK = 1e-12
 """Eigenvalues below this share of the largest one are rounding."""
 _FEWEST_ROWS = 150
-"""With fewer rows nothing takes long enough to look."""
+"""With fewer rows no method takes so long that a look at the data would pay."""
 _PIVOTS, _MOST_PIVOTS, _PIVOTS_A_ROUND = 128, 256, 32
 """Columns of the look at a factor: it takes so many, of many rows more, and notes every 32nd."""
 _PIVOTED_SHARE, _MOST_PIVOTED_SHARE = 1 / 16, 1 / 8
