@@ -18,6 +18,8 @@ share."""
 _WIDE = 40.0
 """Columns at which the automatic budget is √2 times that of a narrow table."""
 _LEAST_AUTOMATIC = 2.0
+_SLOWEST = 4.0
+"""How many times slower than on an idle machine an automatic budget lets a fit be."""
 _STOPPED_SHARE, _STOPPED_SECONDS = 0.08, 0.4
 """Work that looks at the clock stops so far beyond the budget. What is left until 1.15 times the
 budget and a second is for putting the models together."""
@@ -36,6 +38,27 @@ def seconds_for(time_budget: Any, n_rows: int, n_columns: int) -> float:
     return float(time_budget)
 
 
+class TimeOfThisProcess:
+    """A clock for budgets that nobody named: on a machine that others use, it goes slower.
+
+    It counts what the processors do for this process, at most what a clock on the wall shows, and
+    at least a quarter of that. So a busy machine does not make a poorer model, and no fit takes
+    more than four times its budget.
+    """
+
+    def __init__(
+        self,
+        wall: Callable[[], float] = time.monotonic,
+        own: Callable[[], float] = time.process_time,
+    ) -> None:
+        self._wall, self._own = wall, own
+        self._wall_begun, self._own_begun = wall(), own()
+
+    def __call__(self) -> float:
+        wall, own = self._wall() - self._wall_begun, self._own() - self._own_begun
+        return max(min(wall, own), wall / _SLOWEST)
+
+
 class PromisedTime:
     """The time that a fit has been promised to take, counted from where this is made.
 
@@ -49,6 +72,17 @@ class PromisedTime:
         self.clock, self._begun = clock, clock()
         self.budget = math.inf
         """Set as soon as the shape of the table is known."""
+
+    @classmethod
+    def of(
+        cls, time_budget: Any, clock: Callable[[], float], *, alone: bool = True
+    ) -> PromisedTime:
+        """A budget that somebody named counts by the clock, "auto" by the time of this process.
+
+        Unless the process is not `alone`: what others do for it is not known before they end.
+        """
+        own = isinstance(time_budget, str) and clock is time.monotonic and alone
+        return cls(TimeOfThisProcess() if own else clock)
 
     @property
     def passed(self) -> float:

@@ -34,7 +34,8 @@ class RidgefoldRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
     time_budget : "auto" or float, default="auto"
         Seconds for the whole fit, which ends within 1.15 times that and a second, or earlier when
         nothing more is to be gained. "auto": some seconds for thousands of rows, about a minute
-        for 100,000; `time_budget_` says how many.
+        for 100,000; `time_budget_` says how many. These are of processor time, so that a busy
+        machine gives the same model, later (at most four times).
     memory_budget : "auto", int or str, default="auto"
         Most memory to take beyond what the process holds, as "2GB".
     columns : mapping, optional

@@ -78,7 +78,9 @@ class TableEstimator(KeepsRows, Storable):
     # -- fitting -------------------------------------------------------------------------
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, target: Any) -> Self:
-        promise = PromisedTime(self._clock)
+        promise = PromisedTime.of(
+            self.time_budget, self._clock, alone=self.n_jobs is None or self.n_jobs == 1
+        )
         with unchanged_on_error(self):
             self._check_arguments(y, target, diagnosed=isinstance(X, TableDiagnosis))
             self._forget()

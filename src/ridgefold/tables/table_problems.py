@@ -13,7 +13,7 @@ from ridgefold.records import CategoryColumn, DateColumn, NumberColumn, OrderedC
 from ridgefold.tables.column_kinds import HEAD_ROWS, ColumnKind
 from ridgefold.tables.diagnosis import Problem
 from ridgefold.tables.frames import is_text, texts_as_arrow
-from ridgefold.tables.learned_columns import LearnedColumn, ReadColumn
+from ridgefold.tables.learned_columns import MOST_FEATURES, LearnedColumn, ReadColumn
 from ridgefold.tables.table_input import TableInput
 from ridgefold.tables.target_column import ReadTarget
 from ridgefold.tables.written_numbers import WrittenNumbers
@@ -171,6 +171,8 @@ def _of_values(column: ReadColumn, learned: LearnedColumn) -> _Said:
             else "a rare one counts"
         )
         said = f"{learned.n_distinct:,} levels; {rare} as 'other'"
+        if learned.n_distinct > MOST_FEATURES:
+            said += ", unless every level gets a code by what it adds to the target, as in fit"
         yield "many levels", said, "drop"
     if learned.far:
         said = ", ".join(f"{value:g}" for value in learned.far[:_EXAMPLES])
