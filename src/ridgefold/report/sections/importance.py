@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ridgefold.errors import NumericalError
 from ridgefold.estimators.facts import ModelFacts
 from ridgefold.records import Importances
 from ridgefold.report.displays.effect_curve import EffectCurveDisplay
@@ -20,6 +21,8 @@ _MOST_SAMPLED = 300
 """Rows that are held out and looked at."""
 _MOST_VALUES = 5e8
 """Kernel values that are computed for the section, at a few nanoseconds each: some seconds."""
+_COLUMNS_A_VALUE = 20.0
+"""So many columns of distances take as long as one kernel value."""
 _REPEATS = 5
 _CURVES = 4
 """Columns whose curves are drawn."""
@@ -98,11 +101,16 @@ def _found(facts: ModelFacts) -> Importances | None:
     if facts.importances is None:
         return None
     n = facts.n_rows if facts.cells is None else int(np.max(facts.cells.sizes))
-    columns = facts.n_table_columns or len(facts.column_names)
-    for_once = float(min(_MOST_SAMPLED, facts.n_rows)) * n * columns
+    columns, features = facts.n_table_columns or len(facts.column_names), len(facts.column_names)
+    for_a_column = float(min(_MOST_SAMPLED, facts.n_rows)) * (n + features)
+    for_once = columns * for_a_column * (1.0 + features / _COLUMNS_A_VALUE)
     if for_once > 4 * _MOST_VALUES:
         return None
-    return facts.importances(int(np.clip(_MOST_VALUES / for_once, 1, _REPEATS)), _MOST_SAMPLED)
+    repeats = int(np.clip(_MOST_VALUES / for_once, 1, _REPEATS))
+    try:
+        return facts.importances(repeats, _MOST_SAMPLED)
+    except NumericalError:  # of rows so far apart that cells cannot be fitted without some of them
+        return None
 
 
 def _listed(names: list[str]) -> str:
