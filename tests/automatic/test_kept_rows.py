@@ -173,3 +173,24 @@ def test_of_targets_that_are_all_alike_there_is_no_importance():
     if not model.stack_:
         with pytest.raises(InvalidInputError, match="predicts the same for every row"):
             model.held_out_importances()
+
+
+def test_models_of_some_rows_leave_out_those_that_they_have_seen():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(6000, 3))
+    y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=6000)
+    model = HurriedRegressor(time_budget=0.9, random_state=0).fit(X, y)
+    some = [each for each in model.stack_ if each.places is not None]
+    assert some, str(model.leaderboard_)
+    rows = np.arange(0, 6000, 7)
+    for each in some:
+        assert np.isin(rows, each.places).any()
+        changed = X[rows]
+        changed[:, 1] = 0.0
+        found = each.left_out(rows, model._fold_of, one_by_one=True)(changed)
+        unseen = ~np.isin(rows, each.places)
+        np.testing.assert_allclose(found[unseen], each.predict(changed[unseen]))
+        assert np.all(found[~unseen] != each.predict(changed[~unseen]))
+    shares = model.feature_importances_
+    assert shares[0] > 0.5
+    assert np.all(np.abs(shares[1:]) < 0.05)

@@ -130,7 +130,7 @@ def test_a_stopped_fit_goes_on_to_the_same_model(name, tmp_path, monkeypatch):
 def test_finished_cells_are_not_fitted_again(tmp_path, monkeypatch, fitted_batches):
     X, y = data()
     fit = MODELS["cells"]
-    resume = stop_after(monkeypatch, 7)  # four steps, two tasks noted, one written
+    resume = stop_after(monkeypatch, 8)  # five steps, two tasks noted, one written
     with pytest.raises(Stop):
         fit(compute__run_dir=tmp_path).fit(X, y)
     resume()

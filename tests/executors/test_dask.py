@@ -115,7 +115,8 @@ def test_workers_choose_how_many_cells_and_their_pair(client, tmp_path, monkeypa
     X, y = (part[:8500] for part in data())
     weights = np.random.default_rng(2).integers(1, 3, len(X)) / 1.5
     settings = {"cells__tuning": "shared", "fit_intercept": True, "random_state": 0}
-    settings["partition"] = "principal"  # slopes are found by the process that drives
+    # Slopes and lines are found by the process that drives.
+    settings |= {"partition": "principal", "cells__linear_part": None}
     expected = PartitionedLSSVMRegressor().set_params(**settings).fit(X, y, sample_weight=weights)
     sent, keys, original = {}, [], Dask.map
 

@@ -103,6 +103,8 @@ class Candidate:
     coordinates: Kernel | None = None
     """The learned kernel in whose coordinates the model takes its rows; None for rows as they
     are."""
+    places: np.ndarray | None = None
+    """Numbers of the rows that the model was fitted to, in order; None for all rows."""
 
 
 @dataclass

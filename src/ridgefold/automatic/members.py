@@ -36,6 +36,8 @@ class Member:
     are."""
     weights: np.ndarray
     """What its predictions are multiplied by, one a target (of classes, one a column)."""
+    places: np.ndarray | None = None
+    """Numbers of the rows that the model was fitted to, in order; None for all rows."""
 
     @property
     def in_cells(self) -> bool:
@@ -68,8 +70,27 @@ class Member:
         """
         if self.in_cells and not one_by_one:
             return self._by_cells_fitted_again(rows, fold_of)
+        if self.places is not None:
+            return self._not_among_some_rows(rows, self.places)
         without, _ = self.model._left_out(rows)
         return lambda X: self._values(without(self._rows(X))) * self.weights
+
+    def _not_among_some_rows(
+        self, rows: np.ndarray, places: np.ndarray
+    ) -> Callable[[np.ndarray], np.ndarray]:
+        """Rows of the fit are predicted without their fold; the others it has not seen."""
+        seen = np.flatnonzero(np.isin(rows, places))
+        without = None
+        if len(seen):
+            without, _ = self.model._left_out(np.searchsorted(places, rows[seen]))
+
+        def predict(X: np.ndarray) -> np.ndarray:
+            values = self._values(self.model.predict(self._rows(X)))
+            if without is not None:
+                values[seen] = self._values(without(self._rows(X[seen])))
+            return np.asarray(values * self.weights)
+
+        return predict
 
     def _by_cells_fitted_again(
         self, rows: np.ndarray, fold_of: np.ndarray
@@ -125,7 +146,12 @@ class Member:
 def packed_members(members: tuple[Member, ...]) -> dict[str, Any]:
     """Entries of a state: the models by number, and what is said of them."""
     said = [
-        {"words": each.words, "coordinates": each.coordinates, "weights": each.weights}
+        {
+            "words": each.words,
+            "coordinates": each.coordinates,
+            "weights": each.weights,
+            "places": each.places,
+        }
         for each in members
     ]
     return {"members": said, **{f"model_{k}": each.model for k, each in enumerate(members)}}
@@ -138,6 +164,7 @@ def unpacked_members(state: Mapping[str, Any], n_targets: int) -> tuple[Member, 
         "words": str,
         "coordinates": Kernel | None,
         "weights": np.ndarray,
+        "places": np.ndarray | None,
     }
     for k, said in enumerate(state["members"]):
         where = f"model.state.members[{k}]"
@@ -147,7 +174,15 @@ def unpacked_members(state: Mapping[str, Any], n_targets: int) -> tuple[Member, 
         model = unpack_estimator(state[f"model_{k}"])
         if type(model) not in _MODELS:
             raise ModelFileError(f"model.state.model_{k} must be a model of numbers")
-        members.append(Member(said["words"], model, said["coordinates"], said["weights"]))
+        places = said["places"]
+        if places is not None and (
+            places.dtype.kind != "i"
+            or places.shape != (model.X_fit_.shape[0],)
+            or places[0] < 0
+            or np.any(np.diff(places) <= 0)
+        ):
+            raise ModelFileError(f"{where}.places must be rising numbers, one for each row")
+        members.append(Member(said["words"], model, said["coordinates"], said["weights"], places))
     return tuple(members)
 
 

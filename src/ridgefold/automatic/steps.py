@@ -317,7 +317,7 @@ class FitKernel(AutomaticStep):
             if kernel.held_out is not None:
                 held_out = kernel.held_out
             work.last_method = model.cv_plan_.method
-            made = Candidate(description, model, held_out)
+            made = Candidate(description, model, held_out, places=rows)
         return _added(known, work, made)
 
 

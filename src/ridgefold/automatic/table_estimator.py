@@ -241,7 +241,7 @@ class TableEstimator(KeepsRows, Storable):
             weights, offset = np.empty((0, work.targets.shape[1])), whole.offset
             held_out = np.broadcast_to(offset, work.targets.shape).copy()
         self.stack_ = tuple(
-            Member(each.description, each.model, each.coordinates, w)
+            Member(each.description, each.model, each.coordinates, w, each.places)
             for each, w in zip(members, weights, strict=True)
         )
         self._offset, self._log_odds = offset, whole.log_odds

@@ -296,12 +296,17 @@ def namespace_of(*arrays: Array) -> Namespace:
 def is_out_of_memory(error: BaseException) -> bool:
     """True of what Python raises when there is no memory left, or torch when a device has none.
 
+    Where there is none for the stack of a thread, Python says that it cannot start one.
+
     Not of a refusal of our own, which derives from the same error.
     """
     if isinstance(error, RidgefoldError):
         return False
     torch_says = type(error).__name__ == "OutOfMemoryError"
-    return isinstance(error, MemoryError) or (torch_says and isinstance(error, RuntimeError))
+    no_thread = "can't start new thread" in str(error)
+    return isinstance(error, MemoryError) or (
+        (torch_says or no_thread) and isinstance(error, RuntimeError)
+    )
 
 
 def on_device(array: np.ndarray, device: str | None) -> Array:

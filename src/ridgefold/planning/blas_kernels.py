@@ -7,12 +7,15 @@ Python starts, names the code to take, so another one can only be tried in anoth
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
+
+from ridgefold.linalg.threads import threads
 
 CORETYPE = "OPENBLAS_CORETYPE"
 NEEDS = {"Haswell": "avx2", "SkylakeX": "avx512f"}
@@ -24,28 +27,27 @@ WORTH_SAYING = 1.1
 _SECONDS_TO_TRY = 60
 """A process that has not measured a few products by then is not waited for."""
 
-_MEASURE = """
-import json, sys, time
-import numpy as np, scipy.linalg
-from threadpoolctl import threadpool_info, threadpool_limits
-loaded = [each.get("architecture", "") for each in threadpool_info()
-          if each.get("internal_api") == "openblas"]
-n = int(sys.argv[1])
-rows = np.random.default_rng(0).standard_normal((n, n))
-spent = {}
-with threadpool_limits(1):
-    matrix = rows @ rows.T + n * np.eye(n)
-    work = {"product": lambda: rows @ rows,
-            "cholesky": lambda: scipy.linalg.cholesky(matrix, lower=True, check_finite=False)}
-    for name, call in work.items():
-        times = []
-        for _ in range(6):
-            started = time.process_time()
-            call()
-            times.append(time.process_time() - started)
-        spent[name] = max(min(times), 1e-9)
-print(json.dumps({"loaded": loaded, "seconds": spent}))
-"""
+
+def _measure(rows: int) -> tuple[frozenset[str], dict[str, float]]:
+    """The kernels that are loaded, and the seconds of each kind of work, the best of six."""
+    import scipy.linalg
+
+    values = np.random.default_rng(0).standard_normal((rows, rows))
+    matrix = values @ values.T + rows * np.eye(rows)
+    work: dict[str, Callable[[], object]] = {
+        "product": lambda: values @ values,
+        "cholesky": lambda: scipy.linalg.cholesky(matrix, lower=True, check_finite=False),
+    }
+    best: dict[str, float] = {}
+    with threads(1):
+        for name, call in work.items():
+            seconds = []
+            for _ in range(6):
+                started = time.process_time()
+                call()
+                seconds.append(time.process_time() - started)
+            best[name] = max(min(seconds), 1e-9)
+    return loaded_kernels(), best
 
 
 @dataclass(frozen=True)
@@ -130,22 +132,19 @@ def faster_kernel(rows: int = 800) -> FasterKernel | None:
 
 def _measured(kernel: str | None, rows: int) -> dict[str, float] | None:
     """Seconds of each kind of work in a process with some kernel; None if it could not be had."""
-    environment = {key: value for key, value in os.environ.items() if key != CORETYPE}
-    if kernel is not None:
-        environment[CORETYPE] = kernel
+    from concurrent.futures import TimeoutError as TookTooLong
+    from concurrent.futures.process import BrokenProcessPool
+
+    from joblib.externals.loky import ProcessPoolExecutor
+
+    seconds: dict[str, float]
+    pool = ProcessPoolExecutor(max_workers=1, env={CORETYPE: kernel or ""})
     try:
-        done = subprocess.run(  # noqa: S603 (this interpreter, and a text of ours)
-            [sys.executable, "-c", _MEASURE, str(rows)],
-            env=environment,
-            check=True,
-            capture_output=True,
-            text=True,
-            timeout=_SECONDS_TO_TRY,
-        )
-        answer = json.loads(done.stdout)
-    except (OSError, subprocess.SubprocessError, ValueError):
+        loaded, seconds = pool.submit(_measure, rows).result(timeout=_SECONDS_TO_TRY)
+    except (OSError, TookTooLong, BrokenProcessPool):
         return None
-    loaded = {ALIKE.get(str(each).lower(), str(each).lower()) for each in answer["loaded"]}
+    finally:
+        pool.shutdown(wait=True, kill_workers=True)
     if kernel is not None and loaded != {ALIKE.get(kernel.lower(), kernel.lower())}:
         return None  # an OpenBLAS without this code runs another one, and says nothing
-    return {str(name): float(seconds) for name, seconds in answer["seconds"].items()}
+    return seconds
