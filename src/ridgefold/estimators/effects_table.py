@@ -33,8 +33,8 @@ class MarginalEffects:
     >>> X = np.random.default_rng(0).uniform(-1, 1, (80, 2))
     >>> model = LSSVMRegressor(0.01, gamma=0.5).fit(X, 3 * X[:, 0] + X[:, 1] ** 2)
     >>> effects = model.marginal_effects()
-    >>> [round(float(each), 1) for each in effects.average]
-    [3.0, 0.0]
+    >>> [bool(abs(each - slope) < 0.2) for each, slope in zip(effects.average, (3, 0))]
+    [True, True]
     """
 
     names: tuple[str, ...]
