@@ -393,8 +393,7 @@ def measured_so_far(runs: dict[str, Any]) -> str:
     counts = ", ".join(f"{model} {count}" for model, count in by_model.items() if count)
     return (
         f"Of the {SPLITS} splits {len(splits)} measured so far. Tables and sizes of each model, "
-        f"times splits: {counts}. Sizes that are missing were not run. Seconds were taken on a "
-        "machine with other work, which makes them longer, of every model alike."
+        f"times splits: {counts}. Sizes that are missing were not run."
     )
 
 
