@@ -425,9 +425,9 @@ def heuristics() -> list[Heuristic]:
         Heuristic("the coarse model", changes=options(coarse_model=None)),
         Heuristic("a least gain of the coarse model", put("cells.coarse_model._LEAST_GAIN", 0.0)),
         Heuristic("limits of predictions", changes=options(clip=False)),
-        Heuristic("a quarter beyond the range", put("cells.run_cells._BEYOND", 0.0)),
-        Heuristic("the range of all targets", put("cells.run_cells._PRECISE", math.inf)),
-        Heuristic("wider limits without noise", put("cells.run_cells._PRECISE", 0.0)),
+        Heuristic("a quarter beyond the range", put("selection.limits._BEYOND", 0.0)),
+        Heuristic("the range of all targets", put("selection.limits._PRECISE", math.inf)),
+        Heuristic("wider limits without noise", put("selection.limits._PRECISE", 0.0)),
         Heuristic(
             "rows with the same x left out one by one",
             _without_members,
