@@ -76,8 +76,6 @@ _FIRST_LOOK, _SECOND_LOOK = 1, 2
 """Random numbers of two looks at a linear part, beside those of the fit."""
 _MOST_CUTS = 6
 """How often rows are cut anew, into more cells, where some are larger than memory holds."""
-_NEAREST_NUMBERS = 1 << 22
-"""Numbers of the rows among which neighbours are looked for: 32 MB."""
 
 
 @dataclass(frozen=True)
@@ -390,7 +388,7 @@ class CellFitting(Work):
     def _slopes(self) -> list[Any]:
         """As values that a file can hold; empty if they are unknown."""
         slopes = sample_slopes(self.model, self.data, self.targets, self.rng, self.limits)
-        return [] if slopes is None else [slopes.directions, slopes.squares, slopes.trust]
+        return [] if slopes is None else [slopes.directions, slopes.squares]
 
     def choose_count(self, known: CellShape) -> CellShape:
         """How many cells; where all rows were tried, the cells themselves."""
@@ -442,8 +440,8 @@ class CellFitting(Work):
 
     def _count(self) -> dict[str, Any]:
         """How many cells, tried on a few regions."""
-        near = _nearest(self.data.X, int(self.rng.integers(self.n_rows)), SAMPLE_ROWS)
-        grid = self._grid(near, len(near))
+        some = spaced(self.n_rows, SAMPLE_ROWS)
+        grid = self._grid(some, len(some))
         count = choose_count(
             self.training,
             self.partitioner,
@@ -627,13 +625,3 @@ def _packed_count(count: CountChoice) -> dict[str, Any]:
 def _unpacked_count(packed: dict[str, Any]) -> CountChoice:
     fitted = None if packed["fitted"] is None else TriedCells(*packed["fitted"])
     return CountChoice(packed["n_cells"], packed["trials"], packed["grid"], packed["cells"], fitted)
-
-
-def _nearest(X: np.ndarray, row: int, count: int) -> np.ndarray:
-    """The rows nearest to one of them, from a sample if there are many."""
-    n = X.shape[0]
-    most = min(200_000, max(2000, _NEAREST_NUMBERS // X.shape[1]))
-    some = np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.intp))
-    count = max(min(n, 8), min(len(some), count * len(some) // n))
-    squares = np.sum((np.asarray(X[some], dtype=np.float64) - X[row]) ** 2, axis=1)
-    return np.asarray(np.sort(some[np.argsort(squares, kind="stable")[:count]]))
