@@ -15,18 +15,23 @@ from ridgefold.metric import FAMILIES
 from ridgefold.records import Grid
 from ridgefold.runtime.training_data import TrainingData
 from ridgefold.selection.grids import (
+    WIDTH_STEP,
     Candidate,
     KernelGrid,
     alphas_from_data,
     check_alphas,
     kernel_grid,
     made_up_rows,
+    wider,
     widths_from_data,
 )
 from ridgefold.selection.learned_grid import is_automatic
 
 _SETTINGS = ("gamma", "kernel_params")
 """Arguments of kernels."""
+_MORE_WIDTHS = 4
+"""Steps beyond each end of the ordinary grid that a search may walk: effects of places that are far
+narrower than a typical distance are not learned otherwise."""
 SAMPLE_ROWS = 512
 """Rows from which a grid is made, where there are no cells yet."""
 
@@ -76,7 +81,7 @@ def cell_grid(kernel: Any, settings: Mapping[str, Any], alpha: Any, data: Traini
     fixed: list[Candidate] = []
     for found in _kernel_grids(kernel, settings, data):
         if found.widths_from_data:
-            families.append(_grid(found.candidates, alpha, data, ordered=True))
+            families.append(_grid(_many_widths(found), alpha, data, ordered=True))
         else:
             fixed.extend(found.candidates)
     if fixed:
@@ -103,6 +108,13 @@ def _kernel_grids(kernel: Any, settings: Mapping[str, Any], data: TrainingData) 
                 f"among kernels with widths of their own: leave {name} out, or name a kernel"
             )
     return [widths_from_data(family, data) for family in FAMILIES.values()]
+
+
+def _many_widths(grid: KernelGrid) -> list[Candidate]:
+    """The widths of an ordinary grid, and more beyond its ends."""
+    middle = grid.candidates[len(grid.candidates) // 2]
+    reach = len(grid.candidates) // 2 + _MORE_WIDTHS
+    return [wider(middle, WIDTH_STEP**k) for k in range(-reach, reach + 1)]
 
 
 def _grid(

@@ -43,8 +43,12 @@ _SPREAD_ROWS = 64
 """Rows of a cell from which its thickness is estimated."""
 _SLAB = 12.0**0.5
 """Thickness of a uniform slab, in standard deviations."""
+_FEW_ROWS_A_COLUMN = 4
+"""In a part with fewer rows a column, a direction fits the very rows that it was found from."""
 _SHORT_OF_A_ROW = 1.0 - 1e-6
 """Bands end just before the row that limits them: on it, rounding would decide."""
+_FEWEST_ROWS_A_CELL = 8
+"""With fewer rows a cell, half of them could not tell where to cut."""
 _ROUNDING = 64.0
 """Projections that differ by fewer units in the last place count as equal."""
 
@@ -229,15 +233,26 @@ def _cut(
     middle of the gap nearest to the quantile that gives both sides of a part of m cells the rows
     they are due: equal rows stay together, and rounding cannot move a row across. About the given
     share of the rows lies within the reach on both sides.
+
+    A direction found from few rows in many columns spreads these rows more than any others, which
+    would then crowd around the cut. So half of the rows find the direction, and the other half
+    says where to cut and how far to reach.
     """
-    sample = sample_of(X, rows, rng) if gathered is None else sample_of(gathered, None, rng)
+    judges = _judges(rows, X.shape[1], m)
+    if judges is None:
+        sample = sample_of(X, rows, rng) if gathered is None else sample_of(gathered, None, rng)
+    else:
+        finders = X[rows[~judges]] if gathered is None else gathered[~judges]
+        sample = np.asarray(finders, dtype=np.float64)
     direction = direction_of(sample).astype(X.dtype)
     # In float64: what rounding leaves apart in float32 can be hundreds of rows.
     position = np.empty(len(rows))
     for stretch in row_blocks(len(rows), X.shape[1] * 8.0, _GATHERED_BYTES / 2):
         block = X[rows[stretch]] if gathered is None else gathered[stretch]
         position[stretch] = block.astype(np.float64, copy=False) @ direction.astype(np.float64)
-    threshold = _threshold(position, m // 2 / m, share)
+    place = m // 2 / m
+    threshold = None if judges is None else _threshold(position[judges], place, share)
+    threshold = threshold or _threshold(position, place, share)
     if threshold is None:
         return None
     value, reach = threshold
@@ -263,13 +278,27 @@ def _threshold(position: np.ndarray, place: float, share: float) -> tuple[float,
     return value, _SHORT_OF_A_ROW * max(value - float(first), float(last) - value)
 
 
+def _judges(rows: np.ndarray, n_columns: int, n_cells: int) -> np.ndarray | None:
+    """Which rows of a part place the cut instead of finding its direction; None if all do both.
+
+    Rows with odd numbers are judges in every part with few rows, so that no row ever changes sides.
+    """
+    few = len(rows) < _FEW_ROWS_A_COLUMN * n_columns
+    if not few or len(rows) < max(2, n_cells) * _FEWEST_ROWS_A_CELL:
+        return None
+    judges = rows % 2 == 1
+    return judges if 2 <= int(judges.sum()) <= len(rows) - 2 else None
+
+
 def _spread(
     X: np.ndarray, rows: np.ndarray, gathered: np.ndarray | None, directions: list[np.ndarray]
 ) -> np.ndarray:
     """Standard deviations of a cell's rows (some of them) along directions."""
     if not directions:
         return np.empty(0)
-    chosen = np.linspace(0, len(rows) - 1, min(len(rows), _SPREAD_ROWS)).astype(np.intp)
+    judges = _judges(rows, X.shape[1], 1)
+    known = np.arange(len(rows)) if judges is None else np.flatnonzero(judges)
+    chosen = known[np.linspace(0, len(known) - 1, min(len(known), _SPREAD_ROWS)).astype(np.intp)]
     sample = np.asarray(X[rows[chosen]] if gathered is None else gathered[chosen], dtype=np.float64)
     return np.asarray((sample @ np.stack(directions, axis=1)).std(axis=0))
 
