@@ -43,21 +43,25 @@ def splits_of(work: AutomaticWork) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def fit_whole(
-    work: AutomaticWork, model: LSSVMRegressorCV, rows: np.ndarray | None = None
+    work: AutomaticWork,
+    model: LSSVMRegressorCV,
+    rows: np.ndarray | None = None,
+    dtype: Any = np.float64,
 ) -> np.ndarray:
     """Fit to all rows, or to some; returns the held-out predictions of all of them.
 
     A model of some rows has not seen the others: these are held out as they are.
     """
+    X = work.X.astype(dtype, copy=False)
     some = slice(None) if rows is None else rows
     weights = None if work.weights is None else work.weights[some]
-    model.fit(on_device(work.X[some], work.device), work.targets[some], weights)
+    model.fit(on_device(X[some], work.device), work.targets[some], weights)
     found = namespace_of(model.held_out_predictions_).to_numpy(model.held_out_predictions_)
     held_out = np.asarray(found, dtype=np.float64).reshape(-1, work.targets.shape[1])
     if rows is None:
         return held_out
     others = np.setdiff1d(np.arange(len(work.X)), rows)
-    predicted = model.predict(on_device(work.X[others], work.device))
+    predicted = model.predict(on_device(X[others], work.device))
     every = np.empty(work.targets.shape)
     every[rows] = held_out
     every[others] = np.asarray(namespace_of(predicted).to_numpy(predicted)).reshape(len(others), -1)

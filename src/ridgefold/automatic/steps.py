@@ -7,12 +7,11 @@ its predecessors took decides whether it still fits into the time, and how it is
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ridgefold.automatic.known import AutomaticWork, Candidate, FoundKernel, Known
+from ridgefold.automatic.known import AutomaticWork, Candidate, FoundKernel, Known, WaitingKernel
 from ridgefold.automatic.learning import (
     FEWEST_ROWS,
     MOST_ROWS,
@@ -151,11 +150,12 @@ class LearnMetrics(AutomaticStep):
         return replace(plan, seconds=likely, resources=limits)
 
     def foresee(self, known: Known) -> Known:
-        return replace(known, learned=True, waiting=("euclidean",) * most_candidates(1))
+        waiting = (WaitingKernel("euclidean"),) * most_candidates(1)
+        return replace(known, learned=True, waiting=waiting)
 
     def run(self, known: Known, plan: Plan, work: AutomaticWork, progress: Progress) -> Known:
         work.kernels += learned_kernels(work, known, _share_of_learning(known) * known.left)
-        return replace(known, learned=True, waiting=distances_of(work.kernels))
+        return replace(known, learned=True, waiting=waiting_kernels(work))
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class FindWidth(AutomaticStep):
         return known.require_time(WIDTH, replace(plan, seconds=kernels * plan.seconds))
 
     def foresee(self, known: Known) -> Known:
-        return replace(known, waiting=("euclidean",) * len(_ISOTROPIC))
+        return replace(known, waiting=(WaitingKernel("euclidean"),) * len(_ISOTROPIC))
 
     def run(self, known: Known, plan: Plan, work: AutomaticWork, progress: Progress) -> Known:
         searches = []
@@ -203,7 +203,7 @@ class FindWidth(AutomaticStep):
             work.kernels.append(
                 FoundKernel(f"{family}, one width", model.kernel_, family, float(model.alpha_))
             )
-        return replace(known, waiting=distances_of(work.kernels))
+        return replace(known, waiting=waiting_kernels(work))
 
 
 @dataclass(frozen=True)
@@ -229,14 +229,16 @@ class FitKernel(AutomaticStep):
         one model takes the time of many candidates in cells, and these are nearly as good."""
         rejected: list[Rejection] = []
         plans: list[Plan] = []
-        problem = replace(known.problem, kernel=known.waiting[0])
-        for make in (self._whole, self._cells):
+        waiting = known.waiting[0]
+        problem = replace(known.problem, kernel=waiting.distances)
+        whole = replace(problem, itemsize=waiting.itemsize)
+        for make, each in ((self._whole, whole), (self._cells, problem)):
             try:
-                plans.append(make(known, problem, resources))
+                plans.append(make(known, each, resources))
             except BudgetError as refusal:
                 rejected.append(Rejection(make.__name__.strip("_"), str(refusal)))
         if not plans:
-            plans += self._of_some_rows(known, problem, resources)
+            plans += self._of_some_rows(known, whole, resources)
         if not plans:
             raise BudgetError("; ".join(f"{each.method}: {each.reason}" for each in rejected))
         best = plans[0]
@@ -313,7 +315,8 @@ class FitKernel(AutomaticStep):
                 rows, splits = _sampled(work, plan.problem.n_rows)
                 description = f"{description}, of {len(rows):,} rows"
             model = whole_model(work, kernel.kernel, [kernel.alpha], splits)
-            held_out = fit_whole(work, model, rows)
+            single = plan.problem.itemsize == 4
+            held_out = fit_whole(work, model, rows, np.float32 if single else np.float64)
             if kernel.held_out is not None:
                 held_out = kernel.held_out
             work.last_method = model.cv_plan_.method
@@ -354,9 +357,9 @@ def _added(known: Known, work: AutomaticWork, made: Candidate) -> Known:
     return replace(known, gains=(*known.gains, weigh_all(work)))
 
 
-def distances_of(kernels: Iterable[FoundKernel]) -> tuple[str, ...]:
-    """How every kernel measures distances, as plans see it."""
-    return tuple(each.kernel.evaluation for each in kernels)
+def waiting_kernels(work: AutomaticWork) -> tuple[WaitingKernel, ...]:
+    """The kernels that are found and not yet fitted, as plans see them."""
+    return tuple(WaitingKernel(k.kernel.evaluation, k.itemsize(work)) for k in work.kernels)
 
 
 def _on_rows(problem: Problem, rows: int) -> Problem:

@@ -14,7 +14,7 @@ from ridgefold.automatic.steps import (
     AutomaticStep,
     FitKernel,
     automatic_steps,
-    distances_of,
+    waiting_kernels,
 )
 from ridgefold.errors import BudgetError, InvalidInputError, NumericalError
 from ridgefold.executors.interruption import looking
@@ -75,7 +75,7 @@ def _run(step: AutomaticStep, known: Known, work: AutomaticWork) -> tuple[Outcom
             raise
         if isinstance(step, FitKernel) and len(work.kernels) == waiting:
             work.kernels = work.kernels[1:]
-        after = replace(known, waiting=distances_of(work.kernels))
+        after = replace(known, waiting=waiting_kernels(work))
         return Outcome(description, plan, None, None, work.time.passed - begun, str(error)), after
     passed = work.time.passed - begun
     kind = step.kind(plan)
