@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ridgefold.cells.local_fit import CellData, CellSystem
+from ridgefold.cells.cell_rows import RowsToFit
+from ridgefold.cells.local_fit import CellSystem
 from ridgefold.cells.slopes import mean_slopes
 from ridgefold.kernels import RBF
 from ridgefold.records import Grid
@@ -67,7 +68,7 @@ def test_slopes_are_the_mean_of_gradients_of_two_fits(alpha, off):
     rows, scaled = X - X.mean(axis=0), (y - y.mean()) / y.std()
     halves = []
     for first in (0, 1):
-        part = CellData(rows[first::2], scaled[first::2], None, None)
+        part = RowsToFit(rows[first::2], scaled[first::2], None, None)
         fit = CellSystem(part, (RBF(2.0),), bias=True).fit(0, alpha, held_out=False)
 
         def predicted(new, part=part, fit=fit):

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ridgefold.cells.cell_rows import Batch
+from ridgefold.cells.cell_rows import Batch, RowsToFit
 from ridgefold.cells.cut import Partitioner
-from ridgefold.cells.local_fit import CellData
 from ridgefold.crossval import Progress, no_progress
 from ridgefold.errors import ModelFileError
 from ridgefold.executors import Executor
@@ -193,23 +192,8 @@ class StoredRows:
                         part[name].append(piece)
         return [{name: np.concatenate(part[name]) for name in names} for part in parts]
 
-    def batch(self, cells: Cells, some: slice) -> Batch:
-        return _StoredBatch(self, tuple(range(some.start, some.stop)))
-
-    def rows_of_cells(self, numbers: tuple[int, ...]) -> Iterable[np.ndarray]:
-        """X of some cells, in ascending order; read while they are gone through."""
-        return _StoredX(self, numbers)
-
-
-@dataclass(frozen=True)
-class _StoredX:
-    store: StoredRows
-    numbers: tuple[int, ...]
-
-    def __iter__(self) -> Iterator[np.ndarray]:
-        batch = _StoredBatch(self.store, self.numbers)
-        for position in range(len(self.numbers)):
-            yield batch.part(position, ("X",))["X"]
+    def batch(self, cells: Cells, numbers: Sequence[int]) -> Batch:
+        return _StoredBatch(self, tuple(numbers))
 
 
 class _StoredBatch:
@@ -225,7 +209,11 @@ class _StoredBatch:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def part(self, position: int, names: tuple[str, ...]) -> dict[str, np.ndarray]:
+    def __iter__(self) -> Iterator[np.ndarray]:
+        for position in range(len(self.numbers)):
+            yield self._part(position, ("X",))["X"]
+
+    def _part(self, position: int, names: tuple[str, ...]) -> dict[str, np.ndarray]:
         """Arrays of one cell; each is read once, with its neighbours if that is not too much."""
         if position not in self._read:
             number, count = self.numbers[position], self.store.cells_at_once
@@ -235,9 +223,9 @@ class _StoredBatch:
             self._read = dict(enumerate(found, position))
         return self._read.pop(position)
 
-    def data(self, position: int) -> CellData:
-        part = self.part(position, ("X", "targets", "weights", "shares"))
-        return CellData(
+    def data(self, position: int) -> RowsToFit:
+        part = self._part(position, ("X", "targets", "weights", "shares"))
+        return RowsToFit(
             part["X"],
             part["targets"],
             part.get("weights"),

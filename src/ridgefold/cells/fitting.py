@@ -18,7 +18,7 @@ from ridgefold.cells.cell_fit_steps import cell_steps
 from ridgefold.cells.cell_grid import SAMPLE_ROWS, coarse_kernels, grid_asked
 from ridgefold.cells.cell_metric import learned_scales, sample_slopes
 from ridgefold.cells.cell_request import CellRequest, CellShape
-from ridgefold.cells.cell_rows import CellRows, Training, number_of, rows_of, spaced
+from ridgefold.cells.cell_rows import RowsByCell, RowsToFit, number_of, rows_of, spaced
 from ridgefold.cells.checked_arguments import CellArguments
 from ridgefold.cells.coarse_model import fit_coarse_model, with_share
 from ridgefold.cells.combine import cell_alpha
@@ -88,7 +88,7 @@ class FittedCells:
     models: LocalModels
     residuals: np.ndarray | None
     """Leave-one-out residuals, aligned with ``cells.rows``."""
-    rows: CellRows
+    rows: RowsByCell
     """The rows by cell."""
     grid: Grid
     trials: tuple[CellTrial, ...]
@@ -97,7 +97,7 @@ class FittedCells:
     widening: np.ndarray | None
     """A factor for the errors of intervals, one a target, because scales were learned from the same
     rows; None if no scales were learned."""
-    training: Training
+    training: RowsToFit
     """All rows, in the metric of the cells."""
     coarse_model: Backdrop | None
     """A coarse model of all rows that is mixed in."""
@@ -115,7 +115,7 @@ class _Search:
     """What is known before the cells are fitted."""
 
     cells: Cells
-    rows: CellRows
+    rows: RowsByCell
     grid: Grid
     trials: tuple[CellTrial, ...]
     dimension: float | None = None
@@ -218,8 +218,12 @@ class CellFitting(Work):
 
     def _take_training(self, X: Any) -> None:
         self.data = replace(self.data, X=X)
-        self.training = Training(
-            X, self.targets, self.data.weights, self.model._weighs_scores(), self._members
+        self.training = RowsToFit(
+            X,
+            self.targets,
+            self.data.weights,
+            weighted_scores=self.model._weighs_scores(),
+            members=self._members,
         )
 
     # -- what cells learn, and in which metric -------------------------------------------
@@ -458,7 +462,7 @@ class CellFitting(Work):
         )
         return _packed_count(count)
 
-    def _cut(self, m: int, attempt: int) -> tuple[Cells, CellRows]:
+    def _cut(self, m: int, attempt: int) -> tuple[Cells, RowsByCell]:
         """Cut the rows into m cells."""
         cells = self.run.step(
             "cells" if attempt == 0 else f"cells-{attempt}",
@@ -514,7 +518,7 @@ class CellFitting(Work):
         """Where the arrays of the model lie."""
         return in_memory(name, shape, dtype)
 
-    def _handed_out(self, name: str, part: Training) -> CellRows:
+    def _handed_out(self, name: str, part: RowsToFit) -> RowsByCell:
         """Some rows as tasks get them."""
         return as_they_are(name, part)
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ridgefold.cells.cell_grid import cell_grid, chooses_widths
-from ridgefold.cells.cell_rows import Training
+from ridgefold.cells.cell_rows import RowsToFit
 from ridgefold.cells.checked_arguments import CellArguments, asks_for_columns
 from ridgefold.cells.feature_ridge import FeatureRidge, blocks_of
 from ridgefold.cells.local_fit import CellSystem
@@ -68,7 +68,7 @@ def looks_for_linear_part(model: Any, options: CellArguments, n_rows: int, n_col
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
-def fit_linear_part(training: Training) -> LinearPart | None:
+def fit_linear_part(training: RowsToFit) -> LinearPart | None:
     """The linear model of all rows with the best ridge; None where numbers overflow."""
     with threads(1):
         mean, spread, lowest, highest = _ranges(training.X)
@@ -195,7 +195,7 @@ class Task:
 
 
 def lowers_errors(
-    training: Training,
+    training: RowsToFit,
     given: Task,
     left: Task,
     *,
@@ -247,9 +247,9 @@ def spreads_of(X: Any) -> np.ndarray:
     return np.where(spread > 0, spread, np.inf)
 
 
-def _best_score(part: Training, *, bias: bool) -> float:
+def _best_score(part: RowsToFit, *, bias: bool) -> float:
     """The least leave-one-out mean square over some widths and ridges, of two kernels."""
-    data = part.cell(np.arange(len(part.X)), None)
+    data = part.taken(np.arange(len(part.X)))
     found = []
     for kernel in _KERNELS:
         asked = TrainingData(namespace_of(), data.X, data.targets, None)

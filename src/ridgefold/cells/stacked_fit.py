@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ridgefold.cells.local_fit import CellData, CellFit, CellSystem, FitSettings
+from ridgefold.cells.cell_rows import RowsToFit
+from ridgefold.cells.local_fit import CellFit, CellSystem, FitSettings
 from ridgefold.cells.local_search import (
     Choice,
     answered_together,
@@ -71,7 +72,7 @@ def padded(arrays: Sequence[np.ndarray], size: int) -> np.ndarray:
     return out
 
 
-def cell_on(data: CellData, device: str) -> CellData:
+def cell_on(data: RowsToFit, device: str) -> RowsToFit:
     """The rows of a cell on a device; shares stay here, where scores are averaged."""
     X, targets = on_device(np.array(data.X), device), on_device(np.array(data.targets), device)
     weights = None if data.weights is None else on_device(np.array(data.weights), device)
@@ -94,7 +95,7 @@ def here(fit: CellFit) -> CellFit:
 class CellStack:
     """The ridge systems of cells of similar size, all of whose rows have a weight."""
 
-    def __init__(self, cells: Sequence[CellData], settings: FitSettings, device: str) -> None:
+    def __init__(self, cells: Sequence[RowsToFit], settings: FitSettings, device: str) -> None:
         self.cells, self.settings, self.device = cells, settings, device
         grid = settings.grid
         self.kernels = grid.kernels if settings.choose else (grid.kernels[grid.start],)
@@ -287,7 +288,7 @@ class CellStack:
                 yield dual[k, :n], intercept[k], None if residuals is None else residuals[k, :n]
 
 
-def _counts(cell: CellData) -> np.ndarray:
+def _counts(cell: RowsToFit) -> np.ndarray:
     counts = cell.counts()
     return np.ones(len(cell.X)) if counts is None else np.asarray(counts, dtype=float)
 
@@ -299,7 +300,7 @@ def _by_kernel(kernels: Mapping[int, int]) -> Iterator[tuple[int, np.ndarray]]:
 
 
 def fit_together(
-    cells: Sequence[CellData], settings: FitSettings, factors: np.ndarray
+    cells: Sequence[RowsToFit], settings: FitSettings, factors: np.ndarray
 ) -> list[CellFit | None]:
     """The models of many cells; None for those that have to be fitted alone."""
     assert settings.device is not None
@@ -323,7 +324,7 @@ def fit_together(
     return fits_of_cells
 
 
-def _choices(cells: Sequence[CellData], settings: FitSettings, device: str) -> list[Choice]:
+def _choices(cells: Sequence[RowsToFit], settings: FitSettings, device: str) -> list[Choice]:
     """The pair of every cell, its own where it may choose."""
     grid = settings.grid
     choices = [Choice(grid.start, grid.start_alpha, np.nan)] * len(cells)

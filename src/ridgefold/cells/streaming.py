@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ridgefold.cells.cell_request import CellShape
-from ridgefold.cells.cell_rows import CellRows, Training, batches_of, spaced
+from ridgefold.cells.cell_rows import RowsByCell, RowsToFit, batches_of, spaced
 from ridgefold.cells.cell_run_directory import asked_of
 from ridgefold.cells.cell_store import Placing, StoredRows, place_rows
 from ridgefold.cells.checked_arguments import CellArguments
@@ -274,7 +274,7 @@ class _StreamFitting(CellFitting):
     def _new_array(self, name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         return self._space.new_array(name, shape, dtype)
 
-    def _handed_out(self, name: str, part: Training) -> CellRows:
+    def _handed_out(self, name: str, part: RowsToFit) -> RowsByCell:
         """Named by files of their own, which workers read at once; the rows lie scattered in
         those of all."""
         if not self._executor.remote:
@@ -287,7 +287,7 @@ class _StreamFitting(CellFitting):
         weights = None if part.weights is None else rows("w", part.weights)
         return replace(part, X=rows("X", part.X), targets=rows("y", part.targets), weights=weights)
 
-    def _cut(self, m: int, attempt: int) -> tuple[Cells, CellRows]:
+    def _cut(self, m: int, attempt: int) -> tuple[Cells, RowsByCell]:
         options, X = self.options, self.data.X
         placing = Placing(
             X,

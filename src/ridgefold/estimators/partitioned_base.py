@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from ridgefold.cells.cell_fit_steps import Refine, RefiningWork
 from ridgefold.cells.cell_gradients import combined_gradients, with_coarse_slopes
 from ridgefold.cells.cell_intervals import CellIntervals
-from ridgefold.cells.cell_prediction import CellsOfRows, IndexedRows, predict_cells
-from ridgefold.cells.cell_rows import ROWS_A_BATCH, Training, number_of
+from ridgefold.cells.cell_prediction import predict_cells
+from ridgefold.cells.cell_rows import ROWS_A_BATCH, RowsByCell, RowsToFit, number_of, rows_alone
 from ridgefold.cells.cell_run_directory import opened_run
 from ridgefold.cells.cell_store import StoredRows
 from ridgefold.cells.checked_arguments import (
@@ -225,12 +225,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
         X: Any = data.X
         if fitted.length_scales is not None:
             X = ScaledRows(X, fitted.length_scales)
-        training = Training(
-            X,
-            targets,
-            data.weights,
-            self._weighs_scores(),
-        )
+        training = RowsToFit(X, targets, data.weights, weighted_scores=self._weighs_scores())
         return replace(
             fitted,
             cells=cells,
@@ -329,7 +324,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
         self.run_record_ = RunRecord(fitted.steps)
         self._copy_choices()
 
-    def _refine(self, training: Training, options: CellArguments, grid: Grid, room: float) -> None:
+    def _refine(self, training: RowsToFit, options: CellArguments, grid: Grid, room: float) -> None:
         """Replace the cells' models by one model of all rows, in so many bytes."""
         n, cells, models = training.X.shape[0], self._cells, self._models
         # Of averaged cells every one is fitted as if it were all rows.
@@ -721,7 +716,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
             )
 
     def _combined_elsewhere(
-        self, rows: CellsOfRows, X: np.ndarray, assignment: Assignment, executor: Executor
+        self, rows: RowsByCell, X: np.ndarray, assignment: Assignment, executor: Executor
     ) -> np.ndarray:
         """Predictions by the workers of a cluster, by files that they see."""
         folder = folder_of(self)
@@ -733,7 +728,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
         ):
             return predict_elsewhere(
                 rows,
-                np.asarray(self._training_rows()) if isinstance(rows, IndexedRows) else X[:0],
+                np.asarray(self._training_rows()) if isinstance(rows, RowsToFit) else X[:0],
                 self._cells,
                 self._models,
                 assignment,
@@ -805,8 +800,8 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
             "LSSVMClassifier, to as many of the rows as fit the memory."
         )
 
-    def _rows_by_cell(self) -> CellsOfRows:
-        return getattr(self, "_stored", None) or IndexedRows(self._training_rows(), self._cells)
+    def _rows_by_cell(self) -> RowsByCell:
+        return getattr(self, "_stored", None) or rows_alone(self._training_rows())
 
     def _training_rows(self) -> Any:
         """The rows of the fit, in the metric in which the cells were cut."""
