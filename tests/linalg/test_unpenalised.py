@@ -13,7 +13,7 @@ from ridgefold.linalg.centring import centre_in_place
 from ridgefold.linalg.leave_one_out import leave_one_out
 from ridgefold.linalg.quick import QuickSolver
 from ridgefold.linalg.ridge import solve_ridge
-from ridgefold.linalg.stacked import StackedRows, pad_diagonals, solve_stack
+from ridgefold.linalg.stacked import StackedSystems, pad_diagonals, solve_stack
 from ridgefold.linalg.unpenalised import unpenalised_space, without_penalty
 
 CONVERTERS = {"numpy": np.array, **LIBRARIES}
@@ -191,7 +191,7 @@ def test_a_stack_takes_systems_with_different_ranks(library):
         matrices[k, :n, :n], targets[k, :n], present[k, :n] = matrix, y, 1.0
         basis[k, :n, :r] = space.basis
         transforms[k, : space.n_columns, :r] = space.transform
-    found = StackedRows(
+    found = StackedSystems(
         targets=convert(targets),
         present=convert(present),
         basis=convert(basis),

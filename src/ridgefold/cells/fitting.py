@@ -22,13 +22,14 @@ from ridgefold.cells.cell_rows import RowsByCell, RowsToFit, number_of, rows_of,
 from ridgefold.cells.checked_arguments import CellArguments
 from ridgefold.cells.coarse_model import fit_coarse_model, with_share
 from ridgefold.cells.combine import cell_alpha
+from ridgefold.cells.computed_rows import scaled_rows
 from ridgefold.cells.cut import Guided
 from ridgefold.cells.held_out_errors import held_out_errors
 from ridgefold.cells.linear_part import (
-    LeftToCells,
     Task,
     explains_enough,
     fit_linear_part,
+    left_to_cells,
     lowers_errors,
     spreads_of,
     with_limits,
@@ -42,7 +43,6 @@ from ridgefold.cells.partition_count import (
     choose_count,
 )
 from ridgefold.cells.run_cells import in_memory, run_cells
-from ridgefold.cells.scaled_rows import ScaledRows
 from ridgefold.cells.shared_pair import choose_pair
 from ridgefold.errors import BudgetError, NumericalError
 from ridgefold.executors import Executor, Serial
@@ -262,7 +262,7 @@ class CellFitting(Work):
     def _left_by(self, part: LinearPart) -> Any:
         """What the linear part leaves of the targets; of those in files, when it is read."""
         X, targets = self._given
-        left = LeftToCells(targets, X, part)
+        left = left_to_cells(targets, X, part)
         return left if self.in_files else left[:]
 
     def _take_linear(self, part: LinearPart) -> None:
@@ -303,7 +303,7 @@ class CellFitting(Work):
     def _take_scales(self, scales: np.ndarray, widening: np.ndarray | None) -> int:
         self.scales, self.widening = scales, widening
         # Cells are cut, and distances measured, in the learned metric.
-        self._take_training(ScaledRows(self.data.X, scales))
+        self._take_training(scaled_rows(self.data.X, scales))
         return int(self.data.X.shape[1])
 
     # -- memory --------------------------------------------------------------------------

@@ -29,8 +29,8 @@ from ridgefold.linalg import Array, namespace_of
 from ridgefold.linalg.leave_one_out import LeaveOneOut
 from ridgefold.linalg.namespace import on_device
 from ridgefold.linalg.stacked import (
-    StackedRows,
     StackedSolution,
+    StackedSystems,
     pad_diagonals,
     solve_stack,
 )
@@ -111,7 +111,7 @@ class CellStack:
         uploaded = on_device(values, self.device)
         return uploaded if dtype is None else self.namespace.astype(uploaded, dtype)
 
-    def _systems(self, X: Array, counts: np.ndarray, m: int) -> StackedRows:
+    def _systems(self, X: Array, counts: np.ndarray, m: int) -> StackedSystems:
         targets = self._upload(padded([cell.targets for cell in self.cells], m))
         there = np.arange(m)[None, :] < counts[:, None]
         present = self._upload(there.astype(np.float64), X.dtype)
@@ -126,7 +126,7 @@ class CellStack:
             sizes = self.namespace.xp.sqrt(self.namespace.xp.sum(directions**2, axis=1))
             basis = (directions / sizes[:, None])[:, :, None]
             transforms = (1.0 / sizes)[:, None, None]
-        return StackedRows(
+        return StackedSystems(
             targets=targets,
             present=present,
             basis=basis,
@@ -135,7 +135,7 @@ class CellStack:
             counts=counts,
         )
 
-    def _part(self, places: np.ndarray) -> StackedRows:
+    def _part(self, places: np.ndarray) -> StackedSystems:
         """The systems of the cells at these places in the stack."""
 
         def take(a: Array | None) -> Array | None:
@@ -144,7 +144,7 @@ class CellStack:
         rows = self._rows
         if len(places) == len(self.cells):
             return rows
-        return StackedRows(
+        return StackedSystems(
             targets=take(rows.targets),
             present=take(rows.present),
             basis=take(rows.basis),
@@ -153,7 +153,7 @@ class CellStack:
             counts=rows.counts[places],
         )
 
-    def _matrices(self, kernel: int, places: np.ndarray, part: StackedRows) -> Array:
+    def _matrices(self, kernel: int, places: np.ndarray, part: StackedSystems) -> Array:
         """K̃ of the cells at these places, with padded diagonals."""
         matrices = self._grams.matrices(kernel, places)
         scale = part.present

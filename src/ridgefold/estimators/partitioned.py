@@ -46,7 +46,8 @@ from ridgefold.planning.amounts import in_bytes
 from ridgefold.planning.cell_memory import WORK_BYTES
 from ridgefold.runtime.training_data import TrainingData
 from ridgefold.selection.probabilities import fit_curves
-from ridgefold.tables.sources import ArraySource, RowSource
+from ridgefold.storage.row_source import RowSource
+from ridgefold.tables.sources import ArraySource
 
 
 class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel):

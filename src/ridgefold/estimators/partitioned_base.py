@@ -28,16 +28,16 @@ from ridgefold.cells.checked_arguments import (
 )
 from ridgefold.cells.coarse_model import mix_predictions, mix_residuals
 from ridgefold.cells.combine import COMBINERS, Assignment
+from ridgefold.cells.computed_rows import in_metric, scaled_rows
 from ridgefold.cells.cut import PARTITIONERS
 from ridgefold.cells.distinct_rows import DistinctRows, distinct_rows
 from ridgefold.cells.fitting import CellFitting, FittedCells
-from ridgefold.cells.linear_part import LeftToCells, add_linear_slopes, with_linear_part
+from ridgefold.cells.linear_part import add_linear_slopes, left_to_cells, with_linear_part
 from ridgefold.cells.named_prediction import WORTH_SENDING, kernel_values, predict_elsewhere
 from ridgefold.cells.outside import SurroundingsOfCells
 from ridgefold.cells.refine import refine
 from ridgefold.cells.rows_left_out import RowsLeftOut, rows_to_leave_out
 from ridgefold.cells.run_cells import NewArray, combined_residuals, in_memory
-from ridgefold.cells.scaled_rows import ScaledRows, in_metric
 from ridgefold.cells.streaming import (
     Stream,
     as_source,
@@ -91,8 +91,9 @@ from ridgefold.runtime.training_data import TrainingData
 from ridgefold.selection.importances import HeldOutSample
 from ridgefold.selection.outside import ColumnRanges, ranges_of
 from ridgefold.storage.annotations import check_fields
+from ridgefold.storage.row_source import RowSource
 from ridgefold.storage.run_directory import Run, RunDirectory
-from ridgefold.tables.sources import ArraySource, RowSource
+from ridgefold.tables.sources import ArraySource
 
 _NEW_ROWS_SHARE = 0.25
 """New rows that are predicted together take this share of the memory budget, beside blocks of
@@ -219,12 +220,10 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
         ).fit()
         linear = fitted.linear
         if linear is not None:
-            targets = LeftToCells(targets, data.X, linear)[:]
+            targets = left_to_cells(targets, data.X, linear)[:]
             distinct = replace(distinct, given_targets=targets)
         cells, models, residuals = distinct.expanded(fitted.cells, fitted.models, fitted.residuals)
-        X: Any = data.X
-        if fitted.length_scales is not None:
-            X = ScaledRows(X, fitted.length_scales)
+        X = scaled_rows(data.X, fitted.length_scales)
         training = RowsToFit(X, targets, data.weights, weighted_scores=self._weighs_scores())
         return replace(
             fitted,
@@ -448,7 +447,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
         targets = self._fitted_targets()
         if self._linear is None:
             return targets
-        return LeftToCells(targets, self.X_fit_, self._linear)[:]
+        return left_to_cells(targets, self.X_fit_, self._linear)[:]
 
     def _target_columns(self, rows: np.ndarray) -> np.ndarray:
         """Targets of numbered training rows, as they were fitted; shape (n, n_columns)."""
@@ -805,9 +804,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
 
     def _training_rows(self) -> Any:
         """The rows of the fit, in the metric in which the cells were cut."""
-        if self.length_scales_ is None:
-            return self.X_fit_
-        return ScaledRows(self.X_fit_, self.length_scales_)
+        return scaled_rows(self.X_fit_, self.length_scales_)
 
     # -- model files ---------------------------------------------------------------------
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from ridgefold.cells.combine import COMBINERS
+from ridgefold.cells.computed_rows import in_metric
 from ridgefold.cells.cut import PARTITIONERS
-from ridgefold.cells.scaled_rows import in_metric
 from ridgefold.errors import ModelFileError
 from ridgefold.estimators.stored_values import Floats, HeldOut, require_kernel
 from ridgefold.exact.interval_ranks import is_widening

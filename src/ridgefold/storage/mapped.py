@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import mmap
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ridgefold.errors import TableError
+from ridgefold.linalg.blocks import row_blocks
+from ridgefold.storage.row_source import BLOCK_BYTES, RowSource
 
 _WINDOW_BYTES = 1 << 22
 """Rows that lie within this many bytes of a file may be read together."""
@@ -54,7 +57,7 @@ def _is_shared(array: Any) -> bool:
     return array is not None and array.mode in ("r", "r+", "w+")
 
 
-class MappedRows:
+class MappedRows(RowSource):
     """Rows of a matrix (or entries of a vector) in a file, read when they are indexed.
 
     Memory stays bounded however large the file is. Sent elsewhere, it is its path and range.
@@ -116,6 +119,13 @@ class MappedRows:
         if numbers.dtype == bool:
             numbers = np.flatnonzero(numbers)
         return self._take(numbers)
+
+    def blocks(self) -> Iterator[np.ndarray]:
+        for some in row_blocks(len(self), self._row_bytes, BLOCK_BYTES):
+            yield self[some]
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        return self[rows]
 
     def _take(self, numbers: np.ndarray) -> np.ndarray:
         """Rows by their numbers: those that lie close together by one read, the others one by
