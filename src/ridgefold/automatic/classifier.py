@@ -11,7 +11,7 @@ from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from ridgefold.automatic.known import AutomaticWork
+from ridgefold.automatic.automatic_work import AutomaticWork
 from ridgefold.automatic.table_estimator import TableEstimator
 from ridgefold.automatic.table_reading import ReadTable
 from ridgefold.estimators.facts import ModelFacts

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ridgefold.automatic.known import AutomaticWork, Known
+from ridgefold.automatic.automatic_work import AutomaticProblem, AutomaticWork
 from ridgefold.cells.cell_rows import number_of
 from ridgefold.errors import InvalidInputError, ModelFileError, OutsideDataWarning
 from ridgefold.estimators.effect_curves import Decisions, WithEffectCurves
@@ -49,7 +49,9 @@ class KeepsRows(WithImportances, WithEffectCurves):
     _numbers: Callable[[Any], np.ndarray]
     _decision_of_numbers: Callable[[np.ndarray], np.ndarray]
 
-    def _keep_rows(self, work: AutomaticWork, known: Known, held_out: np.ndarray) -> None:
+    def _keep_rows(
+        self, work: AutomaticWork, known: AutomaticProblem, held_out: np.ndarray
+    ) -> None:
         n = len(work.X)
         rows = np.arange(n)
         if n > _MOST_KEPT:

@@ -17,7 +17,7 @@ from ridgefold.cells.average_choice import choose_average, first_number
 from ridgefold.cells.cell_fit_steps import cell_steps
 from ridgefold.cells.cell_grid import SAMPLE_ROWS, coarse_kernels, grid_asked
 from ridgefold.cells.cell_metric import learned_scales, sample_slopes
-from ridgefold.cells.cell_request import CellRequest, CellShape
+from ridgefold.cells.cell_request import CellProblem, CellRequest
 from ridgefold.cells.cell_rows import RowsByCell, RowsToFit, number_of, rows_of, spaced
 from ridgefold.cells.checked_arguments import CellArguments
 from ridgefold.cells.coarse_model import fit_coarse_model, with_share
@@ -106,7 +106,7 @@ class FittedCells:
     steps: tuple[StepRecord, ...]
     """What was done, with predicted and measured cost."""
     request: CellRequest
-    known: CellShape
+    known: CellProblem
     """Shapes after the last step, from which refining is planned."""
 
 
@@ -396,7 +396,7 @@ class CellFitting(Work):
         slopes = sample_slopes(self.model, self.data, self.targets, self.rng, self.limits)
         return [] if slopes is None else [slopes.directions, slopes.squares, slopes.trust]
 
-    def choose_count(self, known: CellShape) -> CellShape:
+    def choose_count(self, known: CellProblem) -> CellProblem:
         """How many cells; where all rows were tried, the cells themselves."""
         count = _unpacked_count(self.run.step("count", self._count, self.rng))
         self._trials, self._grid_tried = count.trials, count.grid
@@ -413,13 +413,13 @@ class CellFitting(Work):
             fitted=count.fitted is not None,
         )
 
-    def _cut_known(self, known: CellShape) -> CellShape:
+    def _cut_known(self, known: CellProblem) -> CellProblem:
         """The same with the cells that there now are."""
         assert self._search is not None
         sizes = np.diff(self._search.cells.offsets)
         return replace(known, n_cells=len(sizes), sizes=sizes)
 
-    def cut_cells(self, known: CellShape) -> CellShape:
+    def cut_cells(self, known: CellProblem) -> CellProblem:
         """Cells that the budget holds: more of them than were chosen, if some are too large."""
         assert known.n_cells is not None
         m, most = min(known.n_cells, self.n_rows), self.limits.most_cell_rows
@@ -576,7 +576,7 @@ class CellFitting(Work):
 
     # -- averages ------------------------------------------------------------------------
 
-    def choose_average(self, known: CellShape) -> CellShape:
+    def choose_average(self, known: CellProblem) -> CellProblem:
         """Cells at random, and a pair for the mean of their models."""
         n = self.n_rows
         most = self.limits.most_cell_rows

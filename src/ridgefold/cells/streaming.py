@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ridgefold.cells.cell_request import CellShape
+from ridgefold.cells.cell_request import CellProblem
 from ridgefold.cells.cell_rows import RowsByCell, RowsToFit, batches_of, spaced
 from ridgefold.cells.cell_run_directory import asked_of
 from ridgefold.cells.cell_store import Placing, StoredRows, place_rows
@@ -310,7 +310,7 @@ class _StreamFitting(CellFitting):
             _warn_of_repeats(store)
         return self._cells(store, self._router), store
 
-    def learn_cells(self, known: CellShape) -> int:
+    def learn_cells(self, known: CellProblem) -> int:
         """Find out which region is whose; of how many cells."""
         assert known.n_cells is not None
         asked = min(known.n_cells, self.n_rows)
