@@ -14,7 +14,7 @@ from ridgefold.errors import InvalidInputError, ModelFileError, OutsideDataWarni
 from ridgefold.estimators.effect_curves import Decisions, WithEffectCurves
 from ridgefold.estimators.facts import class_columns
 from ridgefold.estimators.importances import WithImportances, groups_of_table
-from ridgefold.estimators.rows_left_out import spread_of
+from ridgefold.estimators.models_without_rows import spread_of
 from ridgefold.estimators.stored_values import Floats
 from ridgefold.notices import warn
 from ridgefold.records import Cells, EffectCurve, Importances

@@ -23,7 +23,7 @@ from ridgefold.cells.cell_prediction import CellModel
 from ridgefold.cells.cell_rows import RowsByCell
 from ridgefold.cells.combine import Assignment
 from ridgefold.kernels import KernelGram
-from ridgefold.kernels.slopes import SlopeGram
+from ridgefold.kernels.slope_gram import SlopeGram
 from ridgefold.records import Backdrop, Cells, LocalModels
 
 _STEP = 1e-5

@@ -19,6 +19,8 @@ from ridgefold.cells.cell_prediction import predict_cells
 from ridgefold.cells.cell_rows import ROWS_A_BATCH, RowsByCell, RowsToFit, number_of, rows_alone
 from ridgefold.cells.cell_run_directory import opened_run
 from ridgefold.cells.cell_store import StoredRows
+from ridgefold.cells.cell_surroundings import SurroundingsOfCells
+from ridgefold.cells.cells_without_rows import RowsLeftOut, rows_to_leave_out
 from ridgefold.cells.checked_arguments import (
     SMALLEST_BLOCK,
     CellArguments,
@@ -34,9 +36,7 @@ from ridgefold.cells.distinct_rows import DistinctRows, distinct_rows
 from ridgefold.cells.fitting import CellFitting, FittedCells
 from ridgefold.cells.linear_part import add_linear_slopes, left_to_cells, with_linear_part
 from ridgefold.cells.named_prediction import WORTH_SENDING, kernel_values, predict_elsewhere
-from ridgefold.cells.outside import SurroundingsOfCells
 from ridgefold.cells.refine import refine
-from ridgefold.cells.rows_left_out import RowsLeftOut, rows_to_leave_out
 from ridgefold.cells.run_cells import NewArray, combined_residuals, in_memory
 from ridgefold.cells.streaming import (
     Stream,
@@ -63,8 +63,8 @@ from ridgefold.estimators.facts import (
 from ridgefold.estimators.fixed_columns import names_of_fixed, resolve_fixed
 from ridgefold.estimators.importances import WithImportances
 from ridgefold.estimators.kept_targets import require_targets
+from ridgefold.estimators.models_without_rows import spread_of
 from ridgefold.estimators.partitioned_state import OPTIONAL, STATE, require_consistent
-from ridgefold.estimators.rows_left_out import spread_of
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.scale_names import column_shares, named_scales
 from ridgefold.estimators.slopes import require_slopes

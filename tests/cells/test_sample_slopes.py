@@ -7,7 +7,7 @@ import pytest
 
 from ridgefold.cells.cell_rows import RowsToFit
 from ridgefold.cells.local_fit import CellSystem
-from ridgefold.cells.slopes import mean_slopes
+from ridgefold.cells.sample_slopes import mean_slopes
 from ridgefold.kernels import RBF
 from ridgefold.records import Grid
 
