@@ -68,15 +68,15 @@ def _place(task: _Block) -> dict[str, np.ndarray]:
     X = placing.X[task.rows]
     n = len(X)
     if placing.overlap and m > 1:
-        found = placing.partitioner.membership(router, X)
-        held = found.weights > 0
-        found = Membership(found.rows[held], found.cells[held], found.weights[held])
+        placed = placing.partitioner.membership(router, X)
+        held = placed.weights > 0
+        placed = Membership(placed.rows[held], placed.cells[held], placed.weights[held])
     else:
-        found = Membership(np.arange(n), placing.partitioner.route(router, X), np.ones(n))
-    order = np.lexsort((found.rows, found.cells))
-    rows = found.rows[order]
+        placed = Membership(np.arange(n), placing.partitioner.route(router, X), np.ones(n))
+    order = np.lexsort((placed.rows, placed.cells))
+    rows = placed.rows[order]
     offsets = np.zeros(m + 1, dtype=np.int64)
-    np.cumsum(np.bincount(found.cells, minlength=m), out=offsets[1:])
+    np.cumsum(np.bincount(placed.cells, minlength=m), out=offsets[1:])
     block = {
         "offsets": offsets,
         "rows": rows.astype(np.int64) + start,
@@ -84,7 +84,7 @@ def _place(task: _Block) -> dict[str, np.ndarray]:
         "X": X[rows],
     }
     if placing.overlap and m > 1:
-        block["shares"] = found.weights[order]
+        block["shares"] = placed.weights[order]
     if placing.weights is not None:
         block["weights"] = placing.weights[task.rows][rows]
     return block
@@ -112,8 +112,8 @@ def place_rows(
 
 def _opened(path: Path) -> Opened:
     """What a file holds, and where; read once, unless there is another file of that name now."""
-    found = path.stat()
-    return _opened_once(path, (found.st_ino, found.st_mtime_ns, found.st_size))
+    status = path.stat()
+    return _opened_once(path, (status.st_ino, status.st_mtime_ns, status.st_size))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -178,7 +178,7 @@ class StoredRows:
     def read(self, first: int, last: int, names: tuple[str, ...]) -> list[dict[str, np.ndarray]]:
         """Arrays of the cells from `first` up to (not including) `last`."""
         names = tuple(name for name in names if self._has(name))
-        parts: list[dict[str, list[np.ndarray]]] = [
+        by_cell: list[dict[str, list[np.ndarray]]] = [
             {name: [] for name in names} for _ in range(first, last)
         ]
         for block in range(self.n_blocks):
@@ -187,10 +187,12 @@ class StoredRows:
             with path.open("rb") as file:
                 at = _stretch(file.fileno(), opened, "offsets", first, last + 1)
                 for name in names:
-                    found = _stretch(file.fileno(), opened, name, int(at[0]), int(at[-1]))
-                    for part, piece in zip(parts, np.split(found, at[1:-1] - at[0]), strict=True):
-                        part[name].append(piece)
-        return [{name: np.concatenate(part[name]) for name in names} for part in parts]
+                    stretch = _stretch(file.fileno(), opened, name, int(at[0]), int(at[-1]))
+                    for arrays, piece in zip(
+                        by_cell, np.split(stretch, at[1:-1] - at[0]), strict=True
+                    ):
+                        arrays[name].append(piece)
+        return [{name: np.concatenate(arrays[name]) for name in names} for arrays in by_cell]
 
     def batch(self, cells: Cells, numbers: Sequence[int]) -> Batch:
         return _StoredBatch(self, tuple(numbers))
@@ -219,16 +221,16 @@ class _StoredBatch:
             number, count = self.numbers[position], self.store.cells_at_once
             run = [k for k in range(number, number + count) if k in self.numbers[position:]]
             run = run[: next((i for i, k in enumerate(run) if k != number + i), len(run))]
-            found = self.store.read(number, number + len(run), names)
-            self._read = dict(enumerate(found, position))
+            cells = self.store.read(number, number + len(run), names)
+            self._read = dict(enumerate(cells, position))
         return self._read.pop(position)
 
     def data(self, position: int) -> RowsToFit:
-        part = self._part(position, ("X", "targets", "weights", "shares"))
+        arrays = self._part(position, ("X", "targets", "weights", "shares"))
         return RowsToFit(
-            part["X"],
-            part["targets"],
-            part.get("weights"),
-            part.get("shares"),
+            arrays["X"],
+            arrays["targets"],
+            arrays.get("weights"),
+            arrays.get("shares"),
             self.store.weighted_scores,
         )

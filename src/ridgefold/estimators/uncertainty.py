@@ -79,17 +79,17 @@ class WithPosterior:
         check_is_fitted(self, "X_fit_")
         require_one_kernel(self, "log_marginal_likelihood")
         known = fitted_rows(self)
-        given = check_variance(variance, int(known.targets.shape[1]))
+        variances = check_variance(variance, int(known.targets.shape[1]))
         alphas = ridges(self) if alpha is None else check_alphas(alpha)
         n = int(known.targets.shape[0])
         require_memory(self, 24.0 * n**2, f"the eigendecomposition of {n:,} rows")
         gram = known.gram(self.kernel_)
-        found = spectrum(gram, known.targets, known.weights, known.basis)
+        likelihood_by_ridge = spectrum(gram, known.targets, known.weights, known.basis)
         if alpha is None:
-            every = found.log_likelihoods(np.unique(alphas), given)
+            every = likelihood_by_ridge.log_likelihoods(np.unique(alphas), variances)
             return float(sum(every[np.searchsorted(np.unique(alphas), a), t]
                              for t, a in enumerate(alphas)))  # fmt: skip
-        values = found.log_likelihoods(alphas, given).sum(axis=1)
+        values = likelihood_by_ridge.log_likelihoods(alphas, variances).sum(axis=1)
         return float(values[0]) if np.ndim(alpha) == 0 else values
 
     @out_of_memory_is_a_budget_error("sample_y")
@@ -178,7 +178,7 @@ class WithPosterior:
             )
         known = fitted_rows(self)
         namespace, t = known.namespace, int(known.targets.shape[1])
-        given = check_variance(variance, t)
+        variances = check_variance(variance, t)
         X = in_double(check_new_rows(self, X, self.X_fit_))
         m = int(X.shape[0])
         if covariances:
@@ -187,14 +187,18 @@ class WithPosterior:
         training = KernelGram(self.kernel_, known.X)
         parts: dict[int, Array] = {}
         for alpha, columns in by_ridge(self):
-            found = posterior_of(self, alpha, known)
-            s2 = given if given is not None else to_numpy(prior_variance(found, known.targets))
+            posterior = posterior_of(self, alpha, known)
+            s2 = (
+                variances
+                if variances is not None
+                else to_numpy(prior_variance(posterior, known.targets))
+            )
             if covariances:
-                unit = _unit_covariance(self, found, training, X)
+                unit = _unit_covariance(self, posterior, training, X)
                 if noise:
                     namespace.add_to_diagonal_in_place(unit, alpha)
             else:
-                unit = _unit_variances(self, found, training, X) + (alpha if noise else 0.0)
+                unit = _unit_variances(self, posterior, training, X) + (alpha if noise else 0.0)
             for j in columns:
                 scaled = unit * float(s2[j])
                 parts[int(j)] = scaled if covariances else namespace.xp.sqrt(scaled)
@@ -202,37 +206,37 @@ class WithPosterior:
 
 
 def _unit_variances(
-    model: KernelRegressor, found: Posterior, training: KernelGram, X: Array
+    model: KernelRegressor, posterior: Posterior, training: KernelGram, X: Array
 ) -> Array:
     """Var f(x)/s² of every row of X."""
-    namespace = found.namespace
+    namespace = posterior.namespace
     out = namespace.empty(int(X.shape[0]), training.like)
-    for rows in row_blocks(int(X.shape[0]), 8.0 * found.n_rows, _BLOCK_BYTES):
-        part = X[rows, ...]
-        cross = training.against(part).block()
-        prior = training.kernel.diagonal(namespace, part)
-        out[rows] = found.variances(prior, cross.T, unpenalised(model, part).T)
+    for rows in row_blocks(int(X.shape[0]), 8.0 * posterior.n_rows, _BLOCK_BYTES):
+        new = X[rows, ...]
+        cross = training.against(new).block()
+        prior = training.kernel.diagonal(namespace, new)
+        out[rows] = posterior.variances(prior, cross.T, unpenalised(model, new).T)
     return out
 
 
 def _unit_covariance(
-    model: KernelRegressor, found: Posterior, training: KernelGram, X: Array
+    model: KernelRegressor, posterior: Posterior, training: KernelGram, X: Array
 ) -> Array:
     prior = KernelGram(training.kernel, X).full()
     cross = training.against(X).block()
-    return found.covariance(prior, cross.T, unpenalised(model, X).T)
+    return posterior.covariance(prior, cross.T, unpenalised(model, X).T)
 
 
-def prior_variances(model: KernelRegressor, known: FittedRows, given: Any) -> np.ndarray:
+def prior_variances(model: KernelRegressor, known: FittedRows, variance: Any) -> np.ndarray:
     """s² of every target."""
     require_one_kernel(model, "the prior variance")
     t = int(known.targets.shape[1])
-    if given is not None:
-        return np.asarray(given)
+    if variance is not None:
+        return np.asarray(variance)
     out = np.empty(t)
     for alpha, columns in by_ridge(model):
-        found = posterior_of(model, alpha, known)
-        out[columns] = to_numpy(prior_variance(found, known.targets))[columns]
+        posterior = posterior_of(model, alpha, known)
+        out[columns] = to_numpy(prior_variance(posterior, known.targets))[columns]
     return out
 
 
@@ -251,15 +255,15 @@ def check_variance(variance: Any, n_targets: int) -> np.ndarray | None:
         return None
     try:
         values = np.asarray(variance, dtype=np.float64)
-        found = np.broadcast_to(values, (n_targets,))
+        by_target = np.broadcast_to(values, (n_targets,))
     except (TypeError, ValueError):
-        found = np.full(1, np.nan)
-    if not (np.all(np.isfinite(found)) and np.all(found > 0)):
+        by_target = np.full(1, np.nan)
+    if not (np.all(np.isfinite(by_target)) and np.all(by_target > 0)):
         raise InvalidInputError(
             "variance must be a number > 0, or one for each of the "
             f"{n_targets} targets, got {variance!r}"
         )
-    return found
+    return by_target
 
 
 def check_alphas(alpha: Any) -> np.ndarray:
