@@ -81,6 +81,7 @@ def _target_names(target_name: Any, n_targets: int) -> tuple[str, ...]:
     names = (target_name,) if isinstance(target_name, str) else tuple(target_name)
     if len(names) != n_targets:
         raise InvalidInputError(
-            f"target_name must name {n_targets} target{'s' if n_targets > 1 else ''}, got {target_name!r}"
+            f"target_name must name {n_targets} target{'s' if n_targets > 1 else ''}, got "
+            f"{target_name!r}"
         )
     return tuple(clean(name) for name in names)

@@ -46,14 +46,14 @@ def importance(reported: ReportedModel, canvas: Canvas) -> Section | None:
     lead += f": most on {_listed(named)}." if named else "; no column stands out from chance."
     chance = int(np.sum(~clear))
     remarks = [
-        f"Measured is the {importances.measure}, which is {number(importances.error)} with nothing exchanged, "
-        f"on {count(importances.n_rows)} rows ({importances.how}). Columns that say the same share their "
-        "importance, because the model can rely on the other one."
+        f"Measured is the {importances.measure}, which is {number(importances.error)} with nothing "
+        f"exchanged, on {count(importances.n_rows)} rows ({importances.how}). Columns that say the "
+        "same share their importance, because the model can rely on the other one."
     ]
     if chance and named:
         remarks.append(
-            f"The rise of {plural(chance, 'column')} of {len(importances.names)} is below two standard "
-            "errors, and may be chance."
+            f"The rise of {plural(chance, 'column')} of {len(importances.names)} is below two "
+            "standard errors, and may be chance."
         )
     bars = min(len(importances.names), _MOST_BARS)
     display = ImportanceDisplay(importances=importances, most=_MOST_BARS)
