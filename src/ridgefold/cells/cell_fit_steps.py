@@ -256,10 +256,13 @@ class LearnCells(CellStep):
         return replace(known, n_cells=work.learn_cells(known))
 
 
-class PlaceRows(CellStep):
+class PlaceRows(CutCells):
     """Where rows lie in files, put every row into its cells, block by block."""
 
     name = "placing rows"
+
+    def title(self, known: CellProblem) -> str:
+        return self.name
 
     def needed(self, known: CellProblem) -> bool:
         return known.sizes is None and self.request.in_files
@@ -272,15 +275,6 @@ class PlaceRows(CellStep):
         block = files.block_bytes(resources.memory_bytes, m)
         plan = request.plans(known, resources).placing(request.partition, m, block)
         return files.placing(plan, m)
-
-    def foresee(self, known: CellProblem) -> CellProblem:
-        assert known.n_cells is not None
-        return replace(known, sizes=self.request.likely_sizes(known.n_cells))
-
-    def run(
-        self, known: CellProblem, plan: Plan, work: CellFitting, progress: Progress
-    ) -> CellProblem:
-        return work.cut_cells(known)
 
 
 class ChoosePair(CellStep):

@@ -119,7 +119,7 @@ class WithPosterior:
         """
         if not isinstance(n_samples, (int, np.integer)) or n_samples < 1:
             raise InvalidInputError(f"n_samples must be a whole number >= 1, got {n_samples!r}")
-        mean, covariance = self._with_uncertainty(X, False, True, noise, variance)
+        mean, covariance = self.predict(X, return_cov=True, noise=noise, variance=variance)
         mean, covariance = to_numpy(mean).astype(np.float64), to_numpy(covariance)
         one_target = mean.ndim == 1
         means = mean.reshape(len(mean), -1)
@@ -134,15 +134,36 @@ class WithPosterior:
             )
         return drawn[0] if one_target else np.stack(drawn, axis=1)
 
-    def _with_uncertainty(  # type: ignore[misc]
+    def predict(  # type: ignore[misc]
         self: KernelRegressor,
         X: Any,
-        return_std: bool,
-        return_cov: bool,
-        noise: bool,
-        variance: Any,
+        return_std: bool = False,
+        return_cov: bool = False,
+        *,
+        noise: bool = False,
+        variance: Any = None,
     ) -> Any:
-        """Predictions, alone or with what else is asked for."""
+        """Predictions for the rows of X, in blocks of bounded memory.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_columns)
+        return_std : bool, default=False
+            Also the standard deviation of f(x) given the targets, for a Gaussian process of
+            covariance s²·k and noise of variance s²·alpha. The first time, the n × n matrix of the
+            training rows is factorised again and kept in memory.
+        return_cov : bool, default=False
+            Also the covariances of the rows of X, an n_rows × n_rows matrix.
+        noise : bool, default=False
+            Add the variance of the noise of a new observation: the standard deviation of y.
+        variance : float or array of shape (n_targets,), optional
+            s²; :attr:`prior_variance_`, the most likely one, otherwise.
+
+        Returns
+        -------
+        mean : array of shape (n_rows,) or (n_rows, n_targets)
+        std or cov : arrays of the shape of `mean`, or (n_rows, n_rows[, n_targets]), if asked for
+        """
         if not (return_std or return_cov):
             if noise or variance is not None:
                 raise InvalidInputError(
