@@ -187,6 +187,15 @@ def take_off_inverse(namespace: Namespace, inverse: Array, basis: Array, y: Arra
 
     `basis` may be any columns that span the space: γ are then coordinates in these.
     """
+    blocks = row_blocks(inverse.shape[0], inverse.shape[0] * 8, CACHE_BYTES // 4)
+    if basis.shape[1] == 1:  # a bias, as in `without_penalty`
+        column = inverse @ basis[:, 0]
+        total = float(namespace.xp.sum(basis[:, 0] * column))
+        if not total > 0:
+            return None
+        for rows in blocks:
+            inverse[rows, :] -= (column[rows] / total)[:, None] * column[None, :]
+        return (column @ y)[None, :] / total
     along = inverse @ basis
     inner = basis.T @ along
     inner = (inner + inner.T) / 2.0
@@ -194,7 +203,7 @@ def take_off_inverse(namespace: Namespace, inverse: Array, basis: Array, y: Arra
         return None
     coordinates = namespace.solve_cholesky(inner, along.T @ y)
     half = namespace.solve_triangular(inner, along.T)
-    for rows in row_blocks(inverse.shape[0], inverse.shape[0] * 8, CACHE_BYTES // 4):
+    for rows in blocks:
         inverse[rows, :] -= half[:, rows].T @ half
     return coordinates
 
