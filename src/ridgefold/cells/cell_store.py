@@ -9,7 +9,6 @@ the executor says; no two tasks write to one file, and a task that is lost is ru
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ from ridgefold.linalg.blocks import row_blocks
 from ridgefold.records import Cells, Membership
 from ridgefold.runtime import finished_pieces
 from ridgefold.storage.container import Opened, open_container
+from ridgefold.storage.mapped import read_array
 from ridgefold.storage.run_directory import PIECE_KIND, Piece, RunDirectory
 
 _ROWS_A_CELL_AND_BLOCK = 16
@@ -125,14 +125,10 @@ def _stretch(descriptor: int, opened: Opened, name: str, start: int, stop: int) 
     """Some entries of an array in a file."""
     entry = opened.entries[f"value/{name}"]
     width = entry.dtype.itemsize * int(np.prod(entry.shape[1:]))
-    out = np.empty((stop - start, *entry.shape[1:]), dtype=entry.dtype)
-    view = memoryview(out.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
-    place, done = opened.data_start + entry.start + start * width, 0
-    while done < len(view):
-        count = os.preadv(descriptor, [view[done:]], place + done)
-        if count == 0:
-            raise ModelFileError(f"{str(opened.path)!r} ends too early: it was cut off")
-        done += count
+    place = opened.data_start + entry.start + start * width
+    out = read_array(descriptor, place, (stop - start, *entry.shape[1:]), entry.dtype)
+    if out is None:
+        raise ModelFileError(f"{str(opened.path)!r} ends too early: it was cut off")
     return out
 
 

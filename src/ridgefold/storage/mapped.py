@@ -156,18 +156,28 @@ class MappedRows(RowSource):
             return self._block(file.fileno(), start, count)
 
     def _block(self, descriptor: int, start: int, count: int) -> np.ndarray:
-        out = np.empty((count, *self.shape[1:]), dtype=self.dtype)
-        view, done = out.reshape(-1).view(np.uint8).data, 0
         place = self.offset + start * self._row_bytes
-        while done < len(view):
-            count_read = os.preadv(descriptor, [view[done:]], place + done)
-            if count_read == 0:
-                raise TableError(f"{str(self.path)!r} ends too early: it was cut off")
-            done += count_read
+        out = read_array(descriptor, place, (count, *self.shape[1:]), self.dtype)
+        if out is None:
+            raise TableError(f"{str(self.path)!r} ends too early: it was cut off")
         return out
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.asarray(self._map, dtype=dtype)
+
+
+def read_array(
+    descriptor: int, place: int, shape: tuple[int, ...], dtype: np.dtype
+) -> np.ndarray | None:
+    """An array that begins at some byte of an open file; None if the file ends before it does."""
+    out = np.empty(shape, dtype=dtype)
+    view, done = out.reshape(-1).view(np.uint8).data, 0
+    while done < len(view):
+        count = os.preadv(descriptor, [view[done:]], place + done)
+        if count == 0:
+            return None
+        done += count
+    return out
 
 
 def new_array(path: Path, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
