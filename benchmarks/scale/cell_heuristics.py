@@ -364,8 +364,8 @@ def heuristics() -> list[Heuristic]:
     return [
         # -- where cells are cut
         Heuristic("slopes that guide the tree", changes={"partition": "principal"}),
-        Heuristic("trust in slopes", put("cells.slopes._agreement", lambda *given: 1.0)),
-        Heuristic("slopes less half of their mean", put("cells.slopes._LINEAR_PART", 1.0)),
+        Heuristic("trust in slopes", put("cells.sample_slopes._agreement", lambda *given: 1.0)),
+        Heuristic("slopes less half of their mean", put("cells.sample_slopes._LINEAR_PART", 1.0)),
         Heuristic("a floor under slopes", put("cells.cut.tree._FLOOR", 0.0)),
         Heuristic("overlap", changes=options(overlap=0.0)),
         Heuristic("bands by thickness", put("cells.cut.principal._thicknesses", _any_thickness)),

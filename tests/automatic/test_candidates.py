@@ -7,7 +7,7 @@ import pytest
 
 from automatic.tables import rows_of
 from ridgefold import LSSVMRegressor
-from ridgefold.automatic.known import AutomaticWork, FoundKernel
+from ridgefold.automatic.automatic_work import AutomaticWork, FoundKernel
 from ridgefold.automatic.linear_ridge import linear_path
 from ridgefold.automatic.models_of_numbers import fit_whole, splits_of, whole_model
 from ridgefold.automatic.promised_time import PromisedTime

@@ -149,9 +149,9 @@ def test_rows_of_weight_zero_count_in_no_score(monkeypatch):
     assert count == weights.sum()
     ignored = np.where(np.arange(600) % 10 == 0, 0.0, 1.0)
     once = replace(training, weights=ignored, weighted_scores=False)
-    assert once.counts(np.arange(600)).sum() == 540
+    assert once.scored(slice(0, 600)).counts.sum() == 540
     shown = replace(training, weights=ignored)
-    assert shown.counts(np.arange(600)).tolist() == ignored.tolist()
+    assert shown.scored(slice(0, 600)).counts.tolist() == ignored.tolist()
     wild = np.where(ignored[:, None] > 0, training.targets, 1e9)
     clipped = held_out._clipped(wild, 1e6 * np.ones_like(wild), ignored > 0)
     assert np.abs(clipped[ignored > 0]).max() < 20

@@ -11,11 +11,11 @@ from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from ridgefold.automatic.known import AutomaticWork
+from ridgefold.automatic.automatic_work import AutomaticWork
 from ridgefold.automatic.table_estimator import TableEstimator
 from ridgefold.automatic.table_reading import ReadTable
 from ridgefold.estimators.facts import ModelFacts
-from ridgefold.estimators.ls_svm import class_numbers, label_targets, labels_of, require_classes
+from ridgefold.estimators.labels import class_numbers, label_targets, labels_of, require_classes
 from ridgefold.estimators.stored_values import Classes
 from ridgefold.linalg import namespace_of
 from ridgefold.runtime.training_data import TrainingData, as_ridgefold_errors

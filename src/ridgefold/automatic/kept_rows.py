@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ridgefold.automatic.known import AutomaticWork, Known
+from ridgefold.automatic.automatic_work import AutomaticProblem, AutomaticWork
 from ridgefold.cells.cell_rows import number_of
 from ridgefold.errors import InvalidInputError, ModelFileError, OutsideDataWarning
 from ridgefold.estimators.effect_curves import Decisions, WithEffectCurves
 from ridgefold.estimators.facts import class_columns
 from ridgefold.estimators.importances import WithImportances, groups_of_table
-from ridgefold.estimators.rows_left_out import spread_of
+from ridgefold.estimators.models_without_rows import spread_of
 from ridgefold.estimators.stored_values import Floats
 from ridgefold.notices import warn
 from ridgefold.records import Cells, EffectCurve, Importances
@@ -49,7 +49,9 @@ class KeepsRows(WithImportances, WithEffectCurves):
     _numbers: Callable[[Any], np.ndarray]
     _decision_of_numbers: Callable[[np.ndarray], np.ndarray]
 
-    def _keep_rows(self, work: AutomaticWork, known: Known, held_out: np.ndarray) -> None:
+    def _keep_rows(
+        self, work: AutomaticWork, known: AutomaticProblem, held_out: np.ndarray
+    ) -> None:
         n = len(work.X)
         rows = np.arange(n)
         if n > _MOST_KEPT:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ridgefold.automatic.known import AutomaticWork, FoundKernel, Known
+from ridgefold.automatic.automatic_work import AutomaticProblem, AutomaticWork, FoundKernel
 from ridgefold.executors.interruption import look_between_tasks
 from ridgefold.metric import FAMILIES, candidates
 from ridgefold.metric.transforms import TRANSFORMS
@@ -37,7 +37,7 @@ _SAMPLE_ROWS = 1500
 fit, the time that is left decides."""
 
 
-def plan_to_learn(known: Known, resources: Resources, rows: int) -> Plan:
+def plan_to_learn(known: AutomaticProblem, resources: Resources, rows: int) -> Plan:
     """The plan of learning from at most so many rows."""
     n = min(rows, known.problem.n_rows)
     plan = learning_plan(
@@ -51,7 +51,7 @@ def plan_to_learn(known: Known, resources: Resources, rows: int) -> Plan:
     return replace(plan, problem=replace(plan.problem, n_rows=n))
 
 
-def times_learned(known: Known) -> int:
+def times_learned(known: AutomaticProblem) -> int:
     """Once, and again without each group of folds where rows are few."""
     return 1 + (min(known.problem.n_folds, MOST_RELEARNED) if known.few_rows else 0)
 
@@ -70,7 +70,9 @@ def is_short_of_rows(work: AutomaticWork) -> bool:
     return whole and few_rows_a_scale(work.X, work.weights, work.category_features or None)
 
 
-def learned_kernels(work: AutomaticWork, known: Known, seconds: float) -> list[FoundKernel]:
+def learned_kernels(
+    work: AutomaticWork, known: AutomaticProblem, seconds: float
+) -> list[FoundKernel]:
     """Kernels that have a weight in a stack of some rows, the best first, in about that time.
 
     With few rows metrics are learned again without each group of folds, and chosen by predictions

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from ridgefold.automatic.known import AutomaticWork
+from ridgefold.automatic.automatic_work import AutomaticWork
 from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.kernel_ridge_cv import LSSVMRegressorCV
 from ridgefold.estimators.partitioned import PartitionedLSSVMRegressor

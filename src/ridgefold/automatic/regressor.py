@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from ridgefold.automatic.known import AutomaticWork
+from ridgefold.automatic.automatic_work import AutomaticWork
 from ridgefold.automatic.local_errors import LocalErrors
 from ridgefold.automatic.table_estimator import TableEstimator
 from ridgefold.automatic.table_reading import ReadTable

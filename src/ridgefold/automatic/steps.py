@@ -6,12 +6,19 @@ its predecessors took decides whether it still fits into the time, and how it is
 
 from __future__ import annotations
 
-from abc import abstractmethod
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ridgefold.automatic.known import AutomaticWork, Candidate, FoundKernel, Known, WaitingKernel
+from ridgefold.automatic.automatic_step import AutomaticStep, waiting_kernels
+from ridgefold.automatic.automatic_work import (
+    AutomaticProblem,
+    AutomaticWork,
+    Candidate,
+    FoundKernel,
+    WaitingKernel,
+)
 from ridgefold.automatic.learning import (
     FEWEST_ROWS,
     MOST_ROWS,
@@ -36,10 +43,10 @@ from ridgefold.estimators.ls_svm import LSSVMRegressor
 from ridgefold.estimators.partitioned import PartitionedLSSVMRegressor
 from ridgefold.kernels import Kernel
 from ridgefold.planning import plan_cross_validation, plan_fit
+from ridgefold.planning.amounts import in_seconds
 from ridgefold.planning.calibration import known_rates
 from ridgefold.planning.rates import seconds
 from ridgefold.records import Cost, FoldShape, Plan, Problem, Rejection, Resources
-from ridgefold.runtime.step import MeasuredStep
 from ridgefold.selection.stack.candidates import most_candidates
 
 FEWEST_IN_CELLS = 2000
@@ -69,21 +76,11 @@ _WIDTHS = 2.0 ** np.arange(-2.0, 3.0)
 """The widths to try, in units of a typical distance between two rows."""
 _RIDGES = 10.0 ** np.arange(-4.0, 1.5, 0.5)
 
+_PROMISED_SHARE, _PROMISED_SECONDS = 1.15, 0.9
+"""A fit ends within so many budgets, and so much more."""
+
 LINEAR, WIDTH, LEARNING, WHOLE, CELLS = "linear", "width", "learning", "whole", "cells"
-"""The kinds of work, each of which has a measured pace (`Known.pace`)."""
-
-
-class AutomaticStep(MeasuredStep[Known, AutomaticWork]):
-    """A step that knows what kind of work it is."""
-
-    @abstractmethod
-    def kind(self, plan: Plan) -> str:
-        """The kind of work that a plan is."""
-
-    def passed_over(self, known: Known, work: AutomaticWork | None) -> tuple[Known, str]:
-        """What is known after there was no time for the step, and a description of what it would
-        have fitted."""
-        return known, self.name
+"""The kinds of work, each of which has a measured pace (`AutomaticProblem.pace`)."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +92,7 @@ class FitLinear(AutomaticStep):
     def kind(self, plan: Plan) -> str:
         return LINEAR
 
-    def cost(self, known: Known, resources: Resources) -> Plan:
+    def cost(self, known: AutomaticProblem, resources: Resources) -> Plan:
         # It runs even if too little time is left: without it there would be no model at all.
         problem = replace(
             known.problem,
@@ -116,10 +113,12 @@ class FitLinear(AutomaticStep):
         predicted = seconds(cost, problem, known_rates()) + fit.seconds
         return Plan(problem, resources, "moments", cost, predicted, ())
 
-    def foresee(self, known: Known) -> Known:
+    def foresee(self, known: AutomaticProblem) -> AutomaticProblem:
         return replace(known, gains=(*known.gains, 1.0))
 
-    def run(self, known: Known, plan: Plan, work: AutomaticWork, progress: Progress) -> Known:
+    def run(
+        self, known: AutomaticProblem, plan: Plan, work: AutomaticWork, progress: Progress
+    ) -> AutomaticProblem:
         path = linear_path(work.X, work.targets, work.weights, work.folds)
         model = LSSVMRegressor(
             path.alpha, kernel="linear", intervals=None, memory_budget=work.memory_budget
@@ -136,10 +135,10 @@ class LearnMetrics(AutomaticStep):
     def kind(self, plan: Plan) -> str:
         return LEARNING
 
-    def needed(self, known: Known) -> bool:
+    def needed(self, known: AutomaticProblem) -> bool:
         return known.enough_rows
 
-    def cost(self, known: Known, resources: Resources) -> Plan:
+    def cost(self, known: AutomaticProblem, resources: Resources) -> Plan:
         """Learning stops by itself when its part of the time is over: that is what it costs at
         most, and there has to be enough for a few rows."""
         allowed = replace(known, left=_share_of_learning(known) * known.left)
@@ -149,11 +148,13 @@ class LearnMetrics(AutomaticStep):
         limits = replace(resources, seconds=allowed.left)
         return replace(plan, seconds=likely, resources=limits)
 
-    def foresee(self, known: Known) -> Known:
+    def foresee(self, known: AutomaticProblem) -> AutomaticProblem:
         waiting = (WaitingKernel("euclidean"),) * most_candidates(1)
         return replace(known, learned=True, waiting=waiting)
 
-    def run(self, known: Known, plan: Plan, work: AutomaticWork, progress: Progress) -> Known:
+    def run(
+        self, known: AutomaticProblem, plan: Plan, work: AutomaticWork, progress: Progress
+    ) -> AutomaticProblem:
         work.kernels += learned_kernels(work, known, _share_of_learning(known) * known.left)
         return replace(known, learned=True, waiting=waiting_kernels(work))
 
@@ -167,20 +168,22 @@ class FindWidth(AutomaticStep):
     def kind(self, plan: Plan) -> str:
         return WIDTH
 
-    def needed(self, known: Known) -> bool:
+    def needed(self, known: AutomaticProblem) -> bool:
         return not known.waiting and known.problem.n_rows > 2
 
-    def cost(self, known: Known, resources: Resources) -> Plan:
+    def cost(self, known: AutomaticProblem, resources: Resources) -> Plan:
         rows = min(known.problem.n_rows, _SAMPLE_ROWS)
         problem = _on_rows(replace(known.problem, n_alphas=len(_RIDGES)), rows)
         plan = plan_cross_validation(problem, resources, "auto")
         kernels = len(_WIDTHS) * len(_ISOTROPIC)
         return known.require_time(WIDTH, replace(plan, seconds=kernels * plan.seconds))
 
-    def foresee(self, known: Known) -> Known:
+    def foresee(self, known: AutomaticProblem) -> AutomaticProblem:
         return replace(known, waiting=(WaitingKernel("euclidean"),) * len(_ISOTROPIC))
 
-    def run(self, known: Known, plan: Plan, work: AutomaticWork, progress: Progress) -> Known:
+    def run(
+        self, known: AutomaticProblem, plan: Plan, work: AutomaticWork, progress: Progress
+    ) -> AutomaticProblem:
         searches = []
         rows = np.sort(np.random.default_rng(work.seed).permutation(len(work.X))[:_SAMPLE_ROWS])
         folds = _folds_within(work.folds, rows)
@@ -219,12 +222,12 @@ class FitKernel(AutomaticStep):
     def kind(self, plan: Plan) -> str:
         return CELLS if plan.method == "search" else WHOLE
 
-    def needed(self, known: Known) -> bool:
+    def needed(self, known: AutomaticProblem) -> bool:
         recent = known.gains[-2:]
         idle = len(known.gains) > 2 and max(recent) < _LEAST_GAIN
         return bool(known.waiting) and not idle
 
-    def cost(self, known: Known, resources: Resources) -> Plan:
+    def cost(self, known: AutomaticProblem, resources: Resources) -> Plan:
         """The cheaper of one model and cells, where both are to be had: beyond some thousand rows
         one model takes the time of many candidates in cells, and these are nearly as good."""
         rejected: list[Rejection] = []
@@ -251,12 +254,14 @@ class FitKernel(AutomaticStep):
     def method_of(self, work: AutomaticWork, plan: Plan) -> str:
         return plan.method if self.kind(plan) == CELLS else work.last_method
 
-    def _whole(self, known: Known, problem: Problem, resources: Resources) -> Plan:
+    def _whole(self, known: AutomaticProblem, problem: Problem, resources: Resources) -> Plan:
         if problem.n_rows > _LARGEST_WHOLE:
             raise BudgetError(f"{problem.n_rows:,} rows are better cut into cells")
         return known.require_time(WHOLE, _with_fit(problem, resources))
 
-    def _of_some_rows(self, known: Known, problem: Problem, resources: Resources) -> list[Plan]:
+    def _of_some_rows(
+        self, known: AutomaticProblem, problem: Problem, resources: Resources
+    ) -> list[Plan]:
         """One model of as many rows as there is time for, where neither all rows nor cells are to
         be had: it has not seen the others, so that their predictions are held out, too."""
         half = replace(known, left=known.left / 2.0)
@@ -275,7 +280,7 @@ class FitKernel(AutomaticStep):
                 continue
         return []
 
-    def _cells(self, known: Known, problem: Problem, resources: Resources) -> Plan:
+    def _cells(self, known: AutomaticProblem, problem: Problem, resources: Resources) -> Plan:
         if problem.n_rows < FEWEST_IN_CELLS:
             raise BudgetError(f"{problem.n_rows:,} rows are few enough for one model")
         model = PartitionedLSSVMRegressor(memory_budget=resources.memory_bytes)
@@ -290,17 +295,21 @@ class FitKernel(AutomaticStep):
         plan = Plan(problem, resources, "search", Cost({}, peak), seconds, ())
         return known.require_time(CELLS, plan)
 
-    def foresee(self, known: Known) -> Known:
+    def foresee(self, known: AutomaticProblem) -> AutomaticProblem:
         return replace(known, waiting=known.waiting[1:])
 
-    def passed_over(self, known: Known, work: AutomaticWork | None) -> tuple[Known, str]:
-        after, description = replace(known, waiting=known.waiting[1:]), self.name
-        if work is not None:
-            description = work.kernels[0].description
-            work.kernels = work.kernels[1:]
-        return after, description
+    def describes(self, work: AutomaticWork) -> str:
+        return work.kernels[0].description
 
-    def run(self, known: Known, plan: Plan, work: AutomaticWork, progress: Progress) -> Known:
+    def let_go(self, work: AutomaticWork) -> None:
+        work.kernels = work.kernels[1:]
+
+    def passed_over(self, known: AutomaticProblem) -> AutomaticProblem:
+        return self.foresee(known)
+
+    def run(
+        self, known: AutomaticProblem, plan: Plan, work: AutomaticWork, progress: Progress
+    ) -> AutomaticProblem:
         known, kernel = replace(known, waiting=known.waiting[1:]), work.kernels[0]
         work.kernels = work.kernels[1:]
         if self.kind(plan) == CELLS:
@@ -330,6 +339,19 @@ def automatic_steps() -> list[AutomaticStep]:
     return [FitLinear(), LearnMetrics(), FindWidth(), *kernels]
 
 
+def require_least_time(
+    known: AutomaticProblem, budget: float, seconds: float, resources: Resources
+) -> None:
+    """Refuse a budget in which not even a linear model can be had; `seconds` have passed."""
+    needed = seconds + FitLinear().cost(known, resources).seconds
+    if needed > _PROMISED_SHARE * budget + _PROMISED_SECONDS:
+        raise BudgetError(
+            f"time_budget={in_seconds(budget)} is too short for {known.problem.n_rows:,} rows of "
+            f"{known.problem.n_columns:,} columns: the least that would do is "
+            f"time_budget={math.ceil(needed)}"
+        )
+
+
 def _with_fit(problem: Problem, resources: Resources) -> Plan:
     """The cross-validation, and then the fit of all rows."""
     try:
@@ -346,20 +368,15 @@ def _with_fit(problem: Problem, resources: Resources) -> Plan:
     )
 
 
-def _share_of_learning(known: Known) -> float:
+def _share_of_learning(known: AutomaticProblem) -> float:
     """Many rows take most of the time to fit: they get it."""
     many = known.problem.n_rows > _MANY_ROWS
     return _SHARE_OF_LEARNING_MANY if many else _SHARE_OF_LEARNING
 
 
-def _added(known: Known, work: AutomaticWork, made: Candidate) -> Known:
+def _added(known: AutomaticProblem, work: AutomaticWork, made: Candidate) -> AutomaticProblem:
     work.candidates.append(made)
     return replace(known, gains=(*known.gains, weigh_all(work)))
-
-
-def waiting_kernels(work: AutomaticWork) -> tuple[WaitingKernel, ...]:
-    """The kernels that are found and not yet fitted, as plans see them."""
-    return tuple(WaitingKernel(k.kernel.evaluation, k.itemsize(work)) for k in work.kernels)
 
 
 def _on_rows(problem: Problem, rows: int) -> Problem:

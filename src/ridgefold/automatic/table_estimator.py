@@ -15,14 +15,14 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
+from ridgefold.automatic.automatic_work import PUTTING_TOGETHER, AutomaticProblem, AutomaticWork
 from ridgefold.automatic.kept_rows import KeepsRows
-from ridgefold.automatic.known import AutomaticWork, Known
 from ridgefold.automatic.leaderboard import Leaderboard
 from ridgefold.automatic.learning import is_short_of_rows, is_worth_learning
 from ridgefold.automatic.members import Member, packed_members, unpacked_members
 from ridgefold.automatic.promised_time import PromisedTime, seconds_for
 from ridgefold.automatic.shown_time import time_shown
-from ridgefold.automatic.steps_within_time import Outcome, foreseen, require_least_time, run_steps
+from ridgefold.automatic.steps import automatic_steps, require_least_time
 from ridgefold.automatic.table_reading import (
     ReadTable,
     as_table,
@@ -37,10 +37,12 @@ from ridgefold.estimators.facts import HeldOutFacts, ModelFacts, TriedFacts
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.stored_values import HeldOut
 from ridgefold.estimators.validation import out_of_memory_is_a_budget_error, unchanged_on_error
+from ridgefold.executors.interruption import looking
 from ridgefold.notices import collected
 from ridgefold.planning import Explanation, available_resources, explain_plans, explain_run
 from ridgefold.records import Attempt, Problem, RunRecord, TableColumns
 from ridgefold.records.kinds import Count, Limit
+from ridgefold.runtime import foresee_all, perform_all
 from ridgefold.runtime.training_data import as_ridgefold_errors
 from ridgefold.selection.held_out_predictions import shuffled_folds
 from ridgefold.selection.splits import folds_of
@@ -92,9 +94,11 @@ class TableEstimator(KeepsRows, Storable):
             require_least_time(known, promise.budget, promise.passed, work.resources())
             # What single candidates warn of says nothing of all of them.
             with collected(), time_shown(self.verbose, promise) as work.say:
-                outcomes = run_steps(known, work)
+                with looking(promise.look):
+                    _, records = perform_all(automatic_steps(), known, work)
                 work.say("putting the models together")
-                self._put_together(work, known, outcomes)
+                self._put_together(work, known)
+            self.run_record_ = RunRecord(records)
             self._set_held_out(work, read)
         return self
 
@@ -133,7 +137,7 @@ class TableEstimator(KeepsRows, Storable):
 
     def _prepared(
         self, read: ReadTable, sample_weight: Any, groups: Any, promise: PromisedTime
-    ) -> tuple[AutomaticWork, Known]:
+    ) -> tuple[AutomaticWork, AutomaticProblem]:
         """The table as numbers, and what is known of it."""
         diagnosis, rows = read.diagnosis, read.rows
         frame = diagnosis.frame if len(rows) == diagnosis.n_rows else diagnosis.frame[rows]
@@ -174,7 +178,7 @@ class TableEstimator(KeepsRows, Storable):
             n_jobs=self.n_jobs,
             device=self.device,
         )
-        known = Known(
+        known = AutomaticProblem(
             _problem(X, targets, folds, weighted=weights is not None),
             left=promise.left,
             exchangeable=groups is None and isinstance(self.cv, (int, np.integer)),
@@ -226,9 +230,7 @@ class TableEstimator(KeepsRows, Storable):
 
     # -- putting together ----------------------------------------------------------------
 
-    def _put_together(
-        self, work: AutomaticWork, known: Known, outcomes: tuple[Outcome, ...]
-    ) -> None:
+    def _put_together(self, work: AutomaticWork, known: AutomaticProblem) -> None:
         whole = work.whole
         assert whole is not None
         totals = whole.weights.sum(axis=1)
@@ -253,17 +255,12 @@ class TableEstimator(KeepsRows, Storable):
         self.n_splits_ = len(work.folds)
         self.held_out_error_ = error_of(work, held_out)
         shares = totals / totals.sum() if totals.sum() > 0 else totals
-        self.leaderboard_ = self._leaderboard(work, outcomes, shares)
-        self.run_record_ = RunRecord(
-            tuple(each.record for each in outcomes if each.record is not None)
-        )
+        self.leaderboard_ = self._leaderboard(work, shares)
 
-    def _leaderboard(
-        self, work: AutomaticWork, outcomes: tuple[Outcome, ...], shares: np.ndarray
-    ) -> Leaderboard:
+    def _leaderboard(self, work: AutomaticWork, shares: np.ndarray) -> Leaderboard:
         places = {id(each): k for k, each in enumerate(work.candidates)}
         attempts: list[Attempt] = []
-        for each in outcomes:
+        for each in work.outcomes:
             planned = 0.0 if each.plan is None else each.plan.seconds
             if each.candidate is not None:
                 share = float(shares[places[id(each.candidate)]])
@@ -369,8 +366,9 @@ class TableEstimator(KeepsRows, Storable):
         folds = Folds(n, tuple(np.array_split(np.arange(n), min(count, n))))
         X, targets = np.broadcast_to(0.0, (n, d)), np.broadcast_to(0.0, (n, n_targets))
         problem = _problem(X, targets, folds, weighted=False)
-        known = Known(problem, left=seconds_for(time_budget, n, d))
-        return explain_plans(foreseen(known, available_resources(memory)))
+        left = (1.0 - PUTTING_TOGETHER) * seconds_for(time_budget, n, d)
+        known = AutomaticProblem(problem, left=left)
+        return explain_plans(foresee_all(automatic_steps(), known, available_resources(memory)))
 
     def report_facts(self) -> ModelFacts:
         """What a report may know of the fitted model."""

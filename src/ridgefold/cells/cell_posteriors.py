@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ridgefold.cells.cell_prediction import CellsOfRows
-from ridgefold.cells.cell_rows import rows_of
+from ridgefold.cells.cell_rows import RowsByCell, rows_of
 from ridgefold.cells.combine import Assignment
 from ridgefold.exact.posterior import posterior, prior_variance
 from ridgefold.kernels import KernelGram
@@ -30,7 +29,7 @@ _BLOCK_BYTES = 32e6
 class CellPosteriors:
     """The cells of a regressor as Gaussian processes."""
 
-    rows: CellsOfRows
+    rows: RowsByCell
     targets: np.ndarray
     """The targets of all training rows, shape (n, t)."""
     weights: np.ndarray | None
@@ -56,7 +55,7 @@ class CellPosteriors:
     def _of_cell(
         self, cell: int, new: np.ndarray, variance: np.ndarray | None, *, noise: bool
     ) -> np.ndarray:
-        (X,) = self.rows.rows_of_cells((cell,))
+        (X,) = self.rows.batch(self.cells, (cell,))
         numbers = rows_of(self.cells, cell)
         X, y = np.asarray(X, np.float64), np.asarray(self.targets[numbers], np.float64)
         weights = None if self.weights is None else np.asarray(self.weights[numbers], np.float64)

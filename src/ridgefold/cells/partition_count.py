@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from ridgefold.cells.cell_rows import CellRows, Training, number_of
+from ridgefold.cells.cell_rows import RowsByCell, RowsToFit, number_of
 from ridgefold.cells.cut import Partitioner
 from ridgefold.cells.held_out_errors import held_out_errors
 from ridgefold.cells.local_fit import FitSettings
@@ -68,11 +68,11 @@ class CountChoice:
     """The chosen cells with their models, if these are already as a fit would make them."""
 
 
-HandOut = Callable[[str, Training], CellRows]
+HandOut = Callable[[str, RowsToFit], RowsByCell]
 """Gives the rows of a region, known by a name, as tasks get them."""
 
 
-def as_they_are(name: str, training: Training) -> CellRows:
+def as_they_are(name: str, training: RowsToFit) -> RowsByCell:
     """Rows in memory, for tasks of this machine."""
     return training
 
@@ -82,9 +82,9 @@ class _Region:
     """A region: rows on which sizes of cells are compared."""
 
     name: str
-    training: Training
+    training: RowsToFit
     """Its rows in memory."""
-    handed: CellRows
+    handed: RowsByCell
     """Its rows in the form that tasks get them in."""
 
 
@@ -114,7 +114,7 @@ def nearest_rows(X: Any, centre: np.ndarray, count: int) -> np.ndarray:
 
 
 def choose_count(
-    training: Training,
+    training: RowsToFit,
     partitioner: Partitioner,
     overlap: float,
     grid: Grid,

@@ -73,7 +73,7 @@ def _facts(model: Any, beside: BoostingBeside | None) -> dict[str, Any]:
 
 
 def _class_facts(model: Any, beside: BoostingBeside | None) -> dict[str, Any]:
-    from ridgefold.estimators.ls_svm import labels_of
+    from ridgefold.estimators.labels import labels_of
 
     codes, counts = np.asarray(model._targets_fit), model._counts
     classes = np.asarray(model.classes_)

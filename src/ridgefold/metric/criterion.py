@@ -1,9 +1,9 @@
 """The exact held-out error of one kernel and ridge, and its gradient in all their parameters.
 
-With A = K + alpha·diag(1/w), H = A⁻¹, and C = H, or with a bias C = H − H11ᵀH/(1ᵀH1), the
-coefficients are a = C y and the residuals of a fold k that the model did not see are
-r_k = C_kk⁻¹ a_k (leave-one-out: r_i = a_i/C_ii). The error is E = Σ_i v_i r_i² for weights v
-that add up to one, averaged over targets.
+With A = K + alpha·diag(1/w), H = A⁻¹, and C = H, or with a bias what that leaves of it
+(`linalg.unpenalised`), the coefficients are a = C y and the residuals of a fold k that the model
+did not see are r_k = C_kk⁻¹ a_k (leave-one-out: r_i = a_i/C_ii). The error is E = Σ_i v_i r_i² for
+weights v that add up to one, averaged over targets.
 
 From dC = −C dA C, which holds with the bias too, and u_k = 2 C_kk⁻¹(v_k∘r_k),
 
@@ -26,7 +26,7 @@ from ridgefold.errors import InvalidInputError
 from ridgefold.kernels import Kernel
 from ridgefold.kernels.scale_gradient import DifferentiableGram
 from ridgefold.linalg import Array, namespace_of
-from ridgefold.linalg.blocks import CACHE_BYTES, row_blocks
+from ridgefold.linalg.unpenalised import take_off_inverse
 
 _SINGLE_ALPHA = 5e-7
 """float32 needs a ridge of at least this times the number of rows: with less, too few digits of
@@ -162,15 +162,14 @@ class HeldOutError:
             return None
         namespace.inverse_from_cholesky_in_place(A)
         namespace.fill_upper_in_place(A)
-        C, intercept = A, namespace.zeros(y.shape[1], y)
+        coordinates = namespace.zeros((1, y.shape[1]), y)
         if self._bias:
-            h = C @ namespace.ones(C.shape[0], C)
-            total = float(xp.sum(h))
-            if not total > 0:
+            ones = namespace.ones((n, 1), A)
+            taken_off = take_off_inverse(namespace, A, ones, y)
+            if taken_off is None:
                 return None
-            intercept = (h @ y) / total
-            for rows in row_blocks(C.shape[0], C.shape[0] * 8, CACHE_BYTES // 4):
-                C[rows, :] -= (h[rows] / total)[:, None] * h[None, :]
+            coordinates = taken_off
+        C, intercept = A, coordinates[0, :]
         a = C @ y
         score = self._leave_one_out if self._blocks is None else self._by_fold
         scored = score(C, a, scores)

@@ -35,7 +35,7 @@ _FEWEST_CELL_ROWS = 64
 _FEWEST_SLOPE_ROWS = 128
 """Rows of the fits that slopes are taken from, however small a budget is."""
 _SLOPE_POINTS = 1024
-"""Rows at which slopes are taken (`cells.slopes`)."""
+"""Rows at which slopes are taken (`cells.sample_slopes`)."""
 _COARSE_MODEL_BYTES = 12e6
 """Blocks of kernel values, as measured, in which the coarse model is fitted."""
 _SCALE_BYTES = 24.0

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ridgefold.cells.local_fit import CellData, CellSystem
-from ridgefold.cells.slopes import mean_slopes
+from ridgefold.cells.cell_rows import RowsToFit
+from ridgefold.cells.local_fit import CellSystem
+from ridgefold.cells.sample_slopes import mean_slopes
 from ridgefold.kernels import RBF
 from ridgefold.records import Grid
 
@@ -52,7 +53,7 @@ def test_slopes_are_the_mean_of_gradients_of_a_fit(alpha, off):
     y = (np.sin(X[:, 0]) * X[:, 1] + NOISE)[:, None]
     found = slopes_of(y, choices=grid(2.0, alphas=(alpha,)))
     rows, scaled = X - X.mean(axis=0), (y - y.mean()) / y.std()
-    data = CellData(rows, scaled, None, None)
+    data = RowsToFit(rows, scaled, None, None)
     fit = CellSystem(data, (RBF(2.0),), bias=True).fit(0, alpha, held_out=False)
 
     def predicted(new):

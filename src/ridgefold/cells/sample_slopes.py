@@ -15,8 +15,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import eigh
 
-from ridgefold.cells.cell_rows import spaced
-from ridgefold.cells.local_fit import CellData, CellSystem
+from ridgefold.cells.cell_rows import RowsToFit, spaced
+from ridgefold.cells.local_fit import CellSystem
 from ridgefold.cells.local_search import FEWEST_ROWS, Choice, search
 from ridgefold.records import CELL_SEARCH, Grid, Slopes
 
@@ -42,7 +42,7 @@ def mean_slopes(
         X, targets, weights = X[counted], targets[counted], weights[counted]
     if len(X) < 2 * FEWEST_ROWS:
         return None
-    data = CellData(X - X.mean(axis=0), _alike(targets), weights, None)
+    data = RowsToFit(X - X.mean(axis=0), _alike(targets), weights)
     if data.targets.shape[1] == 0:
         return None
     choice = _choice(data.taken(spaced(len(X), CELL_SEARCH.slope_pair_rows)), grid)
@@ -68,7 +68,7 @@ def _alike(targets: np.ndarray) -> np.ndarray:
     return np.asarray(y @ vectors)
 
 
-def _choice(data: CellData, grid: Grid) -> Choice:
+def _choice(data: RowsToFit, grid: Grid) -> Choice:
     """Kernel and ridge by leave-one-out, unless they are given."""
     if not grid.is_choice:
         return Choice(grid.start, grid.start_alpha, np.nan)
@@ -76,7 +76,7 @@ def _choice(data: CellData, grid: Grid) -> Choice:
     return search(lambda kernel, alpha: system.score(kernel, float(grid.alphas[alpha])), grid)
 
 
-def _gradients(data: CellData, points: np.ndarray, grid: Grid, choice: Choice) -> np.ndarray:
+def _gradients(data: RowsToFit, points: np.ndarray, grid: Grid, choice: Choice) -> np.ndarray:
     """ℓ²∇f at some points, one target after the other."""
     kernel, alpha = grid.kernels[choice.kernel], float(grid.alphas[choice.alpha])
     fit = CellSystem(data, (kernel,), bias=True).fit(0, alpha, held_out=False, quickly=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from ridgefold.records import Plan, Problem, Resources
 from ridgefold.runtime.step import Work
 from ridgefold.selection.stack.weights import StackWeights
 
+if TYPE_CHECKING:
+    from ridgefold.automatic.automatic_step import Outcome
+
 _SLOWEST_PACE, _FASTEST_PACE = 10.0, 0.2
 """A measured pace is kept within these limits: that of very short steps is mostly noise."""
 _RIDGE_ABOVE_ROUNDING = 20.0
@@ -30,6 +33,9 @@ _FEWEST_SINGLE = 1500
 """Models of fewer rows take no time to speak of."""
 _WORTH_MEASURING = 0.05
 """Steps predicted to be shorter say nothing about the machine."""
+
+PUTTING_TOGETHER = 0.05
+"""Share of the budget that is kept for what comes after the last candidate."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +49,7 @@ class WaitingKernel:
 
 
 @dataclass(frozen=True)
-class Known:
+class AutomaticProblem:
     """The shapes and times that are known before a step, from which it is planned."""
 
     problem: Problem
@@ -71,7 +77,7 @@ class Known:
         """The factor by which predicted seconds of this kind of work are multiplied."""
         return self.paces.get(kind, max([1.0, *self.paces.values()]))
 
-    def measured(self, kind: str, predicted: float, seconds: float) -> Known:
+    def measured(self, kind: str, predicted: float, seconds: float) -> AutomaticProblem:
         """The same after a step of a kind of work, with its pace."""
         if predicted < _WORTH_MEASURING:
             return self
@@ -148,6 +154,8 @@ class AutomaticWork(Work):
     memory_budget: Any
     n_jobs: int | None
     device: str | None
+    outcomes: list[Outcome] = field(default_factory=list)
+    """What became of every step so far."""
     kernels: list[FoundKernel] = field(default_factory=list)
     candidates: list[Candidate] = field(default_factory=list)
     n_cells: int | None = None
@@ -166,6 +174,9 @@ class AutomaticWork(Work):
     def progress(self, name: str) -> Iterator[Progress]:
         self.say(name)
         yield no_progress
+
+    def up_to_date(self, known: AutomaticProblem) -> AutomaticProblem:
+        return replace(known, left=self.time.left - PUTTING_TOGETHER * self.time.budget)
 
     def __post_init__(self) -> None:
         self.like: Array = self.X
