@@ -211,5 +211,4 @@ def standardised_by_weight(encoder: TableEncoder, X: np.ndarray, weights: np.nda
         else:
             changed.append(column)
         place += len(column.feature_names)
-    columns = TableColumns(tuple(changed), encoder.columns.missing)
-    return TableEncoder(columns), X
+    return TableEncoder(TableColumns(tuple(changed))), X
