@@ -25,7 +25,7 @@ def is_automatic(fitted: Any) -> bool:
     """Whether a fitted model is one of those that chose everything."""
     from ridgefold.automatic.table_estimator import TableEstimator
 
-    return isinstance(fitted, TableEstimator)
+    return isinstance(fitted, TableEstimator) and fitted.model is None
 
 
 def fit_summary(model: Any, beside: BoostingBeside | None = None) -> dict[str, Any]:

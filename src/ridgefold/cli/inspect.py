@@ -57,7 +57,6 @@ def _model_summary(fitted: Any) -> dict[str, Any]:
     if is_automatic(fitted):
         return {"model": type(fitted).__name__, **fit_summary(fitted), **_columns_shown(fitted)}
     inner = getattr(fitted, "model_", fitted)
-    columns = getattr(fitted, "columns_", None)
     classes = getattr(inner, "classes_", None)
     return {
         "model": type(inner).__name__,
@@ -65,7 +64,6 @@ def _model_summary(fitted: Any) -> dict[str, Any]:
         "training rows": int(inner.X_fit_.shape[0]),
         **_columns_shown(fitted),
         "classes": None if classes is None else [str(label) for label in classes],
-        "missing values": columns.missing if columns else None,
         "held-out score": getattr(inner, "best_score_", None),
         "cross-validation": inner.cv_plan_.method if hasattr(inner, "cv_plan_") else None,
         "solver": inner.plan_.method if hasattr(inner, "plan_") else None,

@@ -1,132 +1,36 @@
-"""From a file and options to a model: what `ridgefold fit-kernel` decides."""
+"""From options to a model, and from a fitted model to what is said of it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 
-from ridgefold.cli.options import CommandLineError, messages
-from ridgefold.errors import InvalidInputError, TableError
+from ridgefold.cli.options import CommandLineError
+from ridgefold.errors import InvalidInputError
 from ridgefold.linalg import namespace_of
-from ridgefold.tables.frames import missing_in, with_numbers_read
-from ridgefold.tables.names import require_columns
-from ridgefold.tables.tables import open_table
+from ridgefold.records import CategoryColumn, TableColumns
 
 _MOST_COLUMNS = 8
 """Columns that are printed, the first ones: the report has all of them."""
 
 
 @dataclass(frozen=True)
-class TrainingTable:
-    """Columns to learn from, and targets."""
+class ScalesToLearn:
+    """One length scale a column of numbers; of categories one a level, or one a column."""
 
-    frame: nw.DataFrame[Any]
-    y: np.ndarray
-    task: str
+    categories: str
+    columns: TableColumns
 
+    def metric(self) -> Any:
+        from ridgefold.options import MetricLearning
 
-def columns_to_learn_from(
-    names: Sequence[str], target: str, *, ignore: Collection[str], categorical: Collection[str]
-) -> list[str]:
-    """All columns but the target and those to be ignored; an error if one is not there."""
-    require_columns([target], names, "--target")
-    require_columns(ignore, names, "--ignore")
-    require_columns(categorical, names, "--categorical")
-    left_out = {*ignore, target}
-    used = [name for name in names if name not in left_out]
-    if not used:
-        raise TableError("no column is left to learn from: --ignore names all but the target")
-    return used
-
-
-def read_training_table(
-    path: Path,
-    target: str,
-    *,
-    ignore: Collection[str],
-    categorical: Collection[str],
-    missing: str,
-    task: str,
-    quiet: bool,
-) -> TrainingTable:
-    """Read a table, and separate the target from the columns to learn from."""
-    file = open_table(path)
-    used = columns_to_learn_from(file.names(), target, ignore=ignore, categorical=categorical)
-    # Codes such as 01 are names: as predictions read them, not as numbers.
-    texts = [name for name in categorical if name != target and name not in set(ignore)]
-    frame = with_numbers_read(
-        nw.from_native(file.read([*used, target], texts), eager_only=True),
-        categorical=[*texts, target] if task == "classification" else texts,
-        missing=missing,
-        declared=file.types_are_declared,
-        places=file.places,
-    )
-    y = frame[target]
-    known = ~missing_in(y)
-    if not known.all():
-        lost = int((~known).sum())
-        if missing == "error":
-            raise InvalidInputError(
-                f"the target {target!r} is missing in {lost} rows: fill them, or pass "
-                "--missing drop (or fill) to leave those rows out"
-            )
-        if not quiet:
-            messages().print(f"left out {lost:,} rows without a target", markup=False)
-        frame = frame[np.flatnonzero(known)]
-        y = frame[target]
-    if len(frame) < 2:
-        raise TableError(
-            f"{str(path)!r} has {len(frame)} rows to learn from: at least 2 are needed"
-        )
-    values, found = _target_values(y, task)
-    if task == "auto" and not quiet:
-        messages().print(f"{found}: {_why(y, found)}; --task changes it", markup=False)
-    return TrainingTable(frame.select(used), values, found)
-
-
-def _target_values(y: nw.Series[Any], task: str) -> tuple[np.ndarray, str]:
-    number = y.dtype.is_numeric() or isinstance(y.dtype, nw.Boolean)
-    if not number and not isinstance(y.dtype, (nw.String, nw.Categorical)):
-        raise InvalidInputError(
-            f"the target {y.name!r} holds {y.dtype}, which is neither numbers nor text"
-        )
-    if task == "auto":
-        few = isinstance(y.dtype, nw.Boolean) or not number or y.n_unique() == 2
-        task = "classification" if few else "regression"
-    if task == "classification":
-        return _labels(y), task
-    if not number:
-        example = str(y[0])[:40]
-        raise InvalidInputError(
-            f"the target {y.name!r} holds text (such as {example!r}), and regression needs "
-            "numbers: pass --task classification"
-        )
-    return np.asarray(y.cast(nw.Float64).to_numpy(), dtype=np.float64), task
-
-
-def _labels(y: nw.Series[Any]) -> np.ndarray:
-    if not y.dtype.is_numeric():
-        if isinstance(y.dtype, nw.Boolean):
-            return np.asarray(y.to_numpy(), dtype=bool)
-        return np.asarray(y.cast(nw.String).to_list(), dtype=np.str_)
-    values = np.asarray(y.to_numpy())
-    whole = values.astype(np.int64)
-    if values.dtype.kind == "f" and np.array_equal(whole, values):
-        return whole
-    return values
-
-
-def _why(y: nw.Series[Any], task: str) -> str:
-    if task == "regression":
-        return f"{y.name!r} holds numbers"
-    if isinstance(y.dtype, nw.Categorical):
-        return f"{y.name!r} holds categories"
-    return f"{y.name!r} holds {'text' if isinstance(y.dtype, nw.String) else 'two values'}"
+        if self.categories == "one_hot":
+            return "learned"
+        of_categories = [c.name for c in self.columns.columns if isinstance(c, CategoryColumn)]
+        return MetricLearning(groups=of_categories)
 
 
 def choose_model(
@@ -137,7 +41,7 @@ def choose_model(
     length_scale: float | None,
     nu: float | None,
     cv: int | str,
-    learn_scales: bool,
+    scales: ScalesToLearn | None,
     partitions: int | str | None,
     run_dir: str | None,
     executor: str | None,
@@ -161,7 +65,7 @@ def choose_model(
     given = {"length_scale": length_scale, "nu": nu}
     parameters = {name: value for name, value in given.items() if value is not None} or None
     compute = Compute(n_jobs=jobs, executor=place, run_dir=run_dir, verbose=int(verbose))
-    metric = "learned" if learn_scales else None
+    metric = None if scales is None else scales.metric()
     kernel: Any = kernels[0] if len(kernels) == 1 else list(kernels)
     classify = task == "classification"
     if partitions is not None:
@@ -176,7 +80,7 @@ def choose_model(
             memory_budget=memory,
             compute=compute.set_params(device=device),
         )
-    if alpha is not None and length_scale is not None and not learn_scales and len(kernels) == 1:
+    if alpha is not None and length_scale is not None and scales is None and len(kernels) == 1:
         for option, value in (("--executor", executor), ("--jobs", jobs), ("--run-dir", run_dir)):
             if value is not None:
                 raise CommandLineError(
@@ -243,8 +147,8 @@ def summary_of(model: Any, target: str, task: str) -> dict[str, Any]:
     summary: dict[str, Any] = {
         "target": target,
         "task": task,
-        "rows": model.rows_used_,
-        "columns": len(model.columns_.names),
+        "rows": int(inner.X_fit_.shape[0]),
+        "columns": f"{len(model.columns_.names)} of {model.n_features_in_}",
         "features": inner.n_features_in_,
         **kernel_summary(inner),
     }

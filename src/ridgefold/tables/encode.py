@@ -261,5 +261,3 @@ def _date_parts(series: nw.Series[Any], column: DateColumn) -> np.ndarray:
         values = np.where(lost, part.fill, part_of_dates(dates, part.part))
         features.append((values - part.mean) / part.scale)
     return _with_indicator(features, lost, column.missing_indicator)
-
-

@@ -74,5 +74,3 @@ def numbers_of(series: nw.Series[Any]) -> np.ndarray:
 
 def _is_empty(series: nw.Series[Any]) -> bool:
     return len(series) > 0 and bool(series.is_null().all())
-
-

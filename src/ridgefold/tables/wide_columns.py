@@ -77,9 +77,7 @@ def unpacked_columns(where: str, stored: Any) -> TableColumns:
             columns.append(other)
             continue
         boolean, indicated, mean, scale, fill = next(numbers)
-        columns.append(
-            NumberColumn(name, mean, scale, fill, boolean, missing_indicator=indicated)
-        )
+        columns.append(NumberColumn(name, mean, scale, fill, boolean, missing_indicator=indicated))
     _require_whole_codes(where, columns)
     _check_as_records(where, columns)
     return TableColumns(tuple(columns))
