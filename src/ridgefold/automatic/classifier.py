@@ -12,6 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ridgefold.automatic.table_estimator import TableEstimator
+from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.facts import ModelFacts
 from ridgefold.estimators.ls_svm import class_numbers, label_targets, labels_of, require_classes
 from ridgefold.estimators.stored_values import Classes
@@ -128,6 +129,11 @@ n_splits_, run_record_
         """The probability of every class."""
         check_is_fitted(self, "stack_")
         if self._is_given:
+            if not hasattr(self.model_, "predict_proba"):
+                raise InvalidInputError(
+                    f"the {type(self.model_).__name__} has no probabilities: give it "
+                    "probability=True, and fit again"
+                )
             return np.asarray(self._ask("predict_proba", X))
         return self.probabilities_of(self._decision(X))
 

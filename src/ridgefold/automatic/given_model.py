@@ -58,7 +58,9 @@ class WithGivenModel:
     _counts: np.ndarray
     _encoder: TableEncoder
     _held_out: np.ndarray
+    _log_odds: bool
     _numbers: Callable[[Any], np.ndarray]
+    _offset: np.ndarray
     _targets_fit: np.ndarray
     predict: Callable[..., Any]
     is_outside: Callable[[Any], np.ndarray]
@@ -132,6 +134,7 @@ class WithGivenModel:
         self.held_out_error_ = self._error_of_given()
         name = type(self.model_).__name__
         self.stack_ = (Member(name, self.model_, None, np.ones(width)),)
+        self._offset, self._log_odds = np.zeros(width), False
         set_fixed_attributes(self)
 
     def _error_of_given(self) -> float:
