@@ -14,12 +14,13 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from ridgefold.errors import ModelFileError
-from ridgefold.records import CodedColumn, ColumnRecord, NumberColumn, TableColumns
+from ridgefold.records import CodedColumn, ColumnRecord, NumberColumn, NumberText, TableColumns
 from ridgefold.storage.annotations import check_fields, check_record
 
 _MOST_RECORDS = 1000
 """Tables of so many columns are records, which `ridgefold inspect` and other tools show."""
 _NUMBERS = ("mean", "scale", "fill")
+_TRUTHS = ("boolean", "indicated", "from_text")
 
 
 def packed_columns(columns: TableColumns) -> TableColumns | dict[str, Any]:
@@ -32,6 +33,7 @@ def packed_columns(columns: TableColumns) -> TableColumns | dict[str, Any]:
         "names": list(columns.names),
         "is_plain": np.array([_is_plain(column) for column in columns.columns]),
         "boolean": np.array([column.boolean for column in numbers], dtype=bool),
+        "from_text": np.array([column.text is not None for column in numbers], dtype=bool),
         "indicated": np.array([column.missing_indicator for column in numbers], dtype=bool),
         **{
             name: np.array([getattr(column, name) for column in numbers], dtype=np.float64)
@@ -43,7 +45,7 @@ def packed_columns(columns: TableColumns) -> TableColumns | dict[str, Any]:
 
 def _is_plain(column: ColumnRecord) -> TypeGuard[NumberColumn]:
     """Whether the numbers of `_NUMBERS` and a few truth values are all that there is to it."""
-    return isinstance(column, NumberColumn) and column.text is None
+    return isinstance(column, NumberColumn) and column.text in (None, NumberText())
 
 
 def unpacked_columns(where: str, stored: Any) -> TableColumns:
@@ -51,7 +53,7 @@ def unpacked_columns(where: str, stored: Any) -> TableColumns:
     if isinstance(stored, TableColumns):
         _require_whole_codes(where, stored.columns)
         return stored
-    arrays = ("is_plain", "boolean", "indicated", *_NUMBERS)
+    arrays = ("is_plain", *_TRUTHS, *_NUMBERS)
     check_fields(
         where,
         stored,
@@ -64,7 +66,7 @@ def unpacked_columns(where: str, stored: Any) -> TableColumns:
     )
     _require_lengths(where, stored)
     numbers = zip(
-        *(stored[name].tolist() for name in ("boolean", "indicated", *_NUMBERS)),
+        *(stored[name].tolist() for name in (*_TRUTHS, *_NUMBERS)),
         strict=True,
     )
     others = iter(stored["others"])
@@ -76,8 +78,11 @@ def unpacked_columns(where: str, stored: Any) -> TableColumns:
                 raise ModelFileError(f"{where}.others must have the names of their columns")
             columns.append(other)
             continue
-        boolean, indicated, mean, scale, fill = next(numbers)
-        columns.append(NumberColumn(name, mean, scale, fill, boolean, missing_indicator=indicated))
+        boolean, indicated, from_text, mean, scale, fill = next(numbers)
+        text = NumberText() if from_text else None
+        columns.append(
+            NumberColumn(name, mean, scale, fill, boolean, text, missing_indicator=indicated)
+        )
     _require_whole_codes(where, columns)
     _check_as_records(where, columns)
     return TableColumns(tuple(columns))
@@ -108,7 +113,7 @@ def _check_as_records(where: str, columns: list[Any]) -> None:
 def _require_lengths(where: str, stored: Mapping[str, Any]) -> None:
     n = len(stored["names"])
     kinds = {
-        **dict.fromkeys(("is_plain", "boolean", "indicated"), "b"),
+        **dict.fromkeys(("is_plain", *_TRUTHS), "b"),
         **dict.fromkeys(_NUMBERS, "f"),
     }
     for name, kind in kinds.items():
