@@ -320,7 +320,7 @@ def wide_table(width):
 
 
 def test_files_hold_many_thousand_columns(tmp_path):
-    table = wide_table(8000)
+    table = wide_table(6000)
     model = RidgefoldRegressor(model=KernelRidge(0.1, kernel="rbf")).fit(table, Y[:12])
     model.save(tmp_path / "m")
     again = ridgefold.load(tmp_path / "m")
