@@ -58,7 +58,9 @@ class WithGivenModel:
     _counts: np.ndarray
     _encoder: TableEncoder
     _held_out: np.ndarray
+    _least: np.ndarray
     _log_odds: bool
+    _most: np.ndarray
     _numbers: Callable[[Any], np.ndarray]
     _offset: np.ndarray
     _targets_fit: np.ndarray
@@ -135,6 +137,7 @@ class WithGivenModel:
         name = type(self.model_).__name__
         self.stack_ = (Member(name, self.model_, None, np.ones(width)),)
         self._offset, self._log_odds = np.zeros(width), False
+        self._least, self._most = np.full(width, -np.inf), np.full(width, np.inf)
         set_fixed_attributes(self)
 
     def _error_of_given(self) -> float:

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from ridgefold.cli.automatic_fit import fitted_beside, fitted_model, read_table, say_problems
-from ridgefold.cli.automatic_summary import fit_summary, what_next
 from ridgefold.cli.exit_codes import command
 from ridgefold.cli.fit_outputs import FitOutputs
+from ridgefold.cli.fit_summary import fit_summary, what_next
 from ridgefold.cli.options import (
     CommandLineError,
     Task,

@@ -13,6 +13,8 @@ import typer
 from ridgefold.cli.automatic_fit import choices_of, front_door, read_table, say_problems
 from ridgefold.cli.exit_codes import command
 from ridgefold.cli.fit_outputs import FitOutputs
+from ridgefold.cli.fit_summary import fit_summary
+from ridgefold.cli.kernel_machine import ScalesToLearn, choose_model
 from ridgefold.cli.options import (
     Categories,
     CommandLineError,
@@ -28,7 +30,6 @@ from ridgefold.cli.options import (
 )
 from ridgefold.cli.options import CommandOptions as Options
 from ridgefold.cli.streaming import rows_on_disk, worth_streaming
-from ridgefold.cli.training import ScalesToLearn, choose_model, summary_of
 
 if TYPE_CHECKING:
     from ridgefold.tables.diagnosis import TableDiagnosis
@@ -205,7 +206,7 @@ def fit_kernel(
     def finish(inner: Any, table: TableDiagnosis | WrittenTable, diagnosis: TableDiagnosis) -> None:
         # Cells go to the device themselves.
         model = front_door(diagnosis, inner, None if partitions is not None else device).fit(table)
-        outputs.write(model, diagnosis, summary_of(model, target, str(diagnosis.task)))
+        outputs.write(model, diagnosis, fit_summary(model))
         if talk:
             messages().print(f"next: ridgefold predict {output} NEW.csv -o OUT.csv", markup=False)
 
