@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import GroupKFold
+from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -35,6 +35,10 @@ from ridgefold.errors import (
 )
 from ridgefold.estimators.saving import pack_estimator, unpack_estimator
 from ridgefold.kernels import RBF, Categorical, Columns
+from ridgefold.records import CategoryColumn, NumberColumn, NumberText, TableColumns
+from ridgefold.storage import read_model
+from ridgefold.storage.model_file import write_model
+from ridgefold.tables.wide_columns import packed_columns, unpacked_columns
 
 X = rows(60, 3) * [1.0, 100.0, 1e-3] + [5.0, -1e4, 0.0]
 Y = targets(rows(60, 3))
@@ -256,7 +260,15 @@ def test_what_a_given_model_does_not_go_with_is_said(estimator, words):
         estimator.fit(X, Y > 0 if isinstance(estimator, RidgefoldClassifier) else Y)
 
 
-def test_another_fit_may_choose_again(tmp_path):
+def test_its_arguments_are_searched_by_name():
+    search = GridSearchCV(
+        RidgefoldRegressor(model=KernelRidge(kernel="rbf")), {"model__alpha": [0.01, 100.0]}, cv=3
+    )
+    assert search.fit(pd.DataFrame(MIXED), Y).best_params_ == {"model__alpha": 0.01}
+    assert search.best_estimator_.model_.alpha == 0.01
+
+
+def test_another_fit_may_choose_again():
     model = RidgefoldRegressor(model=KernelRidge(0.1, kernel="rbf", fixed=["a"]))
     model.fit(NUMBERS, Y).set_params(model=None, time_budget=0.5)
     assert list(model.fixed_names_) == ["a"]
@@ -320,7 +332,11 @@ def wide_table(width):
 
 
 def test_files_hold_many_thousand_columns(tmp_path):
-    table = wide_table(6000)
+    numbers = [NumberColumn(f"c{j}", float(j), 2.0, text=NumberText()) for j in range(8000)]
+    columns = TableColumns((CategoryColumn("colour", ("blue", "red")), *numbers))
+    write_model(tmp_path / "c", {"columns": packed_columns(columns)}, None)
+    assert unpacked_columns("columns", read_model(tmp_path / "c").model["columns"]) == columns
+    table = wide_table(1200)
     model = RidgefoldRegressor(model=KernelRidge(0.1, kernel="rbf")).fit(table, Y[:12])
     model.save(tmp_path / "m")
     again = ridgefold.load(tmp_path / "m")
