@@ -33,7 +33,8 @@ THREE = ["rbf", "laplacian", "matern"]
 
 
 def stacked(cls=LSSVMRegressorCV, **settings):
-    return cls(**{"kernel": THREE, "stack": True, **settings})
+    model = cls(**{"kernel": THREE, **settings})
+    return model.set_params(search__stack=True)
 
 
 def refitted(member, y, kept, *, bias=True, weights=None):
@@ -263,7 +264,7 @@ def test_every_array_library_gives_the_same_stack(library):
 
 def test_a_fit_without_a_stack_leaves_none_of_an_earlier_one():
     model = stacked().fit(X, Y)
-    model.stack = False
+    model.set_params(search__stack=False)
     model.fit(X, Y)
     assert not hasattr(model, "stack_")
     expected = LSSVMRegressorCV(kernel=THREE).fit(X, Y).predict(X_NEW)

@@ -211,7 +211,7 @@ def test_what_has_no_posterior_says_so():
     with pytest.raises(InvalidInputError, match="compressed"):
         KernelRidge(0.1, kernel=RBF()).fit(X, Y).compress(9).predict(NEW, return_std=True)
     model = KernelRidgeCV(alpha=[0.1], kernel=["rbf", "laplacian", Matern(0.5)])
-    model.stack = True
+    model.set_params(search__stack=True)
     model.fit(X, Y)
     for ask in (
         lambda: model.predict(NEW, return_std=True),

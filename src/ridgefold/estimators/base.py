@@ -322,7 +322,7 @@ class KernelModel(
         if self._model.further:
             raise UnsupportedInputError(
                 "compress takes a model of one kernel, and this one is a stack of "
-                f"{1 + len(self._model.further)}: fit without stack=True"
+                f"{1 + len(self._model.further)}: fit without search.stack=True"
             )
         if not isinstance(self.kernel_, Kernel):
             raise InvalidInputError(

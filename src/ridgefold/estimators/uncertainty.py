@@ -241,7 +241,7 @@ def require_one_kernel(model: KernelRegressor, what: str) -> None:
     if hasattr(model, "stack_"):
         raise UnsupportedInputError(
             f"{what} is of one kernel, and this model is a stack: its members have a posterior "
-            "each but the stack has none; use predict_interval, or fit without stack=True"
+            "each but the stack has none; use predict_interval, or fit without search.stack=True"
         )
 
 

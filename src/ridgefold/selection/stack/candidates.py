@@ -109,7 +109,7 @@ def stack_plan(
     grids = _grids(model, data)
     if len(grids) < 2:
         raise InvalidInputError(
-            f"stack=True combines several kernels, and kernel={model.kernel!r} is one: use "
+            f"search.stack=True combines several kernels, and kernel={model.kernel!r} is one: use "
             'kernel="auto", a list of kernels, or learned scales'
         )
     return StackPlan(tuple(grids), None, fold_groups(folds))
