@@ -185,12 +185,6 @@ def test_as_many_columns_as_rows_are_refused(model):
         model.fit(X[:D], Y[:D])
 
 
-@pytest.mark.parametrize("settings", [{"metric": "learned"}, {"kernel": "auto"}])
-def test_a_learned_metric_with_fixed_columns_is_refused(settings):
-    with pytest.raises(InvalidInputError, match="a learned metric"):
-        KernelRidgeCV(fixed=[0], **settings).fit(X, Y)
-
-
 # -- columns that depend on each other ---------------------------------------------------
 
 

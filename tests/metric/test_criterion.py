@@ -96,8 +96,9 @@ CASES = [
 )
 
 
-@pytest.mark.parametrize(("name", "bias", "weighted", "targets", "held_out", "fixed"), CASES)
-def test_gradient_is_that_of_finite_differences(name, bias, weighted, targets, held_out, fixed):
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_gradient_is_that_of_finite_differences(case):
+    name, bias, weighted, targets, held_out, fixed = case
     X, y, weights = problem(targets)
     criterion = HeldOutError(
         X,

@@ -190,7 +190,8 @@ class CrossValidatedModel(KernelModel):
         fits: list[tuple[StepRecord, ...]] = []
         for place in reversed(range(len(members))):  # the heaviest last: its plan is shown
             choice = chosen.choices[members[place]]
-            self._fit_choice(data, targets, gram_of(choice.candidate.kernel, data.X), choice, folds)
+            gram = gram_of(choice.candidate.kernel, data.X, self._fixed_columns())
+            self._fit_choice(data, targets, gram, choice, folds)
             offset = chosen.nested.whole.offset if place == 0 else np.zeros(t)
             models.insert(0, weighted(self._model, chosen.nested.whole.weights[place], offset))
             kept.insert(0, self._without_folds(chosen, place, folds))
@@ -257,12 +258,6 @@ class CrossValidatedModel(KernelModel):
 
     def _require_usable(self, data: TrainingData, folds: Folds) -> None:
         """Refuse, before a long search, what these folds and options cannot give."""
-        if self._fixed_columns() and (search_of(self).stack or to_learn(self) is not None):
-            raise InvalidInputError(
-                f"fixed={self.fixed!r} needs one kernel in the columns as they are, and a learned "
-                'metric (metric=..., kernel="auto") or a stack was asked for: name the kernel, and '
-                "leave metric and the stack out"
-            )
         if by_likelihood(self.scoring) and (
             search_of(self).stack or search_of(self).one_standard_error
         ):

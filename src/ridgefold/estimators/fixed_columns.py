@@ -189,10 +189,13 @@ class WithFixedColumns:
         effects = getattr(self, "fixed_effects_", None)
         if effects is None:
             return
-        coefficients = self._model.fixed_coef
-        assert coefficients is not None
+        members = (self._model, *self._model.further)
+        coefficients = sum(each.fixed_coef for each in members)
         self.fixed_coef_ = coefficients[:, 0] if one_target else coefficients
-        self.fixed_coef_std_ = effects.std[:, 0] if one_target else effects.std
+        if not hasattr(
+            self, "stack_"
+        ):  # of a weighted sum of models nothing says how sure they are
+            self.fixed_coef_std_ = effects.std[:, 0] if one_target else effects.std
         names = getattr(self, "feature_names_in_", None)
         self.fixed_names_ = names_of_fixed(effects.columns, names)
 
@@ -218,18 +221,17 @@ def _is_transform(transform: Any, n_columns: int) -> bool:
 
 def require_fixed_effects(effects: FixedEffects | None, model: Any, n_columns: int) -> None:
     """Stored columns and standard errors that fit the model beside them."""
-    coefficients = model.fixed_coef
-    if effects is None and coefficients is None:
+    every = [each.fixed_coef for each in (model, *model.further)]
+    if effects is None and all(each is None for each in every):
         return
-    good = effects is not None and coefficients is not None
+    good = effects is not None
     if good:
         assert effects is not None
         p, t = len(effects.columns), model.intercept.shape[0]
         good = (
-            type(coefficients) is np.ndarray
-            and coefficients.dtype == model.intercept.dtype
-            and coefficients.shape == (p, t)
-            and bool(np.all(np.isfinite(coefficients)))
+            all(type(each) is np.ndarray for each in every)
+            and all(each.dtype == model.intercept.dtype for each in every)
+            and all(each.shape == (p, t) and bool(np.all(np.isfinite(each))) for each in every)
             and p > 0
             and len(set(effects.columns)) == p
             and max(effects.columns) < n_columns

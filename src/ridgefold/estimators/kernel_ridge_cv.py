@@ -237,6 +237,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
                 learned.metric,
                 learned.again,
                 bias=bool(self.fit_intercept),
+                fixed=self._fixed_columns(),
                 scale_groups=None if asked is None else asked.groups,
             )
             self.intervals_ = replace(self.intervals_, widening=widening)

@@ -184,20 +184,10 @@ class HeldOutError:
             return None
         namespace.inverse_from_cholesky_in_place(A)
         namespace.fill_upper_in_place(A)
-        C, intercept, fixed = A, namespace.zeros(y.shape[1], y), None
-        if self._unpenalised is not None:
-            coefficients = self._unpenalised.take_off(C, y)
-            if coefficients is None:
-                return None
-            intercept, fixed = coefficients
-        elif self._bias:
-            h = C @ namespace.ones(C.shape[0], C)
-            total = float(xp.sum(h))
-            if not total > 0:
-                return None
-            intercept = (h @ y) / total
-            for rows in row_blocks(C.shape[0], C.shape[0] * 8, CACHE_BYTES // 4):
-                C[rows, :] -= (h[rows] / total)[:, None] * h[None, :]
+        C = A
+        unpenalised = self._take_off(C, y)
+        if unpenalised is None:
+            return None
         a = C @ y
         score = self._leave_one_out if self._blocks is None else self._by_fold
         scored = score(C, a, scores)
@@ -207,9 +197,7 @@ class HeldOutError:
         if not np.isfinite(error):
             return None
         double = namespace.double()
-        if fixed is not None:
-            fixed = namespace.astype(fixed, double)
-        model = namespace.astype(a, double), namespace.astype(intercept, double), fixed
+        model = namespace.astype(a, double), *unpenalised
         if not gradient:
             return Evaluation(error, np.empty(0), np.nan, *model)
         full = xp.concat([left, right], axis=1), 0.5 * xp.concat([right, left], axis=1)
@@ -221,6 +209,21 @@ class HeldOutError:
             xp.sum(diagonal if inverse_weights is None else diagonal * inverse_weights) * alpha
         )
         return Evaluation(error, namespace.to_numpy(by_scale), float(by_alpha), *model)
+
+    def _take_off(self, C: Array, y: Array) -> tuple[Array, Array | None] | None:
+        """Make C of H, in its place; returns the bias and the other coefficients in float64."""
+        namespace, double = self.namespace, self.namespace.double()
+        if self._unpenalised is not None:
+            return self._unpenalised.take_off(C, y)
+        if not self._bias:
+            return namespace.astype(namespace.zeros(y.shape[1], y), double), None
+        h = C @ namespace.ones(C.shape[0], C)
+        total = float(namespace.xp.sum(h))
+        if not total > 0:
+            return None
+        for rows in row_blocks(C.shape[0], C.shape[0] * 8, CACHE_BYTES // 4):
+            C[rows, :] -= (h[rows] / total)[:, None] * h[None, :]
+        return namespace.astype((h @ y) / total, double), None
 
     def _leave_one_out(
         self, C: Array, a: Array, scores: Array
@@ -282,7 +285,7 @@ class _Columns:
         self._prior = namespace.asarray(beside.T @ beside / _PRIOR_VARIANCE, columns)
 
     def take_off(self, C: Array, y: Array) -> tuple[Array, Array | None] | None:
-        """Make C of H, in its place; returns the bias and the other coefficients."""
+        """As `HeldOutError._take_off`."""
         namespace, space = self._namespace, self._space
         basis = namespace.astype(space.basis, C.dtype)
         along = C @ basis
@@ -298,10 +301,7 @@ class _Columns:
             C[rows, :] -= half[:, rows].T @ half
         found = space.coefficients(namespace.astype(coordinates, namespace.double()))
         others = space.others(found)
-        return (
-            namespace.astype(space.intercept(found), C.dtype),
-            None if others is None else others / self._units[:, None],
-        )
+        return space.intercept(found), None if others is None else others / self._units[:, None]
 
 
 def _least_share(basis: np.ndarray, blocks: list[slice] | None) -> float:
