@@ -88,7 +88,10 @@ def numbers_of_fixed(model: Any) -> tuple[int, ...]:
     if hasattr(model, "fixed_effects_"):
         return tuple(model.fixed_effects_.columns)
     models = getattr(model, "_models", None)
-    return () if models is None else tuple(models.fixed)
+    if models is None or model.length_scales_ is None:
+        return () if models is None else tuple(models.fixed)
+    # Cells know the columns that distances are made of, by their order.
+    return tuple(np.flatnonzero(np.isfinite(model.length_scales_))[list(models.fixed)].tolist())
 
 
 class WithFixedColumns:
@@ -190,7 +193,7 @@ class WithFixedColumns:
         if effects is None:
             return
         members = (self._model, *self._model.further)
-        coefficients = sum(each.fixed_coef for each in members)
+        coefficients: Any = sum(each.fixed_coef for each in members if each.fixed_coef is not None)
         self.fixed_coef_ = coefficients[:, 0] if one_target else coefficients
         if not hasattr(
             self, "stack_"

@@ -60,7 +60,7 @@ from ridgefold.estimators.facts import (
     numbered_columns,
     to_numpy,
 )
-from ridgefold.estimators.fixed_columns import names_of_fixed, resolve_fixed
+from ridgefold.estimators.fixed_columns import names_of_fixed, numbers_of_fixed, resolve_fixed
 from ridgefold.estimators.importances import WithImportances
 from ridgefold.estimators.kept_targets import require_targets
 from ridgefold.estimators.partitioned_state import OPTIONAL, STATE, require_consistent
@@ -348,6 +348,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
                 _disjoint(cells),
                 start,
                 bias=options.bias,
+                fixed=models.fixed,
                 steps=None if options.refine == EXACT else int(options.refine or 0),
                 memory_bytes=room if options.device is None else options.memory_bytes,
                 device=options.device,
@@ -360,6 +361,8 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
             np.array([alpha]),
             (kernel,),
             np.zeros(1, dtype=np.intp),
+            fixed=models.fixed,
+            fixed_coef=None if whole.fixed_coef is None else whole.fixed_coef[None],
         )
         self._combine = "average"
         self.held_out_residuals_ = None
@@ -407,7 +410,7 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
             kernels=tuple(self.kernels_),
             alphas=np.ravel(self.alpha_).astype(np.float64),
             bias=bool(self.fit_intercept),
-            fixed=tuple(self._models.fixed),
+            fixed=numbers_of_fixed(self),
             predict=self.predict,
             held_out=held_out,
             metric=self._metric_facts(names),
@@ -890,13 +893,16 @@ class PartitionedModel(WithEffects, WithImportances, WithEffectCurves, TakesOpti
         self.__dict__.pop("fixed_coef_", None)
         if self._models.fixed_coef is not None:
             self.fixed_coef_ = self._models.fixed_coef
+            if self.length_scales_ is not None:
+                units = self.length_scales_[list(numbers_of_fixed(self))][None, :, None]
+                self.fixed_coef_ = self.fixed_coef_ / units.astype(self.fixed_coef_.dtype)
         self._name_fixed()
 
     def _name_fixed(self) -> None:
         self.__dict__.pop("fixed_names_", None)
         if self._models.fixed:
             names = getattr(self, "feature_names_in_", None)
-            self.fixed_names_ = names_of_fixed(self._models.fixed, names)
+            self.fixed_names_ = names_of_fixed(numbers_of_fixed(self), names)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -80,7 +80,6 @@ def require_consistent(state: Mapping[str, Any], partition: Any) -> None:
         and (cells.weights is None or _floats(cells.weights, np.dtype(np.float64), 1))
         and (cells.weights is None or len(cells.weights) == len(cells.rows))
         and models.intercept.shape == (m, models.dual_coef.shape[1])
-        and _columns_fit(models, m, rows)
         and bool(np.all(models.alpha >= 0))
         and models.alpha.shape == models.kernel_of_cell.shape == (m,)
         and all(
@@ -112,6 +111,7 @@ def require_consistent(state: Mapping[str, Any], partition: Any) -> None:
     certificate = state["certificate"]
     good = good and (widening is None or is_widening(widening, models.dual_coef.shape[1]))
     good = good and (certificate is None or len(certificate) == models.dual_coef.shape[1])
+    good = good and _columns_fit(models, m, rows, columns)
     good = good and _lies_under(state.get("linear"), models.dual_coef.shape[1], rows.shape[1])
     good = good and _stands_behind(coarse_model, models.dual_coef.shape[1], columns)
     if not good:
@@ -131,7 +131,7 @@ def require_consistent(state: Mapping[str, Any], partition: Any) -> None:
         require_kernel(coarse_model.kernel, coarse_model.centres[:1], "model.state.backdrop.kernel")
 
 
-def _columns_fit(models: LocalModels, n_cells: int, rows: np.ndarray) -> bool:
+def _columns_fit(models: LocalModels, n_cells: int, rows: np.ndarray, n_columns: int) -> bool:
     """Whether unpenalised columns and their coefficients fit the cells, if there are any."""
     coefficients, columns = models.fixed_coef, models.fixed
     if coefficients is None:
@@ -140,7 +140,7 @@ def _columns_fit(models: LocalModels, n_cells: int, rows: np.ndarray) -> bool:
         _floats(coefficients, rows.dtype, 3)
         and coefficients.shape == (n_cells, len(columns), models.dual_coef.shape[1])
         and len(set(columns)) == len(columns) > 0
-        and max(columns) < rows.shape[1]
+        and max(columns) < n_columns
     )
 
 
