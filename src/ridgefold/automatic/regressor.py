@@ -171,9 +171,31 @@ class RidgefoldRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
     def _shaped(self, values: np.ndarray) -> np.ndarray:
         return values[:, 0] if self._one_target else values
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Predictions for the rows of a table."""
-        return self._shaped(self._decision(X))
+    def predict(self, X: Any, return_std: bool = False, *, noise: bool = False) -> Any:
+        """Predictions for the rows of a table.
+
+        Parameters
+        ----------
+        X : table
+        return_std : bool, default=False
+            Also a standard deviation of f(x): the sum of those of the models with their weights in
+            the prediction, each by its own Gaussian process (:meth:`KernelRidge.predict`). No
+            correlation between their errors makes that of the sum larger; what choosing models and
+            weights adds is not in it, and :meth:`predict_interval` reckons with that, too.
+        noise : bool, default=False
+            Of a new observation in place of f(x).
+
+        Returns
+        -------
+        mean : array of shape (n_rows,) or (n_rows, n_targets)
+        std : array of the shape of `mean`, if asked for
+        """
+        mean = self._shaped(self._decision(X))
+        if not return_std:
+            if noise:
+                raise InvalidInputError("noise is about standard deviations: give return_std=True")
+            return mean
+        return mean, self._shaped(self._deviations(self._numbers(X), noise=noise))
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """An interval for each row that should hold the target with probability `coverage`.
