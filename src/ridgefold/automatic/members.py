@@ -69,7 +69,7 @@ class Member:
     def gradients(self, X: np.ndarray) -> np.ndarray:
         """The slopes of the weighted predictions along the columns of numbers, (n, d, t)."""
         slopes = to_numpy(self.model._gradients(self.placed(X))).astype(np.float64)
-        return slopes_through(self.coordinates, X, slopes) * self.weights
+        return np.asarray(slopes_through(self.coordinates, X, slopes) * self.weights)
 
     def left_out(
         self, rows: np.ndarray, fold_of: np.ndarray, *, one_by_one: bool

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.effects import (
     Effect,
+    WithEffects,
     check_estimand,
     effects_in_short,
     effects_of,
@@ -25,6 +26,10 @@ from ridgefold.estimators.validation import out_of_memory_is_a_budget_error
 
 if TYPE_CHECKING:
     from ridgefold.automatic.table_estimator import TableEstimator
+
+_MOST_ROWS_FACTORISED = 6000
+"""Rows up to which standard errors of effects are computed: a factor for every model, each a few
+seconds and 0.3 GB."""
 
 
 class KnowsItsSlopes:
@@ -179,6 +184,8 @@ class _AsOneModel:
     def _n_outputs(self) -> int:
         return len(self._estimator._offset)
 
+    _effect_errors = WithEffects._effect_errors
+
     def _row_weights(self) -> np.ndarray:
         return self.weights_fit_
 
@@ -187,6 +194,12 @@ class _AsOneModel:
             return "Standard errors are not known for sums of several classifiers."
         if not self._estimator.stack_:
             return "No column says anything of the target."
+        n = len(self.X_fit_)
+        if self._alike and n > _MOST_ROWS_FACTORISED:
+            return (
+                f"Standard errors of {n:,} rows would take the factor of a matrix of as many "
+                "columns: fit KernelRidge, which is asked by itself, or fewer rows."
+            )
         if not self._alike:
             return (
                 "Standard errors are known where all models are of all rows; here some are in "

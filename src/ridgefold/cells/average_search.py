@@ -158,9 +158,9 @@ def _leave_out_what_keeps_the_rank(
         across = KernelGram(task.kernel, new, data.X).full()
         for k, alpha in enumerate(task.alphas):
             fit = system.fit(0, float(alpha), held_out=False)
-            predicted = (
-                across @ fit.dual_coef + fit.intercept + new[:, list(task.fixed)] @ fit.fixed_coef
-            )
+            assert fit.fixed_coef is not None
+            linear = new[:, list(task.fixed)] @ fit.fixed_coef
+            predicted = across @ fit.dual_coef + fit.intercept + linear
             residuals[k, place] = training.targets[row] - predicted[0]
 
 
