@@ -298,3 +298,18 @@ def test_a_linear_model_of_many_rows_needs_no_matrix_of_them():
     rows = np.random.default_rng(6).standard_normal((3000, 2))
     model = KernelRidge(1.0, kernel="linear", memory_budget=30_000_000).fit(rows, rows[:, 0])
     assert np.all(np.isfinite(model.predict(rows[:5], return_std=True)[1]))
+
+
+def test_an_explanation_says_what_the_factor_took_once_it_is_there(tmp_path):
+    model = KernelRidge(0.1, kernel=RBF(), fit_intercept=True).fit(X, Y)
+    assert len(model.explain().steps) == 1
+    model.predict(NEW, return_std=True)
+    step = model.explain().steps[1]
+    assert step["step"] == "a factor for standard deviations, kept in memory"
+    assert step["predicted_bytes"] == 8.0 * 60**2
+    assert step["measured_seconds"] > 0
+    assert "standard deviations" in str(model.explain())
+    assert len(copy.deepcopy(model).explain().steps) == 1
+    model.save(tmp_path / "model.rfm")
+    assert len(ridgefold.load(tmp_path / "model.rfm").explain().steps) == 1
+    assert len(model.fit(X, Y).explain().steps) == 1

@@ -85,7 +85,7 @@ def options_of(model: Any) -> CellArguments:
 def asks_for_columns(model: Any) -> bool:
     """Whether a model is to have unpenalised columns beside the bias."""
     fixed = getattr(model, "fixed", None)
-    return fixed is not None and (isinstance(fixed, str) or len(fixed) > 0)
+    return fixed is not None and (isinstance(fixed, str) or np.size(fixed) > 0)
 
 
 def device_bytes(device: str | None, memory_budget: Any) -> float:

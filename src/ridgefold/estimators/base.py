@@ -22,7 +22,11 @@ from ridgefold.estimators.fixed_columns import (
 from ridgefold.estimators.given_work import GivenModelWork
 from ridgefold.estimators.kept_targets import require_targets
 from ridgefold.estimators.outside import KnowsItsSurroundings
-from ridgefold.estimators.posterior import forget_posterior, without_posterior
+from ridgefold.estimators.posterior import (
+    factor_record,
+    forget_posterior,
+    without_posterior,
+)
 from ridgefold.estimators.rows_left_out import LeavesRowsOut, keeps_rows
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.slopes import WithSlopes
@@ -211,11 +215,12 @@ class KernelModel(
     def explain(self) -> Explanation:
         """How the fit was computed: the methods chosen, those not and why, and the cost.
 
+        Once standard deviations or standard errors were asked for, also the factor that they need.
         Prints as text; `to_json()` gives JSON, and notebooks show it as HTML.
         """
         check_is_fitted(self, "plan_")
         if hasattr(self, "run_record_"):
-            return explain_run(self.run_record_)
+            return explain_run(RunRecord((*self.run_record_.steps, *factor_record(self))))
         plans = [("choosing kernel and alpha", "cv_plan_"), ("fitting", "plan_")]
         return explain_plans([(w, getattr(self, a)) for w, a in plans if hasattr(self, a)])
 

@@ -42,6 +42,16 @@ def resolve_fixed(fixed: Any, n_columns: int, names: Sequence[str] | None) -> tu
             f'fixed must be None, "{LINEAR}" (every column of X), or a list of names or numbers of '
             f"columns, got {fixed!r}: one column is fixed=[{fixed!r}]"
         )
+    shape = np.shape(fixed) if isinstance(fixed, (np.ndarray, list, tuple)) else None
+    if shape is None and hasattr(fixed, "shape"):  # a frame, or a tensor
+        shape = tuple(fixed.shape)
+    if shape is not None and (len(shape) > 1 or _are_values(fixed)):
+        raise InvalidInputError(
+            f"fixed says which columns of X are not penalised, and got an array of shape {shape}: "
+            "new rows would lack its values. Append its columns to X (np.column_stack([X, F])) and "
+            f"give their numbers, fixed=list(range({n_columns}, …)); to keep them out of the "
+            f"kernel, kernel=Columns(RBF(…), range({n_columns})) of ridgefold.kernels"
+        )
     try:
         asked = list(fixed)
     except TypeError:
@@ -49,10 +59,22 @@ def resolve_fixed(fixed: Any, n_columns: int, names: Sequence[str] | None) -> tu
             f'fixed must be None, "{LINEAR}" (every column of X), or a list of names or numbers of '
             f"columns, got {fixed!r}"
         ) from None
+    if isinstance(fixed, np.ndarray) and fixed.dtype == bool:
+        if len(fixed) != n_columns:
+            raise InvalidInputError(
+                f"fixed is a mask of {len(fixed)} columns, and X has {n_columns}: give one value "
+                "a column, or names or numbers of columns"
+            )
+        asked = np.flatnonzero(fixed).tolist()
     found = tuple(_number_of(each, n_columns, names) for each in asked)
     if len(set(found)) < len(found):
         raise InvalidInputError(f"fixed names a column twice: {asked!r}")
     return found
+
+
+def _are_values(fixed: Any) -> bool:
+    """Whether an array holds numbers that are no places of columns."""
+    return isinstance(fixed, np.ndarray) and fixed.dtype.kind == "f"
 
 
 def _number_of(column: Any, n_columns: int, names: Sequence[str] | None) -> int:
