@@ -221,6 +221,12 @@ class KernelModel(
         check_is_fitted(self, "plan_")
         if hasattr(self, "run_record_"):
             return explain_run(RunRecord((*self.run_record_.steps, *factor_record(self))))
+        return self._explained_fit()
+
+    def _explained_fit(self) -> Explanation:
+        """The fit alone, whatever was asked of the model afterwards."""
+        if hasattr(self, "run_record_"):
+            return explain_run(self.run_record_)
         plans = [("choosing kernel and alpha", "cv_plan_"), ("fitting", "plan_")]
         return explain_plans([(w, getattr(self, a)) for w, a in plans if hasattr(self, a)])
 
@@ -246,7 +252,7 @@ class KernelModel(
             compressed=getattr(self, "compression_bound_", None) is not None,
             effects=self._effects_of_some_rows,
             run=getattr(self, "run_record_", None),
-            explain=self.explain,
+            explain=self._explained_fit,
             importances=self._importances_for_facts(),
             effect_curves=self._curves_for_facts if keeps_rows(self) else None,
             is_outside=self.is_outside if keeps_rows(self) else None,
