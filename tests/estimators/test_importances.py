@@ -107,7 +107,7 @@ def test_several_targets_have_their_own_ridges():
 @pytest.mark.parametrize("kept", ["cv+", None])
 def test_a_stack_is_left_out_with_all_its_members(kept):
     model = LSSVMRegressorCV(kernel=["rbf", "laplacian"], cv=5, intervals=kept)
-    model.stack = True
+    model.set_params(search__stack=True)
     model.fit(X, Y)
     folds = consecutive(5) if kept else shuffled_folds(N, 5).test
     expected = np.zeros(N)

@@ -96,7 +96,7 @@ def test_learned_metrics_have_slopes_in_the_units_of_the_columns():
 
 def test_a_stack_has_the_weighted_sum_of_its_slopes():
     model = KernelRidgeCV(kernel=["rbf", "laplacian", Matern(0.5)], alpha=[0.01, 0.1])
-    model.stack = True
+    model.set_params(search__stack=True)
     model.fit(X, targets(X))
     assert len(model.stack_.members) > 1
     assert close(model.predict_gradient(NEW), by_differences(model.predict, NEW))

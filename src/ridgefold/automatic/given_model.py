@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.automatic.columns_by_name import set_fixed_attributes, with_numbers_for_names
 from ridgefold.automatic.leaderboard import Leaderboard
 from ridgefold.automatic.members import Member
 from ridgefold.errors import InvalidInputError, ModelFileError
-from ridgefold.estimators.effects import (
-    Effect,
-    check_estimand,
-    effects_in_short,
-    effects_of,
-    require_columns,
-    rows_and_shares,
-)
-from ridgefold.estimators.effects_table import MarginalEffects
+from ridgefold.estimators.effects import Effect, effects_in_short
 from ridgefold.estimators.facts import ModelFacts, to_numpy
 from ridgefold.estimators.labels import labels_of
 from ridgefold.estimators.saving import Storable, unpack_estimator
 from ridgefold.estimators.scale_names import named_scales
-from ridgefold.estimators.table_effects import table_effects
 from ridgefold.linalg.namespace import on_device
 from ridgefold.records import Attempt
 from ridgefold.tables.encoder import TableEncoder
@@ -68,6 +58,7 @@ class WithGivenModel:
     is_outside: Callable[[Any], np.ndarray]
     _importances_for_facts: Callable[[], Any]
     _curves_for_facts: Callable[..., Any]
+    _table_effects: Callable[[np.ndarray], Sequence[Effect]]
 
     @property
     def _is_given(self) -> bool:
@@ -160,54 +151,6 @@ class WithGivenModel:
         found = getattr(self.model_, method)(numbers, *arguments, **options)
         return tuple(map(to_numpy, found)) if isinstance(found, tuple) else to_numpy(found)
 
-    def marginal_effects(
-        self,
-        X: Any = None,
-        *,
-        estimand: str = "rows",
-        standard_errors: bool = True,
-        decision: bool = False,
-    ) -> MarginalEffects:
-        """How predictions change with every column of the table, in the units of the table.
-
-        Numbers have slopes; those with two values in the fit, and categories, differences against
-        the lower value or the first category. Columns that are made of dates, of places in an
-        order or of gaps are shown as the model sees them. For a `model` that was given.
-
-        Parameters
-        ----------
-        X : table, optional
-            Where to look; the rows of the fit by default.
-        estimand, standard_errors, decision
-            As in :meth:`KernelRidge.marginal_effects`.
-
-        Returns
-        -------
-        effects : MarginalEffects
-        """
-        check_is_fitted(self, "stack_")
-        if not self._is_given:
-            raise InvalidInputError(
-                "marginal effects are those of one model, and this is a sum of several: give one, "
-                "as in RidgefoldRegressor(model=KernelRidgeCV())"
-            )
-        check_estimand(estimand)
-        require_columns(self.model_)
-        encoded = None if X is None else on_device(self._numbers(X), self.device)
-        rows, shares = rows_and_shares(self.model_, encoded, None)
-        return effects_of(
-            self.model_,
-            rows,
-            shares,
-            self._effects_of_given(),
-            estimand=estimand,
-            errors=bool(standard_errors),
-            decision=bool(decision),
-        )
-
-    def _effects_of_given(self) -> list[Effect]:
-        return table_effects(self._encoder.columns, to_numpy(self.model_.X_fit_))
-
     def _facts_of_given(self) -> ModelFacts:
         """The facts of the model, with the names of the table and the methods that take one."""
         facts: ModelFacts = self.model_.report_facts()
@@ -229,7 +172,9 @@ class WithGivenModel:
             column_names=names,
             n_table_columns=self.n_features_in_,
             metric=metric,
-            effects=lambda: effects_in_short(self.model_, self._effects_of_given()),
+            effects=lambda: effects_in_short(
+                self.model_, self._table_effects(to_numpy(self.model_.X_fit_))
+            ),
             **own,
         )
 

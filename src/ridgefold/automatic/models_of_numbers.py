@@ -115,3 +115,20 @@ def in_coordinates(kernel: Kernel | None, X: np.ndarray) -> np.ndarray:
     if not isinstance(kernel, DistanceKernel):
         raise InvalidInputError(f"{kernel!r} has no coordinates")
     return np.ascontiguousarray(X / np.asarray(kernel.length_scale))
+
+
+def slopes_through(kernel: Kernel | None, X: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+    """Slopes along the columns of X, (n, d, t), from those along what `in_coordinates` makes."""
+    if kernel is None:
+        return slopes
+    namespace, columns, seen = namespace_of(X), np.arange(X.shape[1]), X
+    if isinstance(kernel, Columns):
+        columns, seen = np.asarray(kernel.columns), kernel.transform(namespace, X)
+        kernel = kernel.kernel
+    steps = np.ones(seen.shape)
+    if isinstance(kernel, Warped):
+        steps, kernel = kernel.steps(namespace, seen), kernel.kernel
+    assert isinstance(kernel, DistanceKernel)
+    whole = np.zeros((len(X), X.shape[1], slopes.shape[2]))
+    whole[:, columns, :] = slopes * (steps / np.asarray(kernel.length_scale))[:, :, None]
+    return whole

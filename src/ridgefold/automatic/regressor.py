@@ -148,19 +148,30 @@ class RidgefoldRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         Parameters
         ----------
         X : table
-        return_std, noise : bool, default=False
-            Of a given `model`: with standard deviations, as :meth:`KernelRidge.predict` has them.
+        return_std : bool, default=False
+            Also a standard deviation of f(x): the sum of those of the models with their weights in
+            the prediction, each by its own Gaussian process (:meth:`KernelRidge.predict`). No
+            correlation between their errors makes that of the sum larger; what choosing models and
+            weights adds is not in it, and :meth:`predict_interval` reckons with that, too. Of a
+            given `model` that of the model.
+        noise : bool, default=False
+            Of a new observation in place of f(x).
+
+        Returns
+        -------
+        mean : array of shape (n_rows,) or (n_rows, n_targets)
+        std : array of the shape of `mean`, if asked for
         """
         check_is_fitted(self, "stack_")
+        if noise and not return_std:
+            raise InvalidInputError("noise is about standard deviations: give return_std=True")
         if self._is_given:
-            options = {"return_std": return_std, "noise": noise} if return_std or noise else {}
+            options = {"return_std": True, "noise": noise} if return_std else {}
             return self._ask("predict", X, **options)
-        if return_std or noise:
-            raise InvalidInputError(
-                "return_std is for a model that was given, as in "
-                "RidgefoldRegressor(model=KernelRidgeCV()): ask for predict_interval"
-            )
-        return self._shaped(self._decision(X))
+        mean = self._shaped(self._decision(X))
+        if not return_std:
+            return mean
+        return mean, self._shaped(self._deviations(self._numbers(X), noise=noise))
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """An interval for each row that should hold the target with probability `coverage`.

@@ -32,6 +32,7 @@ from ridgefold.automatic.table_reading import (
     standardised_by_weight,
     weights_of,
 )
+from ridgefold.automatic.table_slopes import KnowsItsSlopes
 from ridgefold.automatic.weighing import error_alone, error_of, nested
 from ridgefold.crossval import Folds
 from ridgefold.errors import InvalidInputError, ModelFileError
@@ -62,7 +63,7 @@ from ridgefold.tables.wide_columns import packed_columns, unpacked_columns
 _FEW_FOLDS = 5
 
 
-class TableEstimator(KeepsRows, Storable):
+class TableEstimator(KnowsItsSlopes, KeepsRows, Storable):
     """Base of the estimators for tables; subclasses know their targets."""
 
     def __init__(
@@ -490,6 +491,7 @@ class TableEstimator(KeepsRows, Storable):
             importances=self._importances_for_facts() if self.stack_ else None,
             effect_curves=self._curves_for_facts if self.stack_ else None,
             is_outside=self.is_outside,
+            effects=self._effects_for_facts if self.stack_ else None,
         )
 
     def _rows_fit(self) -> Any:

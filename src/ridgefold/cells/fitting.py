@@ -139,6 +139,7 @@ class CellFitting(Work):
     ) -> None:
         """`members` are the given rows behind merged ones, if scores leave out each by itself."""
         self.model, self.options, self.run = model, options, run
+        self._fixed = options.fixed
         if not self.in_files:
             require_comparable(targets, data.weights)
         with as_ridgefold_errors("random_state must be None, a whole number or a RandomState"):
@@ -293,13 +294,18 @@ class CellFitting(Work):
         data = replace(self.data, X=self._given[0])
         learned = self.run.step(
             name,
-            lambda: learned_scales(self.model, data, targets, self.rng, max_rows),
+            lambda: learned_scales(
+                self.model, data, targets, self.rng, max_rows, fixed=self._fixed
+            ),
             self.rng,
         )
         return learned[0], learned[1] if len(learned) > 1 else None
 
     def _take_scales(self, scales: np.ndarray, widening: np.ndarray | None) -> int:
         self.scales, self.widening = scales, widening
+        kept = np.flatnonzero(np.isfinite(scales))
+        places = tuple(np.searchsorted(kept, self._fixed).tolist()) if self._fixed else ()
+        self.options = replace(self.options, fixed=places)
         # Cells are cut, and distances measured, in the learned metric.
         self._take_training(scaled_rows(self.data.X, scales))
         return int(self.data.X.shape[1])

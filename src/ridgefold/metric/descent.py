@@ -170,6 +170,7 @@ def descend(
         bias=sample.bias,
         weights=sample.weights,
         score_weights=sample.weights,
+        columns=sample.columns,
         single=True,
     )
     objective = _Objective(
@@ -252,6 +253,8 @@ def _outside_residuals(
         return np.empty(0)
     gram = KernelGram(kernel, sample.outside_X, criterion.rows)
     errors = gram.matmat(model.coefficients) + model.intercept[None, :] - sample.outside_y
+    if sample.outside_columns is not None:
+        errors = errors + sample.outside_columns @ model.fixed_coef
     squares = sample.namespace.to_numpy(errors * errors).mean(axis=1)
     sums = np.bincount(sample.outside_groups, weights=squares * sample.outside_weights)
     return np.asarray(sums * (len(sums) / sample.outside_weights.sum()))

@@ -93,6 +93,7 @@ def learn_metric(
     preprocess: str | None = None,
     weights: Array | None = None,
     bias: bool = True,
+    fixed: tuple[int, ...] = (),
     folds: Sequence[np.ndarray] | int | None = 5,
     max_rows: int = MAX_ROWS,
     random_state: int = 0,
@@ -117,6 +118,8 @@ def learn_metric(
         Transform of all columns, or the best one for every column.
     weights : array of shape (n,), optional
     bias : bool, default=True
+    fixed : tuple of int
+        Numbers of columns whose linear effect the models have besides, without a penalty.
     folds : None, int or sequence of index arrays, default=5
         Leave-one-out, a number of random folds, or disjoint test sets.
     max_rows : int
@@ -148,6 +151,7 @@ def learn_metric(
         preprocess=preprocess,
         weights=weights,
         bias=bias,
+        fixed=fixed,
         folds=folds,
         max_rows=max_rows,
         random_state=random_state,
@@ -167,6 +171,7 @@ def race_families(
     preprocess: str | None,
     weights: Array | None,
     bias: bool,
+    fixed: tuple[int, ...],
     folds: Sequence[np.ndarray] | int | None,
     max_rows: int,
     random_state: int,
@@ -203,6 +208,7 @@ def race_families(
         bias=bias,
         random=np.random.default_rng(random_state),
         scale_of=scales_of_columns(scale_groups, int(X.shape[1])),
+        fixed=fixed,
     )
     sample = replace(sample, limit=limit)
     if look_at_clock is not None:

@@ -129,7 +129,12 @@ def _root_mean_square_slopes(sample: Sample, fit: Descent) -> np.ndarray | None:
     Of Matérn 3/2, k = (1 + √3 r)exp(−√3 r), the slope is ∇k(z, z') = −3·exp(−√3 r)(z − z').
     """
     criterion = HeldOutError(
-        sample.X, sample.y, folds=sample.folds, bias=sample.bias, weights=sample.weights
+        sample.X,
+        sample.y,
+        folds=sample.folds,
+        bias=sample.bias,
+        weights=sample.weights,
+        columns=sample.columns,
     )
     model = criterion.model(fit.kernel, fit.alpha)
     if model is None:

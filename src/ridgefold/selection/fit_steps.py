@@ -18,7 +18,7 @@ from ridgefold.executors import Executor
 from ridgefold.metric import FAMILIES
 from ridgefold.metric.metric import families_of
 from ridgefold.metric.transforms import TRANSFORMS
-from ridgefold.options import MetricLearning
+from ridgefold.options import MetricLearning, search_of
 from ridgefold.planning import plan_cross_validation, plan_fit
 from ridgefold.planning.cell_memory import learning_rows_within
 from ridgefold.planning.learning import learning_plan
@@ -93,7 +93,7 @@ class LearnMetric(MeasuredStep[Problem, SearchWork]):
         else:
             name = "choosing a family" if asked.transforms is None else "learning transforms"
         families = len(families_of(families_to_learn(model.kernel, model.kernel_params)))
-        return cls(name, asked, families, model.alpha is None, bool(model.stack))
+        return cls(name, asked, families, model.alpha is None, bool(search_of(model).stack))
 
     def cost(self, known: Problem, resources: Resources) -> Plan:
         times = 1.0

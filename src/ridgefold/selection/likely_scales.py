@@ -10,8 +10,10 @@ import numpy as np
 
 from ridgefold.kernels import Columns, Kernel, Laplacian, Warped
 from ridgefold.kernels.distances import DistanceKernel
+from ridgefold.kernels.gram import columns_of
 from ridgefold.kernels.warped import warp
 from ridgefold.linalg import Array
+from ridgefold.linalg.unpenalised import unpenalised_space
 from ridgefold.metric.groups import scales_of_columns
 from ridgefold.metric.likelihood import MarginalLikelihood, ascend
 from ridgefold.metric.metric import three_digits
@@ -25,6 +27,7 @@ def with_likely_scales(
     targets: Array,
     *,
     bias: bool,
+    fixed: tuple[int, ...],
     groups: Any,
     max_rows: int,
     look_at_clock: Callable[[], None] | None,
@@ -45,6 +48,13 @@ def with_likely_scales(
         weights = namespace.take_rows(data.weights, rows)
     kernel, columns, warps = _parts(metric.kernel, int(data.X.shape[1]))
     X = namespace.astype(namespace.take_rows(data.X, rows), double)
+    basis = namespace.ones((len(rows), int(bias)), X)
+    if fixed:  # any basis of what the columns span gives the same likelihood
+        space = unpenalised_space(
+            namespace, columns_of(X, fixed), None, bias=bias, n_rows=len(rows), like=X
+        )
+        assert space is not None
+        basis = space.basis
     X = namespace.xp.take(X, namespace.indices(np.asarray(columns), X), axis=1)
     if warps is not None:
         each = [warp(namespace, w, X[:, j]) for j, w in enumerate(warps)]
@@ -54,7 +64,6 @@ def with_likely_scales(
     if metric.isotropic:
         scale_of = np.zeros(len(columns), dtype=int)
     y = namespace.take_rows(targets, rows)
-    basis = namespace.ones((len(rows), int(bias)), X)
     found, alpha, _ = ascend(
         MarginalLikelihood(X, y, basis, weights),
         kernel,
