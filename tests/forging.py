@@ -305,7 +305,16 @@ _ESTIMATORS = sorted({type(each).__name__ for each in ()} | {
     "PartitionedLSSVMRegressor", "TableModel",
     "object",
 })  # fmt: skip
-_KERNELS = ["RBF", "Matern", "Linear", "Polynomial", "Sum", "Scaled", "Columns", "Rotated", "Warped",
+_KERNELS = [
+    "RBF",
+    "Matern",
+    "Linear",
+    "Polynomial",
+    "Sum",
+    "Scaled",
+    "Columns",
+    "Rotated",
+    "Warped",
     "Chi2",
 ]
 _RECORDS = ["FittedModel", "Intervals", "Plan", "Cells", "LocalModels", "Grid", "Standardise"]

@@ -49,11 +49,11 @@ from ridgefold.kernels import (
     Polynomial,
     Product,
     RationalQuadratic,
+    Rotated,
     Scaled,
     Sigmoid,
     Sobolev,
     Sum,
-    Rotated,
     Warped,
 )
 from ridgefold.options import OptionObject

@@ -82,6 +82,7 @@ def learned_kernels(work: AutomaticWork, known: Known, seconds: float) -> list[F
         "look_at_clock": look_between_tasks,
         "seconds": seconds / times_learned(known),
         "clock": work.time.clock,
+        "rotate": work.codes is None,
     }
     classify = work.codes is not None
     folds = folds_to_learn_from(work.folds)

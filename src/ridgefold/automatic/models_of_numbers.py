@@ -11,9 +11,9 @@ from ridgefold.automatic.known import AutomaticWork
 from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.kernel_ridge_cv import LSSVMRegressorCV
 from ridgefold.estimators.partitioned import PartitionedLSSVMRegressor
-from ridgefold.kernels import Columns, Kernel
+from ridgefold.kernels import Kernel
+from ridgefold.kernels.derived import DerivedKernel
 from ridgefold.kernels.distances import DistanceKernel
-from ridgefold.kernels.warped import Warped
 from ridgefold.linalg import namespace_of
 from ridgefold.linalg.namespace import on_device
 from ridgefold.options import Compute
@@ -104,9 +104,7 @@ def in_coordinates(kernel: Kernel | None, X: np.ndarray) -> np.ndarray:
     if kernel is None:
         return X
     namespace = namespace_of(X)
-    if isinstance(kernel, Columns):
-        X, kernel = kernel.transform(namespace, X), kernel.kernel
-    if isinstance(kernel, Warped):
+    while isinstance(kernel, DerivedKernel):
         X, kernel = kernel.transform(namespace, X), kernel.kernel
     if not isinstance(kernel, DistanceKernel):
         raise InvalidInputError(f"{kernel!r} has no coordinates")

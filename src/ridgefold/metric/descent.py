@@ -255,3 +255,13 @@ def _outside_residuals(
     squares = sample.namespace.to_numpy(errors * errors).mean(axis=1)
     sums = np.bincount(sample.outside_groups, weights=squares * sample.outside_weights)
     return np.asarray(sums * (len(sums) / sample.outside_weights.sum()))
+
+
+def clearly_better(candidate: np.ndarray, reference: np.ndarray) -> bool:
+    """Whether squared residuals are smaller by more than a standard error of their difference.
+
+    The candidate was stopped where these very rows liked it best; one standard error is what
+    that may have been worth.
+    """
+    gain = reference - candidate
+    return bool(gain.mean() > gain.std() / math.sqrt(len(gain)))

@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 
 from ridgefold.errors import InvalidInputError
-from ridgefold.kernels import Columns, Kernel, Laplacian
-from ridgefold.kernels.distances import DistanceKernel
+from ridgefold.kernels import Columns, Kernel, Laplacian, Rotated
+from ridgefold.kernels.distances import DistanceKernel, EuclideanKernel
 from ridgefold.kernels.warped import Warped
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.metric.families import FAMILIES, family_of, with_scales
 from ridgefold.metric.groups import scales_of_columns
 from ridgefold.metric.irrelevant_columns import columns_to_keep
 from ridgefold.metric.racing_family import RacingFamily, kind_of_family
+from ridgefold.metric.rotation import rotated_start
 from ridgefold.metric.sample import MOST_OUTSIDE, Sample, draw_sample
 from ridgefold.metric.slope_start import START_OUTSIDE, START_ROWS, Start, start_on
 from ridgefold.metric.spreads import shares_of_variance
@@ -98,6 +99,7 @@ def learn_metric(
     random_state: int = 0,
     scale_groups: Any = None,
     leave_out: bool = True,
+    rotate: bool = False,
     look_at_clock: Callable[[], None] | None = None,
     seconds: float | None = None,
 ) -> LearnedMetric:
@@ -130,6 +132,9 @@ def learn_metric(
     leave_out : bool, default=True
         Leave columns out of the kernel whose learned scales are so large that predictions of the
         rows outside change by at most 3% of their error without them.
+    rotate : bool, default=False
+        Families of Euclidean distances may have directions that mix columns, where rows outside
+        are predicted clearly better by them.
     look_at_clock : callable, optional
         Called before every evaluation; what it raises ends the descent.
     seconds : float, optional
@@ -152,6 +157,7 @@ def learn_metric(
         max_rows=max_rows,
         random_state=random_state,
         scale_groups=scale_groups,
+        rotate=rotate,
         look_at_clock=look_at_clock,
         seconds=seconds,
     )
@@ -171,6 +177,7 @@ def race_families(
     max_rows: int,
     random_state: int,
     scale_groups: Any,
+    rotate: bool,
     look_at_clock: Callable[[], None] | None,
     seconds: float | None = None,
     clock: Callable[[], float] = time.monotonic,
@@ -208,7 +215,7 @@ def race_families(
     if look_at_clock is not None:
         sample = replace(sample, look_at_clock=look_at_clock)
     starts = _starts(sample, preprocess, learn=learn_scales)
-    return _race(starts, families, sample.limit)
+    return _race(starts, families, sample.limit, rotate=rotate and learn_scales)
 
 
 def _place_in_line(name: str) -> int:
@@ -257,13 +264,18 @@ def families_of(family: Any) -> dict[str, DistanceKernel]:
 
 
 def _race(
-    starts: list[Start], families: Mapping[str, DistanceKernel], limit: TimeLimit
+    starts: list[Start],
+    families: Mapping[str, DistanceKernel],
+    limit: TimeLimit,
+    *,
+    rotate: bool,
 ) -> list[RacingFamily]:
     """Descend on more and more rows, with fewer and fewer families; the best comes first.
 
     Of several families of one kind, only the best runs: after the first stage the others join
-    it, with the scales that it has found. In every stage all families see the same rows and folds,
-    and may take the same number of steps.
+    it, with the scales that it has found; and the best of every Euclidean kind run once more, on
+    directions that mix columns, where these are worth it. In every stage all families see the same
+    rows and folds, and may take the same number of steps.
     """
     entered = _starters(starts, families, limit)
     sample = entered[0].sample
@@ -290,20 +302,51 @@ def _race(
                     with seconds.counted(rows, steps):
                         each.advance(rows, outside, steps)
         if stage is _STAGES[0]:
-            for head, each in _relatives(
+            rotated = _rotated(still_racing, rows, outside) if rotate else []
+            for each in rotated:
+                each.advance(rows, outside, stage.steps_on(share * rows, len(each.spread)))
+            still_racing, entered = still_racing + rotated, entered + rotated
+            for head, relative in _relatives(
                 _who_goes_on(still_racing, _STAGES[1], size), entered, families
             ):
-                each.take_over(head, rows, outside)
+                each = relative.taking_over(head, rows, outside)
                 still_racing += [] if each in still_racing else [each]
                 entered += [] if each in entered else [each]
-    entered.sort(key=_rank)
+    entered = _best_first(entered)
     entered[0].look_at_isotropic()
     return entered
 
 
-def _rank(each: RacingFamily) -> tuple[int, float]:
-    """Sort first by the number of rows that a family has got to, then by its error."""
-    return -each.most_rows, each.leading.pooled_error
+def _best_first(entered: list[RacingFamily]) -> list[RacingFamily]:
+    """Those of the most rows first, then those of the least error.
+
+    Directions are found with the rows inside the criterion: they come first only where rows outside
+    agree.
+    """
+    ranked = sorted(entered, key=lambda each: (-each.most_rows, each.leading.pooled_error))
+    first = ranked[0]
+    straight = next(each for each in ranked if not each.is_rotated)
+    if first.is_rotated and straight.most_rows == first.most_rows:
+        ranked.remove(straight)
+        agree = first.leading.outside_error < straight.leading.outside_error
+        ranked.insert(1 if agree else 0, straight)
+    return ranked
+
+
+def _rotated(still_racing: list[RacingFamily], rows: int, outside: int) -> list[RacingFamily]:
+    """The best family of every Euclidean kind, on directions found by the best of them all."""
+    euclidean = sorted(
+        (each for each in still_racing if each.kind != "manhattan"),
+        key=lambda each: each.leading.pooled_error,
+    )
+    if not euclidean or euclidean[0].sample.limit.spent:
+        return []
+    head = euclidean[0]
+    start = rotated_start(head.start, head.leading, rows, outside)
+    if start is None or start.slopes is None:
+        return []
+    heads = {each.kind: each for each in reversed(euclidean) if each.start is head.start}
+    return [each.rotated(start, start.slopes.point, rows, outside) for each in heads.values()]
 
 
 def _who_goes_on(still_racing: list[RacingFamily], stage: _Stage, size: int) -> list[RacingFamily]:
@@ -357,8 +400,9 @@ def _relatives(
                 continue
             if head.sample.limit.spent:
                 return
-            same = [each for each in known if each.name == name and each.start is head.start]
-            yield head, same[0] if same else RacingFamily(name, families[name], head.start)
+            start = head.unrotated.start
+            same = [each for each in known if each.name == name and each.start is start]
+            yield head, same[0] if same else RacingFamily(name, families[name], start)
 
 
 class _Seconds:
@@ -385,16 +429,22 @@ class _Seconds:
 
 def _as_metric(racing_families: list[RacingFamily], *, leave_out: bool) -> LearnedMetric:
     winner = racing_families[0]
-    best, sample, transforms = winner.best, winner.sample, winner.transforms
+    best, transforms = winner.best, winner.transforms
+    directions = winner.directions_of(best)
+    winner = winner.unrotated
+    sample = winner.sample
     families: dict[str, float] = {}
     for each in racing_families:
         families.setdefault(each.name, each.leading.pooled_error)
     scales = three_digits(best.kernel.length_scale)
     kernel = with_scales(best.kernel, scales)
     (alpha,) = three_digits([best.alpha])
+    if directions is not None:
+        scales = in_directions(kernel, directions).column_scales
     relevance = _relevance(winner, sample, scales)
     kept = np.ones(len(scales), dtype=bool)
-    if leave_out and best is not winner.isotropic and not sample.limit.spent:
+    isotropic = best is winner.isotropic
+    if leave_out and directions is None and not isotropic and not sample.limit.spent:
         kept = columns_to_keep(sample, kernel, alpha, relevance)
         relevance = np.where(kept, relevance, 0.0) / relevance[kept].sum()
 
@@ -402,13 +452,13 @@ def _as_metric(racing_families: list[RacingFamily], *, leave_out: bool) -> Learn
         return error * sample.unit * sample.unit
 
     return LearnedMetric(
-        kernel=on_columns(kernel, scales, kept, transforms),
+        kernel=on_columns(kernel, transforms, directions, kept),
         alpha=alpha,
         family=winner.name,
         length_scales=np.where(kept, scales, np.inf),
         relevance=relevance,
         transforms=None if transforms is None else transforms.names,
-        isotropic=best is winner.isotropic,
+        isotropic=isotropic,
         error=in_units(best.error),
         outside_error=in_units(best.outside_error),
         isotropic_error=in_units(winner.isotropic.outside_error),
@@ -432,14 +482,30 @@ def three_digits(values: Any) -> np.ndarray:
 
 
 def on_columns(
-    kernel: DistanceKernel, scales: np.ndarray, kept: np.ndarray, transforms: Transforms | None
+    kernel: DistanceKernel,
+    transforms: Transforms | None,
+    directions: np.ndarray | None = None,
+    kept: np.ndarray | None = None,
 ) -> Kernel:
-    """The kernel on rows as they were given: of the columns that are kept, transformed."""
-    columns = tuple(np.flatnonzero(kept).tolist())
-    on_kept: Kernel = with_scales(kernel, scales[kept])
-    if transforms is not None:
-        on_kept = Warped(on_kept, tuple(transforms.warps[j] for j in columns))
-    return on_kept if kept.all() else Columns(on_kept, columns)
+    """The kernel on rows as they were given: of the columns that are kept, transformed, and then
+    of coordinates along directions."""
+    if kept is not None and not kept.all():
+        columns = tuple(np.flatnonzero(kept).tolist())
+        if transforms is not None:
+            transforms = Transforms(
+                tuple(transforms.names[j] for j in columns),
+                tuple(transforms.warps[j] for j in columns),
+            )
+        scales = np.asarray(kernel.length_scale)[kept]
+        return Columns(on_columns(with_scales(kernel, scales), transforms), columns)
+    inner = kernel if directions is None else in_directions(kernel, directions)
+    return inner if transforms is None else Warped(inner, transforms.warps)
+
+
+def in_directions(kernel: DistanceKernel, directions: np.ndarray) -> Rotated:
+    """The kernel on coordinates along directions, one a column of the array."""
+    assert isinstance(kernel, EuclideanKernel)
+    return Rotated(kernel, tuple(map(tuple, directions.T.tolist())))
 
 
 def _relevance(winner: RacingFamily, sample: Sample, scales: np.ndarray) -> np.ndarray:

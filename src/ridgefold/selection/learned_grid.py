@@ -9,11 +9,21 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse
+from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
 from ridgefold.crossval import Deadline, Folds
 from ridgefold.errors import InvalidInputError, ModelFileError, UnsupportedInputError
-from ridgefold.kernels import NAMED_KERNELS, Columns, Kernel, KernelSettings, Warped, resolve_kernel
+from ridgefold.kernels import (
+    NAMED_KERNELS,
+    Columns,
+    Kernel,
+    KernelSettings,
+    Rotated,
+    Warped,
+    resolve_kernel,
+)
+from ridgefold.kernels.derived import with_core
 from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.linalg import Array
 from ridgefold.metric import FAMILIES, LearnedMetric, learn_metric
@@ -99,6 +109,7 @@ def learning_arguments(model: Any, asked: MetricLearning, data: TrainingData) ->
         "max_rows": rows,
         "random_state": seed,
         "scale_groups": asked.groups,
+        "rotate": asked.rotate and not is_classifier(model) and not by_likelihood(model.scoring),
         "look_at_clock": look,
         "seconds": learning_seconds(asked, data.deadline),
     }
@@ -142,7 +153,8 @@ def learned_grid(
     factors, ridges = _around(int(data.X.shape[0]), isotropic=metric.isotropic)
     candidates = tuple(
         Candidate(
-            _multiplied(metric.kernel, factor), {"kernel": metric.family, "scale_factor": factor}
+            with_core(metric.kernel, partial(_multiplied, factor)),
+            {"kernel": metric.family, "scale_factor": factor},
         )
         for factor in factors
     )
@@ -193,13 +205,8 @@ def folds_to_learn_from(folds: Folds) -> list[np.ndarray] | int | None:
     return 5
 
 
-def _multiplied(kernel: Kernel, factor: float) -> Kernel:
+def _multiplied(factor: float, kernel: DistanceKernel) -> Kernel:
     """The kernel with all its length scales multiplied."""
-    if isinstance(kernel, Columns):
-        return Columns(_multiplied(kernel.kernel, factor), kernel.columns)
-    if isinstance(kernel, Warped):
-        return Warped(_multiplied(kernel.kernel, factor), kernel.columns)
-    assert isinstance(kernel, DistanceKernel)
     scales = np.asarray(kernel.length_scale) * factor
     return replace(kernel, length_scale=tuple(scales.tolist()))
 
@@ -211,10 +218,11 @@ def length_scales_of(kernel: Kernel | str, n_columns: int) -> np.ndarray:
         columns, inner = inner.columns, inner.kernel
     if isinstance(inner, Warped):
         inner = inner.kernel
-    if not isinstance(inner, DistanceKernel):
+    if not isinstance(inner, (DistanceKernel, Rotated)):
         raise ModelFileError(f"a metric was learned, but {inner!r} has no length scales")
-    if max(columns) >= n_columns or np.size(inner.length_scale) not in (1, len(columns)):
+    own = inner.column_scales if isinstance(inner, Rotated) else inner.length_scale
+    if max(columns) >= n_columns or np.size(own) not in (1, len(columns)):
         raise ModelFileError(f"a metric was learned, but not for the {n_columns} columns of X")
     scales = np.full(n_columns, np.inf)
-    scales[list(columns)] = inner.length_scale
+    scales[list(columns)] = own
     return scales
