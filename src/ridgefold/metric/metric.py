@@ -81,6 +81,8 @@ _ROUGH = ("manhattan", "rough")
 stage is kept for them. On ccpp the Laplacian is fifth of six families on 500 rows and first on
 2,000."""
 _ORDER = ("matern12", "laplacian", "matern32", "rbf")
+_ROTATED_MARGIN = 1.05
+"""Errors on directions, which have many numbers, must be smaller by this factor to come first."""
 _MARGIN = 0.005
 """A transform of all columns must lower the error by this share to replace an earlier one."""
 
@@ -312,25 +314,18 @@ def _race(
                 each = relative.taking_over(head, rows, outside)
                 still_racing += [] if each in still_racing else [each]
                 entered += [] if each in entered else [each]
-    entered = _best_first(entered)
+    entered.sort(key=_rank)
     entered[0].look_at_isotropic()
     return entered
 
 
-def _best_first(entered: list[RacingFamily]) -> list[RacingFamily]:
-    """Those of the most rows first, then those of the least error.
+def _rank(each: RacingFamily) -> tuple[int, float]:
+    """Sort first by the number of rows that a family has got to, then by its error.
 
-    Directions are found with the rows inside the criterion: they come first only where rows outside
-    agree.
+    Directions are found with the rows inside the criterion, and must be better by a margin.
     """
-    ranked = sorted(entered, key=lambda each: (-each.most_rows, each.leading.pooled_error))
-    first = ranked[0]
-    straight = next(each for each in ranked if not each.is_rotated)
-    if first.is_rotated and straight.most_rows == first.most_rows:
-        ranked.remove(straight)
-        agree = first.leading.outside_error < straight.leading.outside_error
-        ranked.insert(1 if agree else 0, straight)
-    return ranked
+    margin = _ROTATED_MARGIN if each.is_rotated else 1.0
+    return -each.most_rows, margin * each.leading.pooled_error
 
 
 def _rotated(still_racing: list[RacingFamily], rows: int, outside: int) -> list[RacingFamily]:

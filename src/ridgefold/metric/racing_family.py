@@ -133,6 +133,8 @@ class RacingFamily:
         """Fit the isotropic kernel to the rows of the learned scales, so that they compare."""
         if self.learned is None:
             return
+        if self.is_rotated:
+            self.unrotated.look_at_isotropic()
         rows_seen = self.unrotated.sample.first(*self._seen)
         seen = self.isotropic.rows, len(self.isotropic.outside_residuals)
         if seen != (len(rows_seen), _number_outside(rows_seen)):
@@ -141,12 +143,17 @@ class RacingFamily:
 
     @property
     def best(self) -> Descent:
-        """Learned scales if they are clearly better than isotropic ones on the outside rows."""
-        if self.learned is None or not clearly_better(
-            self.learned.outside_residuals, self.isotropic.outside_residuals
-        ):
-            return self.isotropic
-        return self.learned
+        """Learned scales if they are clearly better than isotropic ones on the outside rows.
+
+        Directions were better than learned scales of columns: it is enough if those are.
+        """
+        learned, isotropic = self.learned, self.isotropic
+        if learned is None:
+            return isotropic
+        if clearly_better(learned.outside_residuals, isotropic.outside_residuals):
+            return learned
+        straight = self.unrotated
+        return learned if self.is_rotated and straight.best is straight.learned else isotropic
 
     @property
     def leading(self) -> Descent:
