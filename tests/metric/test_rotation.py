@@ -156,12 +156,12 @@ def test_classes_and_choice_by_the_likelihood_keep_to_columns():
     X, y = of_sums(200)
     classes = LSSVMClassifierCV(kernel="rbf", metric="learned").fit(X, y > 0)
     assert not is_rotated(classes.kernel_)
-    likely = LSSVMRegressorCV(
-        kernel="rbf", metric="learned", scoring="marginal_likelihood"
-    ).fit(X, y)
+    likely = LSSVMRegressorCV(kernel="rbf", metric="learned", scoring="marginal_likelihood").fit(
+        X, y
+    )
     assert not is_rotated(likely.kernel_)
 
 
 def test_what_is_no_yes_or_no_is_refused():
-    with pytest.raises(InvalidInputError, match="metric.rotate must be"):
+    with pytest.raises(InvalidInputError, match=r"metric\.rotate must be"):
         LSSVMRegressorCV(kernel="rbf", metric=MetricLearning(rotate="yes")).fit(*of_sums(50))

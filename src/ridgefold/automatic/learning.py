@@ -47,6 +47,7 @@ def plan_to_learn(known: Known, resources: Resources, rows: int) -> Plan:
         families=len(FAMILIES),
         starts=len(TRANSFORMS),
         times=times_learned(known),
+        rotates=True,
     )
     return replace(plan, problem=replace(plan.problem, n_rows=n))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -72,8 +71,6 @@ _STAGES = (
 """Most steps are taken on few rows, where they are cheap."""
 _MORE_ROWS = 1.2
 """A stage with fewer than this many times the rows of the one before it is left out."""
-_GROWTH = 2.5
-"""Power of the rows by which the time of a step grows, where a limit has to be kept."""
 _SHARE = 0.85
 """The race may take this share of the time limit; the rest is for leaving out columns."""
 _ROUGH = ("manhattan", "rough")
@@ -286,27 +283,24 @@ def _race(
     share = sample.distinct / size
     few = min(START_ROWS, size)
     still_racing = _who_goes_on(entered, _STAGES[0], size)
-    seconds = _Seconds(limit)
     steps = _Stage(START_ROWS, START_OUTSIDE, _FIRST_STEPS, 0, 0.0).steps_on(share * few, scales)
     for each in still_racing:
         if not limit.spent:
-            with seconds.counted(few, 2 * steps):
-                each.descend_from_both(steps)
+            each.descend_from_both(steps)
     rows, outside = few, START_OUTSIDE
     for stage in _STAGES:
         still_racing = _who_goes_on(still_racing, stage, size)
-        stage_rows = min(stage.rows, size, seconds.rows_for(stage.steps * len(still_racing)))
+        stage_rows = min(stage.rows, size, limit.rows_for(stage.steps * len(still_racing)))
         if stage_rows >= _MORE_ROWS * rows or (stage is _STAGES[-1] and stage_rows == size > rows):
             rows, outside = int(stage_rows), int(min(stage.outside, MOST_OUTSIDE))
             for each in still_racing:
-                if not limit.spent:
-                    steps = stage.steps_on(share * rows, scales)
-                    with seconds.counted(rows, steps):
-                        each.advance(rows, outside, steps)
+                if limit.has_time_for(rows):
+                    each.advance(rows, outside, stage.steps_on(share * rows, scales))
         if stage is _STAGES[0]:
             rotated = _rotated(still_racing, rows, outside) if rotate else []
             for each in rotated:
-                each.advance(rows, outside, stage.steps_on(share * rows, len(each.spread)))
+                if limit.has_time_for(rows):
+                    each.advance(rows, outside, stage.steps_on(share * rows, len(each.spread)))
             still_racing, entered = still_racing + rotated, entered + rotated
             for head, relative in _relatives(
                 _who_goes_on(still_racing, _STAGES[1], size), entered, families
@@ -334,7 +328,7 @@ def _rotated(still_racing: list[RacingFamily], rows: int, outside: int) -> list[
         (each for each in still_racing if each.kind != "manhattan"),
         key=lambda each: each.leading.pooled_error,
     )
-    if not euclidean or euclidean[0].sample.limit.spent:
+    if not euclidean or not euclidean[0].sample.limit.has_time_for(rows):
         return []
     head = euclidean[0]
     start = rotated_start(head.start, head.leading, rows, outside)
@@ -393,33 +387,11 @@ def _relatives(
         for name in sorted(families, key=_place_in_line):
             if kind_of_family(families[name]) != head.kind or name == head.name:
                 continue
-            if head.sample.limit.spent:
+            if not head.sample.limit.has_time_for(head.most_rows):
                 return
             start = head.unrotated.start
             same = [each for each in known if each.name == name and each.start is start]
             yield head, same[0] if same else RacingFamily(name, families[name], start)
-
-
-class _Seconds:
-    """Measures how long a step takes, and says for how many rows there is time."""
-
-    def __init__(self, limit: TimeLimit) -> None:
-        self._limit = limit
-        self._per_step, self._rows = 0.0, 1
-
-    @contextmanager
-    def counted(self, rows: int, steps: int) -> Iterator[None]:
-        """Measure what is done in the context, which is `steps` steps on `rows` rows."""
-        begun = self._limit.elapsed
-        yield
-        self._per_step, self._rows = (self._limit.elapsed - begun) / steps, rows
-
-    def rows_for(self, steps: int) -> float:
-        """The number of rows on which so many steps take half of the time that is left."""
-        if self._per_step <= 0 or self._limit.left == math.inf:
-            return math.inf
-        possible = max(0.0, 0.5 * self._limit.left) / (steps * self._per_step)
-        return float(self._rows * possible ** (1.0 / _GROWTH))
 
 
 def _as_metric(racing_families: list[RacingFamily], *, leave_out: bool) -> LearnedMetric:
@@ -440,7 +412,7 @@ def _as_metric(racing_families: list[RacingFamily], *, leave_out: bool) -> Learn
     kept = np.ones(len(scales), dtype=bool)
     isotropic = best is winner.isotropic
     if leave_out and directions is None and not isotropic and not sample.limit.spent:
-        kept = columns_to_keep(sample, kernel, alpha, relevance)
+        kept = columns_to_keep(sample.first(best.rows), kernel, alpha, relevance)
         relevance = np.where(kept, relevance, 0.0) / relevance[kept].sum()
 
     def in_units(error: float) -> float:
