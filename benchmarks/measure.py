@@ -7,6 +7,7 @@ threads beside another busy process can be ten times slower than one.
 from __future__ import annotations
 
 import argparse
+import fcntl
 import gc
 import importlib.metadata
 import json
@@ -340,6 +341,23 @@ def write_results(
     if details:
         page += f"\n## The numbers behind them\n\n{details}\n"
     (folder / f"{name}.md").write_text(page, encoding="utf-8")
+
+
+@contextmanager
+def kept(path: Path) -> Iterator[dict[str, Any]]:
+    """The record of a run that goes on where it was, to be changed; several processes may add."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "a+", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        text = file.read()
+        record = json.loads(text) if text else {"machine": machine_facts(), "runs": {}}
+        before = json.dumps(record)
+        yield record
+        if json.dumps(record) != before:
+            file.seek(0)
+            file.truncate(0)
+            file.write(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
 
 def lost_figures(path: Path, figures: Sequence[Figure]) -> list[str]:

@@ -9,14 +9,12 @@ Models whose package is not installed are left out.
 from __future__ import annotations
 
 import argparse
-import fcntl
 import importlib.metadata
 import importlib.util
-import json
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -208,21 +206,9 @@ def is_classification(name: str) -> bool:
 # -- the store ---------------------------------------------------------------------------
 
 
-@contextmanager
-def store() -> Iterator[dict[str, Any]]:
-    """The results so far, to be changed; two processes may add to them at the same time."""
-    STORE.parent.mkdir(parents=True, exist_ok=True)
-    with open(STORE, "a+", encoding="utf-8") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        file.seek(0)
-        text = file.read()
-        record = json.loads(text) if text else {"machine": measure.machine_facts(), "runs": {}}
-        before = json.dumps(record)
-        yield record
-        if json.dumps(record) != before:
-            file.seek(0)
-            file.truncate(0)
-            file.write(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+def store() -> AbstractContextManager[dict[str, Any]]:
+    """The results so far, to be changed."""
+    return measure.kept(STORE)
 
 
 def measure_all(
