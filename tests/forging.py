@@ -307,7 +307,18 @@ _ESTIMATORS = sorted({type(each).__name__ for each in ()} | {
     "PartitionedLSSVMRegressor", "RidgefoldClassifier", "RidgefoldRegressor",
     "object",
 })  # fmt: skip
-_KERNELS = ["RBF", "Matern", "Linear", "Polynomial", "Sum", "Scaled", "Columns", "Warped", "Chi2"]
+_KERNELS = [
+    "RBF",
+    "Matern",
+    "Linear",
+    "Polynomial",
+    "Sum",
+    "Scaled",
+    "Columns",
+    "Rotated",
+    "Warped",
+    "Chi2",
+]
 _RECORDS = ["FittedModel", "Intervals", "Plan", "Cells", "LocalModels", "Grid", "Standardise"]
 
 Place = tuple[Any, Any]

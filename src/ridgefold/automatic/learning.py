@@ -47,6 +47,7 @@ def plan_to_learn(known: AutomaticProblem, resources: Resources, rows: int) -> P
         families=len(FAMILIES),
         starts=len(TRANSFORMS),
         times=times_learned(known),
+        rotates=True,
     )
     return replace(plan, problem=replace(plan.problem, n_rows=n))
 
@@ -84,6 +85,7 @@ def learned_kernels(
         "look_at_clock": look_between_tasks,
         "seconds": seconds / times_learned(known),
         "clock": work.time.clock,
+        "rotate": work.codes is None,
     }
     classify = work.codes is not None
     folds = folds_to_learn_from(work.folds)

@@ -11,7 +11,8 @@ from ridgefold.automatic.automatic_work import AutomaticWork
 from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.kernel_ridge_cv import LSSVMRegressorCV
 from ridgefold.estimators.partitioned import PartitionedLSSVMRegressor
-from ridgefold.kernels import Columns, Kernel
+from ridgefold.kernels import Columns, Kernel, Rotated
+from ridgefold.kernels.derived import DerivedKernel
 from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.kernels.warped import Warped
 from ridgefold.linalg import namespace_of
@@ -108,9 +109,7 @@ def in_coordinates(kernel: Kernel | None, X: np.ndarray) -> np.ndarray:
     if kernel is None:
         return X
     namespace = namespace_of(X)
-    if isinstance(kernel, Columns):
-        X, kernel = kernel.transform(namespace, X), kernel.kernel
-    if isinstance(kernel, Warped):
+    while isinstance(kernel, DerivedKernel):
         X, kernel = kernel.transform(namespace, X), kernel.kernel
     if not isinstance(kernel, DistanceKernel):
         raise InvalidInputError(f"{kernel!r} has no coordinates")
@@ -121,14 +120,16 @@ def slopes_through(kernel: Kernel | None, X: np.ndarray, slopes: np.ndarray) -> 
     """Slopes along the columns of X, (n, d, t), from those along what `in_coordinates` makes."""
     if kernel is None:
         return slopes
-    namespace, columns, seen = namespace_of(X), np.arange(X.shape[1]), X
-    if isinstance(kernel, Columns):
-        columns, seen = np.asarray(kernel.columns), kernel.transform(namespace, X)
-        kernel = kernel.kernel
-    steps = np.ones(seen.shape)
+    if isinstance(kernel, DistanceKernel):
+        return np.asarray(slopes / np.reshape(kernel.length_scale, (-1, 1)))
+    assert isinstance(kernel, DerivedKernel)
+    namespace = namespace_of(X)
+    inner = slopes_through(kernel.kernel, kernel.transform(namespace, X), slopes)
+    if isinstance(kernel, Rotated):
+        return np.asarray(np.einsum("ikt,kj->ijt", inner, np.asarray(kernel.directions)))
     if isinstance(kernel, Warped):
-        steps, kernel = kernel.steps(namespace, seen), kernel.kernel
-    assert isinstance(kernel, DistanceKernel)
+        return np.asarray(inner * kernel.steps(namespace, X)[:, :, None])
+    assert isinstance(kernel, Columns)
     whole = np.zeros((len(X), X.shape[1], slopes.shape[2]))
-    whole[:, columns, :] = slopes * (steps / np.asarray(kernel.length_scale))[:, :, None]
+    whole[:, np.asarray(kernel.columns), :] = inner
     return whole
