@@ -24,6 +24,7 @@ from ridgefold.automatic.learning import (
     MOST_ROWS,
     learned_kernels,
     plan_to_learn,
+    times_again,
 )
 from ridgefold.automatic.linear_ridge import RIDGES, linear_path
 from ridgefold.automatic.models_of_numbers import (
@@ -63,9 +64,9 @@ a few candidates to combine."""
 _LEAST_GAIN = 0.002
 """The search ends when two candidates in a row have lowered the error of the stack by less than
 this share."""
-_SHARE_OF_LEARNING, _SHARE_OF_LEARNING_MANY, _MANY_ROWS = 0.5, 0.3, 10_000
-"""Learning may take this share of the time that is left, before the first kernel is fitted; less
-with many rows."""
+_SHARES_OF_LEARNING = ((2000, 0.8), (10_000, 0.5), (math.inf, 0.3))
+"""Up to so many rows, the share of the time that is left which learning may take, before the first
+kernel is fitted: a model of few rows is fitted in no time."""
 _SURE_METHOD = "inverse_blocks"
 """The method by which the time for one model of all rows is predicted: it takes as long as
 predicted whatever the data are. The fit itself may find a faster one when it sees the data."""
@@ -142,8 +143,9 @@ class LearnMetrics(AutomaticStep):
         """Learning stops by itself when its part of the time is over: that is what it costs at
         most, and there has to be enough for a few rows."""
         allowed = replace(known, left=_share_of_learning(known) * known.left)
-        allowed.require_time(LEARNING, plan_to_learn(known, resources, FEWEST_ROWS))
-        plan = plan_to_learn(known, resources, MOST_ROWS)
+        again = times_again(allowed, resources, LEARNING)
+        allowed.require_time(LEARNING, plan_to_learn(known, resources, FEWEST_ROWS, again))
+        plan = plan_to_learn(known, resources, MOST_ROWS, again)
         likely = min(plan.seconds * known.pace(LEARNING), allowed.left)
         limits = replace(resources, seconds=allowed.left)
         return replace(plan, seconds=likely, resources=limits)
@@ -155,7 +157,9 @@ class LearnMetrics(AutomaticStep):
     def run(
         self, known: AutomaticProblem, plan: Plan, work: AutomaticWork, progress: Progress
     ) -> AutomaticProblem:
-        work.kernels += learned_kernels(work, known, _share_of_learning(known) * known.left)
+        allowed = replace(known, left=_share_of_learning(known) * known.left)
+        again = times_again(allowed, plan.resources, LEARNING)
+        work.kernels += learned_kernels(work, allowed.left, again)
         return replace(known, learned=True, waiting=waiting_kernels(work))
 
 
@@ -370,8 +374,7 @@ def _with_fit(problem: Problem, resources: Resources) -> Plan:
 
 def _share_of_learning(known: AutomaticProblem) -> float:
     """Many rows take most of the time to fit: they get it."""
-    many = known.problem.n_rows > _MANY_ROWS
-    return _SHARE_OF_LEARNING_MANY if many else _SHARE_OF_LEARNING
+    return next(share for rows, share in _SHARES_OF_LEARNING if known.problem.n_rows <= rows)
 
 
 def _added(known: AutomaticProblem, work: AutomaticWork, made: Candidate) -> AutomaticProblem:
