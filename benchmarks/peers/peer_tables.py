@@ -36,6 +36,7 @@ from ridgefold import (
     MetricLearning,
     RidgefoldClassifier,
     RidgefoldRegressor,
+    Search,
 )
 
 REGRESSION = (
@@ -145,7 +146,11 @@ def everything_chosen(X: np.ndarray, y: np.ndarray, seed: int, classify: bool) -
 
 def stack(X: np.ndarray, y: np.ndarray, seed: int, classify: bool) -> Any:
     """The same, but several kernels that are combined by their held-out predictions."""
-    settings = {"kernel": "auto", "metric": MetricLearning(transforms="auto"), "stack": True}
+    settings = {
+        "kernel": "auto",
+        "metric": MetricLearning(transforms="auto"),
+        "search": Search(stack=True),
+    }
     model = LSSVMClassifierCV if classify else LSSVMRegressorCV
     return model(**settings, **_seeded(seed, classify)).fit(X, y)
 

@@ -10,10 +10,12 @@ from sklearn.model_selection import KFold, ShuffleSplit
 
 from cases import tolerance
 from fixed_effects_oracle import bordered_predictions
-from ridgefold import cross_val_path
-from ridgefold.crossval import METHODS
+from ridgefold import CellOptions, KernelRidge, PartitionedKernelRidge, cross_val_path
+from ridgefold.crossval import METHODS, Folds
 from ridgefold.errors import BudgetError, InvalidInputError, MethodGaveUpError
-from ridgefold.kernels import RBF
+from ridgefold.exact.leave_two_out import leave_two_out
+from ridgefold.kernels import RBF, KernelGram
+from ridgefold.metric import HeldOutError
 
 N, D = 41, 9
 rng = np.random.default_rng(8)
@@ -113,3 +115,74 @@ def test_the_planner_takes_another_method_where_one_cannot():
     assert path.method != "low_rank"
     reasons = {each.method: each.reason for each in path.plan.rejected}
     assert "unpenalised columns" in reasons["low_rank"]
+
+
+# -- beside the methods ------------------------------------------------------------------
+
+EVERY = list(itertools.product([0, 1, 3, 8], [False, True], WEIGHTS))
+
+
+def unpenalised(rows, count, bias):
+    return np.hstack([np.ones((len(rows), int(bias))), rows[:, :count]])
+
+
+@pytest.mark.parametrize(("count", "bias", "weighted"), EVERY)
+@pytest.mark.parametrize("cv", ["3", "loo"])
+def test_the_error_that_scales_are_learned_by_is_that_of_refitting(count, bias, weighted, cv):
+    weights = WEIGHTS[weighted]
+    kept = np.arange(N) if weights is None else np.flatnonzero(weights > 0)
+    w = None if weights is None else weights[kept]
+    folds = [kept[[i]] for i in range(len(kept))] if cv == "loo" else np.array_split(kept, 3)
+    F, squares = unpenalised(X, count, bias), 0.0
+    for test in folds:
+        train = np.setdiff1d(kept, test)
+        found = bordered_predictions(K, F, Y, 0.3, train, test, weights)
+        squares += float(np.sum((found - Y[test]) ** 2))
+    places = None if cv == "loo" else [np.searchsorted(kept, test) for test in folds]
+    criterion = HeldOutError(
+        X[kept],
+        Y[kept],
+        folds=places,
+        bias=bias,
+        weights=w,
+        columns=X[kept, :count] if count else None,
+    )
+    assert criterion.value(KERNEL, 0.3) == pytest.approx(squares / Y[kept].size, rel=1e-8)
+
+
+@pytest.mark.parametrize(("count", "bias", "weighted"), EVERY)
+def test_models_without_two_folds_are_refits(count, bias, weighted):
+    weights, folds = WEIGHTS[weighted], Folds(N, tuple(np.array_split(np.arange(N), 5)))
+    gram, F = KernelGram(KERNEL, X, fixed=tuple(range(count))), unpenalised(X, count, bias)
+    groups = [np.array([k]) for k in range(5)]
+    found = leave_two_out(gram, Y, np.full(2, 0.3), folds, groups, weights=weights, bias=bias)
+    for g, k in itertools.permutations(range(5), 2):
+        test = folds.test[k]
+        train = np.setdiff1d(np.arange(N), np.concatenate([folds.test[g], test]))
+        expected = bordered_predictions(K, F, Y, 0.3, train, test, weights)
+        counted = np.ones(len(test), bool) if weights is None else weights[test] > 0
+        np.testing.assert_allclose(found[g, test][counted], expected[counted], atol=1e-8)
+
+
+@pytest.mark.parametrize(("count", "bias", "weighted"), EVERY)
+@pytest.mark.parametrize("kind", ["average", "refined"])
+def test_cells_that_are_averaged_or_refined_solve_bordered_systems(kind, count, bias, weighted):
+    weights = WEIGHTS[weighted]
+    settings = {"alpha": 0.3, "kernel": KERNEL, "fit_intercept": bias}
+    settings |= {"fixed": list(range(count)), "n_partitions": 2, "random_state": 0}
+    if kind == "average":
+        model = PartitionedKernelRidge("random", combine="average", **settings)
+    else:
+        model = PartitionedKernelRidge(
+            cells=CellOptions(refine="exact", tuning="shared"), **settings
+        )
+    model.fit(X, Y, weights)
+    F, everything, at = unpenalised(X, count, bias), np.arange(N), model._cells.offsets
+    expected = np.zeros_like(Y)
+    for c, alpha in enumerate(model.alpha_):
+        rows = model._cells.rows[at[c] : at[c + 1]]
+        expected += bordered_predictions(K, F, Y, alpha, rows, everything, weights)
+    np.testing.assert_allclose(model.predict(X), expected / len(model.alpha_), atol=1e-6)
+    if kind == "refined":
+        whole = KernelRidge(0.3, kernel=KERNEL, fit_intercept=bias, fixed=list(range(count)))
+        np.testing.assert_allclose(model.predict(X), whole.fit(X, Y, weights).predict(X), atol=1e-6)

@@ -15,7 +15,7 @@ from ridgefold import (
     PartitionedLSSVMRegressor,
 )
 from ridgefold.cells.cell_rows import rows_of
-from ridgefold.errors import InvalidInputError, UnsupportedInputError
+from ridgefold.errors import InvalidInputError
 from ridgefold.kernels import RBF, Laplacian
 
 rng = np.random.default_rng(0)
@@ -139,20 +139,6 @@ def test_effects_on_probabilities_are_there_in_cells():
     found = model.marginal_effects(NEW)
     expected = by_differences(lambda rows: model.predict_proba(rows)[:, 1], NEW)
     np.testing.assert_allclose(found.pointwise, expected, rtol=1e-5, atol=2e-5)
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"combine": "average", "partition": "random"}, UnsupportedInputError, "average"),
-        ({"cells": CellOptions(refine=3)}, UnsupportedInputError, "refined"),
-    ],
-    ids=["average", "refined"],
-)
-def test_cells_that_are_no_posteriors_have_no_deviations(options, error, message):
-    model = PartitionedKernelRidge(**{**GIVEN, **options}).fit(X, Y)
-    with pytest.raises(error, match=message):
-        model.predict(NEW, return_std=True)
 
 
 def test_arguments_without_use_are_named():

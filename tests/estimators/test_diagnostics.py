@@ -106,7 +106,7 @@ def test_a_fit_through_all_targets_leaves_no_noise_to_tell():
 
 def test_a_stack_has_none():
     model = KernelRidgeCV(alpha=[0.1], kernel=["rbf", "laplacian"])
-    model.stack = True
+    model.set_params(search__stack=True)
     model.fit(X, Y)
     with pytest.raises(UnsupportedInputError, match="stack"):
         model.diagnostics()

@@ -168,7 +168,7 @@ def test_rough_kernels_have_standard_errors_but_no_posterior_of_slopes():
 def test_a_stack_has_the_errors_of_its_weighted_members():
     kernels = ["rbf", "laplacian", Matern(0.5)]
     model = KernelRidgeCV(kernel=kernels, alpha=[0.01, 0.1])
-    model.stack = True
+    model.set_params(search__stack=True)
     positive = rows(60, 3, positive=True)
     y = np.sin(positive.sum(axis=1)) + 0.1 * np.random.default_rng(1).standard_normal(60)
     model.fit(positive, y)

@@ -140,10 +140,15 @@ def test_no_fixed_columns_are_no_change():
     assert not hasattr(empty, "fixed_coef_")
 
 
-@pytest.mark.parametrize("how", ["names", "numbers", "from the end"])
+@pytest.mark.parametrize("how", ["names", "numbers", "from the end", "an array"])
 def test_columns_are_named_or_numbered(how):
     table = pd.DataFrame(X, columns=[f"c{j}" for j in range(D)])
-    fixed = {"names": ["c4", "c1"], "numbers": [4, 1], "from the end": [-5, -8]}[how]
+    fixed = {
+        "names": ["c4", "c1"],
+        "numbers": [4, 1],
+        "from the end": [-5, -8],
+        "an array": np.array([4, 1]),
+    }[how]
     model = KernelRidge(0.3, kernel=KERNEL, fixed=fixed).fit(table, Y[:, 0])
     assert list(model.fixed_names_) == ["c4", "c1"]
     _, beta = bordered_fit(KERNEL(X), X[:, [4, 1]], Y[:, :1], 0.3)
@@ -161,11 +166,37 @@ def test_columns_are_named_or_numbered(how):
         ([1.5], "names of columns or numbers"),
         ([2, 2], "twice"),
         (3, "list of names or numbers"),
+        (np.zeros((N, 2)), "Append its columns to X"),
+        (pd.DataFrame({"f": np.zeros(N)}), "Append its columns to X"),
+        (np.zeros(N), "Append its columns to X"),
+        ([[0.0, 1.0], [1.0, 2.0]], "Append its columns to X"),
+        (np.array([True, False]), "mask of 2 columns"),
     ],
 )
 def test_what_is_no_column_is_refused_by_its_value(fixed, words):
     with pytest.raises(InvalidInputError, match=words):
         KernelRidge(0.3, kernel=KERNEL, fixed=fixed).fit(X, Y)
+
+
+def test_a_mask_has_one_value_a_column():
+    masked = KernelRidge(0.3, kernel=KERNEL, fixed=np.arange(D) % 4 == 1).fit(X, Y)
+    named = KernelRidge(0.3, kernel=KERNEL, fixed=[1, 5]).fit(X, Y)
+    np.testing.assert_array_equal(masked.fixed_coef_, named.fixed_coef_)
+    assert clone(masked).fit(X, Y).fixed_names_.tolist() == ["x1", "x5"]
+
+
+def test_columns_that_are_appended_are_kept_out_of_the_kernel():
+    """What an array of further columns would mean: f(x) = b + Fβ + Σ a k(x_i, x)."""
+    F = np.column_stack([np.arange(N) % 3 == 1, np.arange(N) % 3 == 2]).astype(float)
+    table = np.column_stack([X, F])
+    model = KernelRidge(
+        0.3, kernel=Columns(KERNEL, range(D)), fit_intercept=True, fixed=[D, D + 1]
+    ).fit(table, Y)
+    a, beta = bordered_fit(KERNEL(X), np.column_stack([np.ones(N), F]), Y, 0.3)
+    np.testing.assert_allclose(model.fixed_coef_, beta[1:], atol=1e-9)
+    expected = KERNEL(NEW, X) @ a + np.column_stack([np.ones(7), np.ones((7, 2))]) @ beta
+    new = np.column_stack([NEW, np.ones((7, 2))])
+    np.testing.assert_allclose(model.predict(new), expected, atol=1e-9)
 
 
 def test_a_column_that_the_table_does_not_have_is_refused_with_those_it_has():
@@ -183,12 +214,6 @@ def test_a_precomputed_kernel_has_no_columns_to_fix():
 def test_as_many_columns_as_rows_are_refused(model):
     with pytest.raises(InvalidInputError, match="without a penalty, but there are only"):
         model.fit(X[:D], Y[:D])
-
-
-@pytest.mark.parametrize("settings", [{"metric": "learned"}, {"kernel": "auto"}])
-def test_a_learned_metric_with_fixed_columns_is_refused(settings):
-    with pytest.raises(InvalidInputError, match="a learned metric"):
-        KernelRidgeCV(fixed=[0], **settings).fit(X, Y)
 
 
 # -- columns that depend on each other ---------------------------------------------------

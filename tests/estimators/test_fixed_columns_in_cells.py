@@ -15,8 +15,11 @@ from ridgefold import (
     PartitionedLSSVMClassifier,
     load,
 )
-from ridgefold.errors import InvalidInputError
-from ridgefold.kernels import RBF
+from ridgefold.cells.average_search import error_of_average
+from ridgefold.cells.cell_rows import RowsToFit
+from ridgefold.cells.cut import PARTITIONERS
+from ridgefold.executors import Serial
+from ridgefold.kernels import RBF, Columns
 
 N, D = 240, 3
 rng = np.random.default_rng(5)
@@ -170,15 +173,115 @@ def test_classes_in_cells_take_them_too():
     assert model.score(X, Y[:, 0] > 0) > 0.9
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"combine": "average", "partition": "random"}, "coefficients of its own"),
-        ({"cells": CellOptions(refine=2, tuning="shared")}, "coefficients of its own"),
-        ({"metric": "learned"}, "a learned metric"),
-    ],
-)
-def test_what_has_one_model_for_all_rows_is_refused_by_name(settings, words):
-    model = PartitionedKernelRidge(n_partitions=3, fixed=[0], **settings)
-    with pytest.raises(InvalidInputError, match=words):
-        model.fit(X, Y)
+@pytest.mark.parametrize("combine", ["route", "blend"])
+def test_cells_in_a_learned_metric_have_coefficients_in_the_units_of_the_columns(combine, tmp_path):
+    """The kernel is that of scaled columns, the linear effect that of the columns as given."""
+    table = np.column_stack([X, rng.standard_normal((N, 2))]) * [1.0, 100.0, 1.0, 1.0, 1.0]
+    model = PartitionedKernelRidge(
+        **{**GIVEN, "kernel": "rbf"}, combine=combine, metric="learned", fit_intercept=True
+    )
+    model.set_params(fixed=[4, 1]).fit(table, Y)
+    scales = model.length_scales_
+    assert np.isfinite(scales[[4, 1]]).all()
+    scaled = table[:, np.isfinite(scales)] / scales[np.isfinite(scales)]
+    F = np.column_stack([np.ones(N), table[:, [4, 1]]])
+    for cell in range(4):
+        rows = rows_of(model, cell)
+        K = model.kernels_[cell](scaled[rows])
+        _, beta = bordered_fit(K, F[rows], Y[rows], 0.2)
+        np.testing.assert_allclose(model.fixed_coef_[cell], beta[1:], rtol=1e-6)
+    assert list(model.fixed_names_) == ["x4", "x1"]
+    step = 1e-4 * np.eye(5)[1] * 100.0
+    new = table[:9]
+    by_differences = (model.predict(new + step) - model.predict(new - step)) / 2e-2
+    np.testing.assert_allclose(model.predict_gradient(new)[:, 1], by_differences, atol=1e-5)
+    model.save(tmp_path / "model.rfm")
+    again = load(tmp_path / "model.rfm")
+    np.testing.assert_array_equal(again.predict(new), model.predict(new))
+    np.testing.assert_array_equal(again.fixed_coef_, model.fixed_coef_)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("weights", [None, ZEROS], ids=["equal", "zeros"])
+def test_an_average_is_the_mean_of_bordered_systems(bias, weights):
+    average = {"partition": "random", "combine": "average"}
+    model = PartitionedKernelRidge(**GIVEN, **average, fit_intercept=bias, fixed=[1, 2])
+    model.fit(X, Y, weights)
+    everything = np.vstack([X, NEW])
+    total = np.zeros((len(NEW), 2))
+    for cell in range(4):
+        rows = rows_of(model, cell)
+        total += bordered_predictions(
+            KERNEL(everything),
+            columns(everything, bias),
+            np.vstack([Y, np.zeros((len(NEW), 2))]),
+            model.alpha_[cell],  # 0.2 times the share of the rows
+            rows,
+            N + np.arange(len(NEW)),
+            None if weights is None else np.concatenate([weights, np.ones(len(NEW))]),
+        )
+    np.testing.assert_allclose(model.predict(NEW), total / 4, atol=1e-8)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
+def test_the_error_of_an_average_is_that_of_leaving_each_row_out(bias, weights):
+    """Also of a row that alone has a level: it is predicted as if it had none."""
+    table, y = np.column_stack([X[:60], np.arange(60) == 7]), Y[:60]
+    fixed, alpha = [1, 3], np.array([0.1, 1.0])
+    training = RowsToFit(table, y, weights if weights is None else weights[:60], False)
+    cells = PARTITIONERS["random"].fit(table, 3, 0.0, np.random.default_rng(1))
+    kernel = Columns(KERNEL, [0, 1, 2])
+    K = kernel(table)
+    w = np.ones(60) if weights is None else weights[:60]
+    groups = [np.sort(g) for g in np.split(cells.rows, cells.offsets[1:-1])]
+    expected = np.zeros(2)
+    for a in range(2):
+        errors = []
+        for row in range(60):
+            total = np.zeros((1, 2))
+            for group in groups:
+                ridge, train = alpha[a] * len(group) / 60, group[group != row]
+                known = fixed if table[train, 3].any() else [1]
+                F = np.hstack([np.ones((60, int(bias))), table[:, known]])
+                total += bordered_predictions(K, F, y, ridge, train, np.array([row]), w)
+            errors.append(np.mean((total / 3 - y[row]) ** 2))
+        expected[a] = np.mean(errors)
+    found = [
+        error_of_average(
+            training,
+            cells,
+            (kernel, ridge),
+            Serial(),
+            rng=np.random.default_rng(0),
+            bias=bias,
+            fixed=(1, 3),
+        )
+        for ridge in alpha
+    ]
+    np.testing.assert_allclose(found, expected, rtol=1e-7)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("weights", [None, ZEROS], ids=["equal", "zeros"])
+@pytest.mark.parametrize("combine", ["blend", "average"])
+def test_refining_to_the_end_gives_the_model_of_all_rows(bias, weights, combine, tmp_path):
+    settings = {"fit_intercept": bias, "fixed": [1, 2]}
+    asked = {**GIVEN, "cells": CellOptions(refine="exact", tuning="shared")}
+    model = PartitionedKernelRidge(**asked, combine=combine, **settings).fit(X, Y, weights)
+    whole = KernelRidge(0.2, kernel=KERNEL, **settings).fit(X, Y, weights)
+    np.testing.assert_allclose(model.predict(NEW), whole.predict(NEW), atol=1e-7)
+    np.testing.assert_allclose(model.fixed_coef_[0], whole.fixed_coef_, atol=1e-7)
+    assert model.fixed_coef_.shape == (1, 2, 2)
+    model.save(tmp_path / "model.rfm")
+    np.testing.assert_array_equal(load(tmp_path / "model.rfm").predict(NEW), model.predict(NEW))
+
+
+def test_a_few_steps_of_refining_come_nearer_to_the_model_of_all_rows():
+    whole = KernelRidge(0.2, kernel=KERNEL, fixed=[1], fit_intercept=True).fit(X, Y).predict(NEW)
+    off = []
+    for steps in (1, 8):
+        asked = {**GIVEN, "cells": CellOptions(refine=steps, tuning="shared")}
+        model = PartitionedKernelRidge(**asked, fixed=[1], fit_intercept=True).fit(X, Y)
+        off.append(np.abs(model.predict(NEW) - whole).max())
+    assert off[1] < 0.1 * off[0]

@@ -21,7 +21,7 @@ from ridgefold import (
     LSSVMRegressorCV,
     PartitionedKernelRidge,
     PartitionedLSSVMClassifier,
-    TableModel,
+    RidgefoldRegressor,
 )
 from ridgefold.errors import InvalidInputError
 from ridgefold.kernels import Laplacian
@@ -107,7 +107,7 @@ def test_several_targets_have_their_own_ridges():
 @pytest.mark.parametrize("kept", ["cv+", None])
 def test_a_stack_is_left_out_with_all_its_members(kept):
     model = LSSVMRegressorCV(kernel=["rbf", "laplacian"], cv=5, intervals=kept)
-    model.stack = True
+    model.set_params(search__stack=True)
     model.fit(X, Y)
     folds = consecutive(5) if kept else shuffled_folds(N, 5).test
     expected = np.zeros(N)
@@ -259,7 +259,7 @@ def test_columns_of_a_table_are_exchanged_as_a_whole():
         }
     )
     y = 2.0 * (table["colour"] == "red") + table["size"] + 0.1 * rng.normal(size=300)
-    model = TableModel(LSSVMRegressorCV()).fit(table, y)
+    model = RidgefoldRegressor(model=LSSVMRegressorCV()).fit(table, y)
     found = model.held_out_importances()
     assert found.names == ("size", "colour", "noise")
     assert found.repeats.shape == (3, 5)

@@ -14,6 +14,7 @@ from ridgefold import (
     LSSVMClassifierCV,
     LSSVMRegressorCV,
     MetricLearning,
+    Search,
     load,
 )
 from ridgefold.errors import InvalidInputError, UnsupportedInputError
@@ -267,7 +268,7 @@ def interactions(n):
 def test_with_next_to_no_time_scales_come_from_slopes_alone(stack):
     X, y = interactions(200)
     asked = MetricLearning(transforms="auto", seconds=1e-6)
-    model = LSSVMRegressorCV(kernel="auto", metric=asked, stack=stack).fit(X, y)
+    model = LSSVMRegressorCV(kernel="auto", metric=asked, search=Search(stack=stack)).fit(X, y)
     assert model.best_score_ > -np.var(y)
     if stack:
         everyone = (*model.stack_.members, *model.stack_.left_out)

@@ -23,12 +23,14 @@ from ridgefold.kernels import (
     Laplacian,
     Linear,
     Matern,
+    Rotated,
     Warped,
 )
 from ridgefold.records import Quantile, SignedLog, Standardise
 
 X = rows(60, 3, positive=True)
 NEW = rows(15, 3, seed=7, positive=True)
+TURNED = [[1.0, -0.5, 0.2], [0.3, 2.0, 0.0]]
 WARPS = (
     Standardise(0.4, 0.3),
     SignedLog(0.5, 0.1, 2.0),
@@ -56,6 +58,8 @@ def close(found, expected):
         2 * Matern(0.6, nu=2.5) * Linear() + 1,
         Columns(RBF(0.5), [2, 0]),
         Warped(RBF(1.0), WARPS),
+        Warped(Rotated(Matern((0.5, 2.0), nu=2.5), TURNED), WARPS),
+        Rotated(Matern((0.5, 2.0, 1.0), nu=0.5), [*TURNED, [1.0, 0.0, 1.0]]),
     ],
     ids=str,
 )
@@ -96,7 +100,7 @@ def test_learned_metrics_have_slopes_in_the_units_of_the_columns():
 
 def test_a_stack_has_the_weighted_sum_of_its_slopes():
     model = KernelRidgeCV(kernel=["rbf", "laplacian", Matern(0.5)], alpha=[0.01, 0.1])
-    model.stack = True
+    model.set_params(search__stack=True)
     model.fit(X, targets(X))
     assert len(model.stack_.members) > 1
     assert close(model.predict_gradient(NEW), by_differences(model.predict, NEW))

@@ -33,11 +33,12 @@ THREE = ["rbf", "laplacian", "matern"]
 
 
 def stacked(cls=LSSVMRegressorCV, **settings):
-    return cls(**{"kernel": THREE, "stack": True, **settings})
+    model = cls(**{"kernel": THREE, **settings})
+    return model.set_params(search__stack=True)
 
 
-def refitted(member, y, kept, *, bias=True, weights=None):
-    model = KernelRidge(member.alpha, kernel=member.kernel, fit_intercept=bias)
+def refitted(member, y, kept, *, bias=True, fixed=None, weights=None):
+    model = KernelRidge(member.alpha, kernel=member.kernel, fit_intercept=bias, fixed=fixed)
     return model.fit(X[kept], y[kept], None if weights is None else weights[kept])
 
 
@@ -51,11 +52,12 @@ def stack_without(model, y, gone, *, weights=None):
         for test in (np.setdiff1d(fold, gone) for fold in FOLDS):
             if len(test):
                 train = np.setdiff1d(kept, test)
-                part = refitted(member, y, train, bias=bias, weights=weights)
+                part = refitted(member, y, train, bias=bias, fixed=model.fixed, weights=weights)
                 held_out[m, test] = part.predict(X[test]).reshape(len(test), t)
     used = kept[counts[kept] > 0]
     found = weights_for_numbers(held_out[:, used], y[used], counts[used], bias=bias)
-    models = [refitted(member, y, kept, bias=bias, weights=weights) for member in members]
+    settings = {"bias": bias, "fixed": model.fixed, "weights": weights}
+    models = [refitted(member, y, kept, **settings) for member in members]
 
     def predict(new):
         own = [each.predict(new).reshape(len(new), t) for each in models]
@@ -71,6 +73,8 @@ CASES = {
     "rows of weight zero": (stacked(), Y, SOME_ZERO),
     "two targets": (stacked(), TWO, None),
     "an alpha a target": (stacked(search=Search(alpha_per_target=True)), TWO, WEIGHTS),
+    "a fixed column": (stacked(fixed=[1]), Y, WEIGHTS),
+    "fixed columns, weights": (stacked(KernelRidgeCV, fixed="linear"), Y, SOME_ZERO),
 }
 
 
@@ -263,7 +267,7 @@ def test_every_array_library_gives_the_same_stack(library):
 
 def test_a_fit_without_a_stack_leaves_none_of_an_earlier_one():
     model = stacked().fit(X, Y)
-    model.stack = False
+    model.set_params(search__stack=False)
     model.fit(X, Y)
     assert not hasattr(model, "stack_")
     expected = LSSVMRegressorCV(kernel=THREE).fit(X, Y).predict(X_NEW)

@@ -29,7 +29,7 @@ from ridgefold.errors import (
     NumericalError,
     UnsupportedInputError,
 )
-from ridgefold.kernels import RBF, Matern
+from ridgefold.kernels import RBF, Linear, Matern, Polynomial
 
 X, NEW = rows(60), rows(12, seed=7)
 Y = targets(X)
@@ -211,7 +211,7 @@ def test_what_has_no_posterior_says_so():
     with pytest.raises(InvalidInputError, match="compressed"):
         KernelRidge(0.1, kernel=RBF()).fit(X, Y).compress(9).predict(NEW, return_std=True)
     model = KernelRidgeCV(alpha=[0.1], kernel=["rbf", "laplacian", Matern(0.5)])
-    model.stack = True
+    model.set_params(search__stack=True)
     model.fit(X, Y)
     for ask in (
         lambda: model.predict(NEW, return_std=True),
@@ -262,3 +262,54 @@ def test_likelihoods_of_impossible_ridges_are_refused():
         model.sample_y(NEW, 0)
     with pytest.raises(NumericalError, match="larger alpha"):
         KernelRidge(1.0, kernel=RBF(30.0)).fit(X, Y).log_marginal_likelihood(1e-18)
+
+
+@pytest.mark.parametrize("weights", [None, np.arange(60.0) % 4], ids=["equal", "zeros"])
+@pytest.mark.parametrize("settings", [{}, {"fit_intercept": True}, {"fixed": [0, 2]}], ids=str)
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(2, coef0=1.0)], ids=["linear", "square"])
+def test_few_features_give_the_variances_of_the_kernel_matrix(kernel, settings, weights):
+    random = np.random.default_rng(4)
+    rows, new = random.standard_normal((60, 3)), random.standard_normal((9, 3))
+    alphas = np.array([0.3, 2.0])
+    y = np.column_stack([np.arange(60.0) % 7, rows[:, 0] + random.standard_normal(60)])
+    model = KernelRidge(alphas, kernel=kernel, **settings).fit(rows, y, weights)
+    kept = np.arange(60) if weights is None else np.flatnonzero(weights > 0)
+    w = np.ones(60) if weights is None else weights
+
+    def columns(some):
+        ones = np.ones((len(some), int("fit_intercept" in settings)))
+        return np.hstack([ones, some[:, settings.get("fixed", [])]])
+
+    F, phi, K = columns(rows[kept]), columns(new).T, kernel(rows[kept])
+    a = kernel(rows[kept], new)
+    for j, alpha in enumerate(alphas):
+        H = np.linalg.inv(K + alpha * np.diag(1.0 / w[kept]))
+        M = np.linalg.inv(F.T @ H @ F)
+        s2 = y[kept, j] @ (H - H @ F @ M @ F.T @ H) @ y[kept, j] / (len(kept) - len(phi))
+        u = phi - F.T @ H @ a
+        unit = np.diagonal(kernel(new) - a.T @ H @ a + u.T @ M @ u)
+        assert model.prior_variance_[j] == pytest.approx(s2, rel=1e-7)
+        for noise in (False, True):
+            _, std = model.predict(new, return_std=True, noise=noise)
+            np.testing.assert_allclose(std[:, j] ** 2, s2 * (unit + noise * alpha), rtol=1e-6)
+
+
+def test_a_linear_model_of_many_rows_needs_no_matrix_of_them():
+    rows = np.random.default_rng(6).standard_normal((3000, 2))
+    model = KernelRidge(1.0, kernel="linear", memory_budget=30_000_000).fit(rows, rows[:, 0])
+    assert np.all(np.isfinite(model.predict(rows[:5], return_std=True)[1]))
+
+
+def test_an_explanation_says_what_the_factor_took_once_it_is_there(tmp_path):
+    model = KernelRidge(0.1, kernel=RBF(), fit_intercept=True).fit(X, Y)
+    assert len(model.explain().steps) == 1
+    model.predict(NEW, return_std=True)
+    step = model.explain().steps[1]
+    assert step["step"] == "a factor for standard deviations, kept in memory"
+    assert step["predicted_bytes"] == 8.0 * 60**2
+    assert step["measured_seconds"] > 0
+    assert "standard deviations" in str(model.explain())
+    assert len(copy.deepcopy(model).explain().steps) == 1
+    model.save(tmp_path / "model.rfm")
+    assert len(ridgefold.load(tmp_path / "model.rfm").explain().steps) == 1
+    assert len(model.fit(X, Y).explain().steps) == 1

@@ -50,6 +50,7 @@ DERIVED_TWICE = [
     "sum",
     "product",
     "columns",
+    "rotated",
     "warped",
 ]
 

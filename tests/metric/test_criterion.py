@@ -35,30 +35,70 @@ def kernel(name: str, log_moves=0.0):
     return with_scales(FAMILIES[name], SCALES * np.exp(log_moves))
 
 
+@pytest.mark.parametrize("fixed", [(), (2,), (0, 1, 3)], ids=len)
 @pytest.mark.parametrize("folds", [None, FOLDS], ids=["leave-one-out", "folds"])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("bias", [False, True])
-def test_error_is_that_of_refitting(bias, weighted, folds):
+def test_error_is_that_of_refitting(bias, weighted, folds, fixed):
     X, y, weights = problem(targets=2)
     w = weights if weighted else None
-    found = HeldOutError(X, y, folds=folds, bias=bias, weights=w).value(kernel("matern32"), 0.2)
+    columns = X[:, list(fixed)] if fixed else None
+    criterion = HeldOutError(X, y, folds=folds, bias=bias, weights=w, columns=columns)
+    found = criterion.value(kernel("matern32"), 0.2)
     squares, tested = 0.0, 0
     for rows in folds or np.arange(N)[:, None]:
         train = np.setdiff1d(np.arange(N), rows)
-        model = KernelRidge(0.2, kernel=kernel("matern32"), fit_intercept=bias)
+        model = KernelRidge(0.2, kernel=kernel("matern32"), fit_intercept=bias, fixed=fixed)
         model.fit(X[train], y[train], sample_weight=weights[train] if weighted else None)
         squares += np.sum((model.predict(X[rows]) - y[rows]) ** 2)
         tested += 2 * len(rows)
     assert found == pytest.approx(squares / tested, rel=1e-9)
 
 
-CASES = list(
-    itertools.product(FAMILIES, (False, True), (False, True), (1, 2), ("leave-one-out", "folds"))
+@pytest.mark.parametrize("held_out", ["a row", "rows"])
+@pytest.mark.parametrize("bias", [False, True])
+def test_what_only_the_fold_itself_knows_of_a_level_is_not_used(bias, held_out):
+    """The rows of a level are predicted as if they had none, if no other row has it."""
+    X, y, _ = problem()
+    y = y / np.max(np.abs(y))
+    X[:, 3] = (np.arange(N) >= 57) if held_out == "rows" else (np.arange(N) == 57)
+    folds = [np.arange(57, 60), np.arange(20)] if held_out == "rows" else None
+    spatial = with_scales(FAMILIES["matern32"], np.append(SCALES[:3], 1e6))
+    criterion = HeldOutError(X, y, folds=folds, bias=bias, columns=X[:, [0, 3]])
+    squares, tested = 0.0, 0
+    for rows in folds or np.arange(N)[:, None]:
+        train = np.setdiff1d(np.arange(N), rows)
+        known = (0, 3) if X[train, 3].any() else (0,)
+        model = KernelRidge(0.2, kernel=spatial, fit_intercept=bias, fixed=known)
+        squares += np.sum((model.fit(X[train], y[train]).predict(X[rows]) - y[rows]) ** 2)
+        tested += len(rows)
+    found = criterion.value_and_gradient(spatial, 0.2)
+    assert found.error == pytest.approx(squares / tested, rel=1e-4)
+    step = 1e-3
+    sides = [criterion.value(spatial, 0.2 * np.exp(s)) for s in (step, -step)]
+    assert found.alpha_gradient == pytest.approx((sides[0] - sides[1]) / (2 * step), rel=3e-4)
+
+
+CASES = [
+    (*case, ())
+    for case in itertools.product(
+        FAMILIES, (False, True), (False, True), (1, 2), ("leave-one-out", "folds")
+    )
+] + list(
+    itertools.product(
+        ("laplacian", "rbf"),
+        (False, True),
+        (False, True),
+        (2,),
+        ("leave-one-out", "folds"),
+        ((1,), (0, 1, 3)),
+    )
 )
 
 
-@pytest.mark.parametrize(("name", "bias", "weighted", "targets", "held_out"), CASES)
-def test_gradient_is_that_of_finite_differences(name, bias, weighted, targets, held_out):
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_gradient_is_that_of_finite_differences(case):
+    name, bias, weighted, targets, held_out, fixed = case
     X, y, weights = problem(targets)
     criterion = HeldOutError(
         X,
@@ -67,6 +107,7 @@ def test_gradient_is_that_of_finite_differences(name, bias, weighted, targets, h
         bias=bias,
         weights=weights if weighted else None,
         score_weights=weights[::-1].copy() if weighted else None,
+        columns=X[:, list(fixed)] if fixed else None,
     )
     found = criterion.value_and_gradient(kernel(name), 0.1)
     step = 1e-5
@@ -91,14 +132,18 @@ def test_gradient_is_that_of_finite_differences(name, bias, weighted, targets, h
 def test_libraries_agree_with_numpy(library, name, folds):
     X, y, weights = problem(targets=2)
     convert = LIBRARIES[library]
-    expected = HeldOutError(X, y, folds=folds, weights=weights)
-    found = HeldOutError(convert(X), convert(y), folds=folds, weights=convert(weights))
+    F = X[:, [2, 0]]
+    expected = HeldOutError(X, y, folds=folds, weights=weights, columns=F)
+    found = HeldOutError(
+        convert(X), convert(y), folds=folds, weights=convert(weights), columns=convert(F)
+    )
     a, b = (c.value_and_gradient(kernel(name), 0.1) for c in (expected, found))
     assert b.error == pytest.approx(a.error, rel=1e-9)
     size = np.max(np.abs(a.scale_gradient))
     np.testing.assert_allclose(b.scale_gradient, a.scale_gradient, rtol=0, atol=1e-8 * size)
     assert b.alpha_gradient == pytest.approx(a.alpha_gradient, rel=1e-6)
     np.testing.assert_allclose(to_numpy(b.coefficients), a.coefficients, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(to_numpy(b.fixed_coef), a.fixed_coef, rtol=1e-6)
 
 
 def test_coefficients_are_those_of_a_fit_on_all_rows():

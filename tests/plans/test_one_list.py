@@ -95,7 +95,7 @@ def test_learning_that_the_budget_cannot_hold_is_refused_in_the_plan():
 
 def test_a_stack_has_a_step_for_what_it_learns_and_for_its_members():
     model = LSSVMRegressorCV(kernel="auto", metric="learned")
-    model.stack = True
+    model.set_params(search__stack=True)
     found = explain(model, n_samples=3000, n_features=8, memory_budget="8GB")
     assert steps_of(found) == ["learning scales", "choosing kernel and alpha", "fitting"]
     assert "5 kernels" in found.steps[1]["problem"]

@@ -31,8 +31,8 @@ from ridgefold.tables import load_bundled
 
 ALWAYS = {"asked"}
 SECTIONS = {
-    "automatic": {"held-out", "coverage", "tried", "importance", "computed"},
-    "automatic classes": {"classes", "tried", "importance", "computed"},
+    "automatic": {"held-out", "coverage", "tried", "importance", "effects", "computed"},
+    "automatic classes": {"classes", "tried", "importance", "effects", "computed"},
     "regressor": {
         "computed",
         "coverage",

@@ -97,7 +97,7 @@ def test_what_goes_by_folds_or_classes_is_refused():
     with pytest.raises(InvalidInputError, match="one_standard_error"):
         fitted(search=Search(one_standard_error=True))
     model = KernelRidgeCV(**BY_LIKELIHOOD)
-    model.stack = True
+    model.set_params(search__stack=True)
     with pytest.raises(InvalidInputError, match="stack"):
         model.fit(X, Y)
     with pytest.raises(BudgetError, match="marginal_likelihood"):

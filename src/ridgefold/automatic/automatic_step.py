@@ -6,14 +6,13 @@ What it would have fitted is left out with it, and the next step is planned with
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from ridgefold.automatic.automatic_work import (
     AutomaticProblem,
     AutomaticWork,
     Candidate,
-    FoundKernel,
+    WaitingKernel,
 )
 from ridgefold.errors import BudgetError, InvalidInputError, NumericalError
 from ridgefold.records import Plan, StepRecord
@@ -80,7 +79,7 @@ class AutomaticStep(MeasuredStep[AutomaticProblem, AutomaticWork]):
             work.outcomes.append(Outcome(description, plan, None, passed, str(error)))
             if len(work.kernels) == waiting:
                 self.let_go(work)
-            return replace(known, waiting=distances_of(work.kernels)), ()
+            return replace(known, waiting=waiting_kernels(work)), ()
         passed, kind = work.time.passed - begun, self.kind(plan)
         made = work.candidates[-1] if len(work.candidates) > count else None
         if made is not None:
@@ -89,6 +88,6 @@ class AutomaticStep(MeasuredStep[AutomaticProblem, AutomaticWork]):
         return after.measured(kind, plan.seconds / known.pace(kind), passed), (record,)
 
 
-def distances_of(kernels: Iterable[FoundKernel]) -> tuple[str, ...]:
-    """How every kernel measures distances, as plans see it."""
-    return tuple(each.kernel.evaluation for each in kernels)
+def waiting_kernels(work: AutomaticWork) -> tuple[WaitingKernel, ...]:
+    """The kernels that are found and not yet fitted, as plans see them."""
+    return tuple(WaitingKernel(k.kernel.evaluation, k.itemsize(work)) for k in work.kernels)

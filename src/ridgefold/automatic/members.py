@@ -9,11 +9,13 @@ from typing import Annotated, Any
 import numpy as np
 from sklearn.base import clone
 
-from ridgefold.automatic.models_of_numbers import in_coordinates
+from ridgefold.automatic.models_of_numbers import in_coordinates, slopes_through
 from ridgefold.errors import ModelFileError
+from ridgefold.estimators.facts import to_numpy
 from ridgefold.estimators.kernel_ridge_cv import LSSVMRegressorCV
 from ridgefold.estimators.ls_svm import LSSVMRegressor
 from ridgefold.estimators.partitioned import PartitionedLSSVMRegressor
+from ridgefold.estimators.partitioned_base import PartitionedModel
 from ridgefold.estimators.saving import unpack_estimator
 from ridgefold.estimators.stored_values import Floats
 from ridgefold.kernels import Kernel
@@ -41,7 +43,7 @@ class Member:
 
     @property
     def in_cells(self) -> bool:
-        return isinstance(self.model, PartitionedLSSVMRegressor)
+        return isinstance(self.model, PartitionedModel)
 
     @property
     def kernel(self) -> Any:
@@ -59,6 +61,16 @@ class Member:
         """The weighted predictions of rows of numbers, shape (n, t)."""
         values = self._values(self.model.predict(on_device(self._rows(X), device)))
         return np.asarray(values * self.weights)
+
+    def placed(self, X: np.ndarray) -> Any:
+        """Rows of numbers as the model takes them, in its array library."""
+        rows, like = self._rows(X), self.model.X_fit_
+        return namespace_of(like).asarray(rows, like)
+
+    def gradients(self, X: np.ndarray) -> np.ndarray:
+        """The slopes of the weighted predictions along the columns of numbers, (n, d, t)."""
+        slopes = to_numpy(self.model._gradients(self.placed(X))).astype(np.float64)
+        return np.asarray(slopes_through(self.coordinates, X, slopes) * self.weights)
 
     def left_out(
         self, rows: np.ndarray, fold_of: np.ndarray, *, one_by_one: bool

@@ -11,18 +11,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ridgefold.automatic.automatic_step import AutomaticStep, distances_of
+from ridgefold.automatic.automatic_step import AutomaticStep, waiting_kernels
 from ridgefold.automatic.automatic_work import (
     AutomaticProblem,
     AutomaticWork,
     Candidate,
     FoundKernel,
+    WaitingKernel,
 )
 from ridgefold.automatic.learning import (
     FEWEST_ROWS,
     MOST_ROWS,
     learned_kernels,
     plan_to_learn,
+    times_again,
 )
 from ridgefold.automatic.linear_ridge import RIDGES, linear_path
 from ridgefold.automatic.models_of_numbers import (
@@ -62,9 +64,9 @@ a few candidates to combine."""
 _LEAST_GAIN = 0.002
 """The search ends when two candidates in a row have lowered the error of the stack by less than
 this share."""
-_SHARE_OF_LEARNING, _SHARE_OF_LEARNING_MANY, _MANY_ROWS = 0.5, 0.3, 10_000
-"""Learning may take this share of the time that is left, before the first kernel is fitted; less
-with many rows."""
+_SHARES_OF_LEARNING = ((2000, 0.8), (10_000, 0.5), (math.inf, 0.3))
+"""Up to so many rows, the share of the time that is left which learning may take, before the first
+kernel is fitted: a model of few rows is fitted in no time."""
 _SURE_METHOD = "inverse_blocks"
 """The method by which the time for one model of all rows is predicted: it takes as long as
 predicted whatever the data are. The fit itself may find a faster one when it sees the data."""
@@ -141,20 +143,24 @@ class LearnMetrics(AutomaticStep):
         """Learning stops by itself when its part of the time is over: that is what it costs at
         most, and there has to be enough for a few rows."""
         allowed = replace(known, left=_share_of_learning(known) * known.left)
-        allowed.require_time(LEARNING, plan_to_learn(known, resources, FEWEST_ROWS))
-        plan = plan_to_learn(known, resources, MOST_ROWS)
+        again = times_again(allowed, resources, LEARNING)
+        allowed.require_time(LEARNING, plan_to_learn(known, resources, FEWEST_ROWS, again))
+        plan = plan_to_learn(known, resources, MOST_ROWS, again)
         likely = min(plan.seconds * known.pace(LEARNING), allowed.left)
         limits = replace(resources, seconds=allowed.left)
         return replace(plan, seconds=likely, resources=limits)
 
     def foresee(self, known: AutomaticProblem) -> AutomaticProblem:
-        return replace(known, learned=True, waiting=("euclidean",) * most_candidates(1))
+        waiting = (WaitingKernel("euclidean"),) * most_candidates(1)
+        return replace(known, learned=True, waiting=waiting)
 
     def run(
         self, known: AutomaticProblem, plan: Plan, work: AutomaticWork, progress: Progress
     ) -> AutomaticProblem:
-        work.kernels += learned_kernels(work, known, _share_of_learning(known) * known.left)
-        return replace(known, learned=True, waiting=distances_of(work.kernels))
+        allowed = replace(known, left=_share_of_learning(known) * known.left)
+        again = times_again(allowed, plan.resources, LEARNING)
+        work.kernels += learned_kernels(work, allowed.left, again)
+        return replace(known, learned=True, waiting=waiting_kernels(work))
 
 
 @dataclass(frozen=True)
@@ -177,7 +183,7 @@ class FindWidth(AutomaticStep):
         return known.require_time(WIDTH, replace(plan, seconds=kernels * plan.seconds))
 
     def foresee(self, known: AutomaticProblem) -> AutomaticProblem:
-        return replace(known, waiting=("euclidean",) * len(_ISOTROPIC))
+        return replace(known, waiting=(WaitingKernel("euclidean"),) * len(_ISOTROPIC))
 
     def run(
         self, known: AutomaticProblem, plan: Plan, work: AutomaticWork, progress: Progress
@@ -204,7 +210,7 @@ class FindWidth(AutomaticStep):
             work.kernels.append(
                 FoundKernel(f"{family}, one width", model.kernel_, family, float(model.alpha_))
             )
-        return replace(known, waiting=distances_of(work.kernels))
+        return replace(known, waiting=waiting_kernels(work))
 
 
 @dataclass(frozen=True)
@@ -230,14 +236,16 @@ class FitKernel(AutomaticStep):
         one model takes the time of many candidates in cells, and these are nearly as good."""
         rejected: list[Rejection] = []
         plans: list[Plan] = []
-        problem = replace(known.problem, kernel=known.waiting[0])
-        for make in (self._whole, self._cells):
+        waiting = known.waiting[0]
+        problem = replace(known.problem, kernel=waiting.distances)
+        whole = replace(problem, itemsize=waiting.itemsize)
+        for make, each in ((self._whole, whole), (self._cells, problem)):
             try:
-                plans.append(make(known, problem, resources))
+                plans.append(make(known, each, resources))
             except BudgetError as refusal:
                 rejected.append(Rejection(make.__name__.strip("_"), str(refusal)))
         if not plans:
-            plans += self._of_some_rows(known, problem, resources)
+            plans += self._of_some_rows(known, whole, resources)
         if not plans:
             raise BudgetError("; ".join(f"{each.method}: {each.reason}" for each in rejected))
         best = plans[0]
@@ -320,7 +328,8 @@ class FitKernel(AutomaticStep):
                 rows, splits = _sampled(work, plan.problem.n_rows)
                 description = f"{description}, of {len(rows):,} rows"
             model = whole_model(work, kernel.kernel, [kernel.alpha], splits)
-            held_out = fit_whole(work, model, rows)
+            single = plan.problem.itemsize == 4
+            held_out = fit_whole(work, model, rows, np.float32 if single else np.float64)
             if kernel.held_out is not None:
                 held_out = kernel.held_out
             work.last_method = model.cv_plan_.method
@@ -365,8 +374,7 @@ def _with_fit(problem: Problem, resources: Resources) -> Plan:
 
 def _share_of_learning(known: AutomaticProblem) -> float:
     """Many rows take most of the time to fit: they get it."""
-    many = known.problem.n_rows > _MANY_ROWS
-    return _SHARE_OF_LEARNING_MANY if many else _SHARE_OF_LEARNING
+    return next(share for rows, share in _SHARES_OF_LEARNING if known.problem.n_rows <= rows)
 
 
 def _added(known: AutomaticProblem, work: AutomaticWork, made: Candidate) -> AutomaticProblem:

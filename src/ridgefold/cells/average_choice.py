@@ -51,6 +51,7 @@ def choose_average(
         executor,
         rng,
         bias=options.bias,
+        fixed=options.fixed,
         device=options.device,
     )
     kernel, alpha = grid.kernels[grid.start], float(grid.alphas[grid.start_alpha])
@@ -70,6 +71,7 @@ def choose_average(
             executor,
             rng=np.random.default_rng(seed + 1),  # the same rows for every m
             bias=options.bias,
+            fixed=options.fixed,
             device=options.device,
         )
         return float(np.sqrt(error))

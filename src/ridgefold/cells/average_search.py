@@ -17,12 +17,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from ridgefold.cells.cell_rows import RowsToFit, ScoredRows, number_of, rows_of
+from ridgefold.cells.local_fit import CellSystem
 from ridgefold.cells.local_search import Choice, best_of, search_with_all_ridges
 from ridgefold.executors import Executor
 from ridgefold.kernels import Kernel, KernelGram
+from ridgefold.kernels.gram import columns_of
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.linalg.namespace import on_device
-from ridgefold.linalg.unpenalised import without_penalty
+from ridgefold.linalg.unpenalised import (
+    rows_that_keep_the_rank,
+    unpenalised_space,
+    without_penalty,
+)
 from ridgefold.records import Cells, Grid
 
 _SAMPLED_TARGETS = 2000
@@ -42,6 +48,7 @@ class _Task:
     kernel: Kernel
     alphas: np.ndarray
     bias: bool
+    fixed: tuple[int, ...] = ()
     device: str | None = None
 
 
@@ -66,12 +73,20 @@ def _predict_sample(task: _Task) -> np.ndarray:
         return on_device(np.ascontiguousarray(array, dtype=np.float64), task.device)
 
     y, alphas = placed(training.targets[rows]), placed(task.alphas)
-    namespace = namespace_of(y)
-    xp = namespace.xp
+    namespace, xp = namespace_of(y), namespace_of(y).xp
     gram = KernelGram(task.kernel, placed(training.X[rows]))
-    K, across = gram.full(), gram.against(placed(training.X[task.sample.rows])).block()
-    s = namespace.ones(len(rows), y) if roots is None else placed(roots)
-    if roots is not None:
+    X_new = placed(training.X[task.sample.rows])
+    K, across = gram.full(), gram.against(X_new).block()
+    s = None if roots is None else placed(roots)
+    space = unpenalised_space(
+        namespace,
+        columns_of(placed(training.X[rows]), task.fixed) if task.fixed else None,
+        s,
+        bias=task.bias,
+        n_rows=len(rows),
+        like=y,
+    )
+    if s is not None:
         K = K * s[:, None] * s[None, :]
         across = across * s[None, :]
         y = y * s[:, None]
@@ -81,12 +96,12 @@ def _predict_sample(task: _Task) -> np.ndarray:
     coefficients = vectors @ (filters[:, :, None] * (vectors.T @ y)[None, :, :])  # (a, n, t)
     diagonal = filters @ (vectors * vectors).T  # (a, n)
     predictions = across @ coefficients
-    if task.bias:
-        along = (filters * (vectors.T @ s)[None, :]) @ vectors.T  # (a, n)
-        solved = xp.concat([coefficients, along[:, :, None]], axis=2)
-        # Of a basis that is s itself, coordinates are the intercept.
-        coefficients, intercept, diagonal = without_penalty(xp, solved, s[:, None], diagonal)
-        predictions = across @ coefficients + intercept
+    if space is not None:
+        along = vectors @ (filters[:, :, None] * (vectors.T @ space.basis)[None, :, :])
+        solved = xp.concat([coefficients, along], axis=2)
+        coefficients, coordinates, diagonal = without_penalty(xp, solved, space.basis, diagonal)
+        columns = columns_of(X_new, task.fixed) if task.fixed else None
+        predictions = across @ coefficients + space.at(columns, len(X_new)) @ coordinates
     out = np.array(namespace.to_numpy(predictions))
     coefficients, diagonal = namespace.to_numpy(coefficients), namespace.to_numpy(diagonal)
     sample = task.sample
@@ -96,6 +111,10 @@ def _predict_sample(task: _Task) -> np.ndarray:
     residuals = coefficients[:, at] / diagonal[:, at, None]
     if roots is not None:
         residuals = residuals / roots[None, at, None]
+    if task.fixed and space is not None:
+        _leave_out_what_keeps_the_rank(
+            task, rows, at, rows_that_keep_the_rank(namespace, space), residuals
+        )
     if sample.members is not None:
         some = sample.members.taken(np.flatnonzero(own))
         kept = task.alphas[:, None] * diagonal[:, at]
@@ -106,6 +125,32 @@ def _predict_sample(task: _Task) -> np.ndarray:
     return out
 
 
+def _leave_out_what_keeps_the_rank(
+    task: _Task, rows: np.ndarray, at: np.ndarray, alone: list[int], residuals: np.ndarray
+) -> None:
+    """Residuals of rows without which a column is not determined, each by a fit of its own."""
+    training = task.training
+    for place in np.flatnonzero(np.isin(at, alone)):
+        row, others = rows[at[place]], np.delete(rows, at[place])
+        if len(others) == 0:
+            continue
+        data = RowsToFit(
+            np.asarray(training.X[others], dtype=np.float64),
+            np.asarray(training.targets[others], dtype=np.float64),
+            None if training.weights is None else training.weights[others],
+            None,
+        )
+        system = CellSystem(data, (task.kernel,), bias=task.bias, fixed=task.fixed)
+        new = np.asarray(training.X[row : row + 1], dtype=np.float64)
+        across = KernelGram(task.kernel, new, data.X).full()
+        for k, alpha in enumerate(task.alphas):
+            fit = system.fit(0, float(alpha), held_out=False)
+            assert fit.fixed_coef is not None
+            linear = new[:, list(task.fixed)] @ fit.fixed_coef
+            predicted = across @ fit.dual_coef + fit.intercept + linear
+            residuals[k, place] = training.targets[row] - predicted[0]
+
+
 def search_average(
     training: RowsToFit,
     cells: Cells,
@@ -114,6 +159,7 @@ def search_average(
     rng: np.random.Generator,
     *,
     bias: bool,
+    fixed: tuple[int, ...] = (),
     device: str | None = None,
 ) -> Grid:
     """Starting at the pair for which the mean of all cells' models predicts held-out rows best.
@@ -134,6 +180,7 @@ def search_average(
                 executor,
                 sample=sample,
                 bias=bias,
+                fixed=fixed,
                 device=device,
             )
 
@@ -156,6 +203,7 @@ def error_of_average(
     *,
     rng: np.random.Generator,
     bias: bool,
+    fixed: tuple[int, ...] = (),
     device: str | None = None,
 ) -> float:
     """The mean squared error of one pair, at rows drawn with `rng`."""
@@ -168,6 +216,7 @@ def error_of_average(
         executor,
         sample=_draw(training, rng),
         bias=bias,
+        fixed=fixed,
         device=device,
     )
     return float(found[0])
@@ -182,12 +231,13 @@ def _errors_of_average(
     *,
     sample: ScoredRows,
     bias: bool,
+    fixed: tuple[int, ...] = (),
     device: str | None,
 ) -> np.ndarray:
     """Mean squared errors at the sample of the mean of all cells' models, for every alpha."""
     n, m = training.X.shape[0], number_of(cells)
     tasks = [
-        _Task(training, rows, sample, kernel, alphas * (len(rows) / n), bias, device)
+        _Task(training, rows, sample, kernel, alphas * (len(rows) / n), bias, fixed, device)
         for rows in (rows_of(cells, c) for c in range(m))
     ]
     total = np.zeros((len(alphas), len(sample.rows), training.targets.shape[1]))

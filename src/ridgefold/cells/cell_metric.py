@@ -18,6 +18,7 @@ from ridgefold.errors import InvalidInputError, NumericalError
 from ridgefold.kernels import RBF
 from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.metric import learn_metric
+from ridgefold.metric.descent import SCALE_BOUNDS
 from ridgefold.options import metric_of
 from ridgefold.records import CELL_SEARCH, CellSearch, Grid, Slopes
 from ridgefold.runtime.training_data import TrainingData
@@ -33,9 +34,15 @@ def learned_scales(
     targets: np.ndarray,
     rng: np.random.Generator,
     max_rows: int,
+    *,
+    fixed: tuple[int, ...] = (),
 ) -> list[np.ndarray]:
     """One scale a column, from at most so many rows; and, if there are any, factors of the errors
-    that intervals are made of."""
+    that intervals are made of.
+
+    `fixed` are numbers of unpenalised columns. Cells know no columns but those that distances are
+    made of, so that none of these is left out: it has the longest scale there is.
+    """
     n, asked = data.X.shape[0], metric_of(model)
     groups = None if asked is None else asked.groups
     some = np.sort(rng.choice(n, min(n, _LEARNING_ROWS), replace=False))
@@ -49,6 +56,7 @@ def learned_scales(
         learn_metric,
         family=AUTO if is_automatic(model.kernel) else family,
         bias=bool(model.fit_intercept),
+        fixed=fixed,
         max_rows=max_rows,
         random_state=int(rng.integers(2**31 - 1)),
         scale_groups=groups,
@@ -67,9 +75,15 @@ def learned_scales(
             learned,
             learn,
             bias=bool(model.fit_intercept),
+            fixed=fixed,
             scale_groups=groups,
         )
-    return [learned.length_scales, *([] if widening is None else [widening])]
+    scales = np.array(learned.length_scales)
+    for j in fixed:
+        if not np.isfinite(scales[j]):
+            spread = float(np.std(X[:, j], dtype=np.float64))
+            scales[j] = SCALE_BOUNDS[1] * (spread if spread > 0 else 1.0)
+    return [scales, *([] if widening is None else [widening])]
 
 
 def sample_slopes(

@@ -65,8 +65,6 @@ def options_of(model: Any) -> CellArguments:
             f'combine="blend" or "route" and cells.refine=None, got combine={model.combine!r} and '
             f"cells.refine={refine!r}"
         )
-    if asks_for_columns(model):
-        _require_local(model, combiner, refine)
     return CellArguments(
         partitioner=partitioner,
         combiner=combiner,
@@ -87,22 +85,7 @@ def options_of(model: Any) -> CellArguments:
 def asks_for_columns(model: Any) -> bool:
     """Whether a model is to have unpenalised columns beside the bias."""
     fixed = getattr(model, "fixed", None)
-    return fixed is not None and (isinstance(fixed, str) or len(fixed) > 0)
-
-
-def _require_local(model: Any, combiner: Combiner, refine: int | str | None) -> None:
-    """Every cell has its own coefficients of unpenalised columns, in the columns as they are."""
-    if combiner.scales_alpha or refine is not None:
-        raise InvalidInputError(
-            f"fixed={model.fixed!r} gives every cell coefficients of its own, which there are with "
-            f'combine="blend" or "route" and cells.refine=None, got combine={model.combine!r} and '
-            f"cells.refine={refine!r}"
-        )
-    if model.metric is not None:
-        raise InvalidInputError(
-            f"fixed={model.fixed!r} needs the columns as they are, and a learned metric was asked "
-            f"for: leave out metric={model.metric!r}"
-        )
+    return fixed is not None and (isinstance(fixed, str) or np.size(fixed) > 0)
 
 
 def device_bytes(device: str | None, memory_budget: Any) -> float:

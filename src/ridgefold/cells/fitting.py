@@ -76,8 +76,6 @@ _FIRST_LOOK, _SECOND_LOOK = 1, 2
 """Random numbers of two looks at a linear part, beside those of the fit."""
 _MOST_CUTS = 6
 """How often rows are cut anew, into more cells, where some are larger than memory holds."""
-_NEAREST_NUMBERS = 1 << 22
-"""Numbers of the rows among which neighbours are looked for: 32 MB."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +139,7 @@ class CellFitting(Work):
     ) -> None:
         """`members` are the given rows behind merged ones, if scores leave out each by itself."""
         self.model, self.options, self.run = model, options, run
+        self._fixed = options.fixed
         if not self.in_files:
             require_comparable(targets, data.weights)
         with as_ridgefold_errors("random_state must be None, a whole number or a RandomState"):
@@ -295,13 +294,18 @@ class CellFitting(Work):
         data = replace(self.data, X=self._given[0])
         learned = self.run.step(
             name,
-            lambda: learned_scales(self.model, data, targets, self.rng, max_rows),
+            lambda: learned_scales(
+                self.model, data, targets, self.rng, max_rows, fixed=self._fixed
+            ),
             self.rng,
         )
         return learned[0], learned[1] if len(learned) > 1 else None
 
     def _take_scales(self, scales: np.ndarray, widening: np.ndarray | None) -> int:
         self.scales, self.widening = scales, widening
+        kept = np.flatnonzero(np.isfinite(scales))
+        places = tuple(np.searchsorted(kept, self._fixed).tolist()) if self._fixed else ()
+        self.options = replace(self.options, fixed=places)
         # Cells are cut, and distances measured, in the learned metric.
         self._take_training(scaled_rows(self.data.X, scales))
         return int(self.data.X.shape[1])
@@ -394,7 +398,7 @@ class CellFitting(Work):
     def _slopes(self) -> list[Any]:
         """As values that a file can hold; empty if they are unknown."""
         slopes = sample_slopes(self.model, self.data, self.targets, self.rng, self.limits)
-        return [] if slopes is None else [slopes.directions, slopes.squares, slopes.trust]
+        return [] if slopes is None else [slopes.directions, slopes.squares]
 
     def choose_count(self, known: CellProblem) -> CellProblem:
         """How many cells; where all rows were tried, the cells themselves."""
@@ -446,8 +450,8 @@ class CellFitting(Work):
 
     def _count(self) -> dict[str, Any]:
         """How many cells, tried on a few regions."""
-        near = _nearest(self.data.X, int(self.rng.integers(self.n_rows)), SAMPLE_ROWS)
-        grid = self._grid(near, len(near))
+        some = spaced(self.n_rows, SAMPLE_ROWS)
+        grid = self._grid(some, len(some))
         count = choose_count(
             self.training,
             self.partitioner,
@@ -631,13 +635,3 @@ def _packed_count(count: CountChoice) -> dict[str, Any]:
 def _unpacked_count(packed: dict[str, Any]) -> CountChoice:
     fitted = None if packed["fitted"] is None else TriedCells(*packed["fitted"])
     return CountChoice(packed["n_cells"], packed["trials"], packed["grid"], packed["cells"], fitted)
-
-
-def _nearest(X: np.ndarray, row: int, count: int) -> np.ndarray:
-    """The rows nearest to one of them, from a sample if there are many."""
-    n = X.shape[0]
-    most = min(200_000, max(2000, _NEAREST_NUMBERS // X.shape[1]))
-    some = np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.intp))
-    count = max(min(n, 8), min(len(some), count * len(some) // n))
-    squares = np.sum((np.asarray(X[some], dtype=np.float64) - X[row]) ** 2, axis=1)
-    return np.asarray(np.sort(some[np.argsort(squares, kind="stable")[:count]]))

@@ -11,7 +11,8 @@ joins all cells, to the iteration; F takes it. Woodbury's identity applies it wi
 Cholesky factors and one small matrix. B ⪰ αI, because the remainder K̃ − FFᵀ is semi-definite,
 so it is a preconditioner for conjugate gradients whatever the cells are.
 
-A bias needs a second column: with H = (K̃ + αI)⁻¹, b = sᵀHỹ/(sᵀHs) and ã = Hỹ − b·Hs.
+Unpenalised columns, of which Q is an orthonormal basis, are further right-hand sides: with
+H = (K̃ + αI)⁻¹, ã = Hỹ − HQγ and γ = (QᵀHQ)⁻¹QᵀHỹ.
 """
 
 from __future__ import annotations
@@ -25,12 +26,13 @@ import numpy as np
 from ridgefold.cells.cell_rows import RowsToFit
 from ridgefold.errors import ConvergenceWarning
 from ridgefold.kernels import Gram, Kernel, KernelGram, WeightedGram
+from ridgefold.kernels.gram import columns_of
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.linalg.conjugate_gradients import MOST_STEPS, conjugate_gradients
 from ridgefold.linalg.namespace import on_device
 from ridgefold.linalg.pivoted_cholesky import pivoted_cholesky
 from ridgefold.linalg.symmetric import CholeskyFactor, Factor, SpectralFactor, factorise
-from ridgefold.linalg.unpenalised import without_penalty
+from ridgefold.linalg.unpenalised import unpenalised_space, without_penalty
 from ridgefold.notices import warn
 
 _RELATIVE_ERROR = 1e-10
@@ -55,6 +57,8 @@ class Refined:
     certificate: np.ndarray
     """‖y − (K + αW⁻¹)a − b‖ (weighted rows) for each target."""
     steps: int
+    fixed_coef: np.ndarray | None = None
+    """Coefficients of the unpenalised columns beside the bias, shape (p, t), if there are any."""
 
 
 def coarse_rank(n_rows: int) -> int:
@@ -70,6 +74,7 @@ def refine(
     start: np.ndarray,
     *,
     bias: bool,
+    fixed: tuple[int, ...] = (),
     steps: int | None,
     memory_bytes: float,
     device: str | None = None,
@@ -81,6 +86,8 @@ def refine(
     ----------
     groups : list of row index arrays
         Disjoint cells that cover all rows.
+    fixed : tuple of int
+        Numbers of unpenalised columns beside the bias.
     steps : int, optional
         Steps to take; None goes on until the certificate is reached.
     device : str, optional
@@ -97,7 +104,14 @@ def refine(
     namespace = namespace_of(X)
     xp, t = namespace.xp, training.targets.shape[1]
     roots = None if training.weights is None else placed(np.sqrt(training.weights))
-    direction = namespace.ones(X.shape[0], X) if roots is None else roots
+    space = unpenalised_space(
+        namespace,
+        columns_of(X, fixed) if fixed else None,
+        roots,
+        bias=bias,
+        n_rows=int(X.shape[0]),
+        like=X,
+    )
     gram: Gram = KernelGram(kernel, X)
     if roots is not None:
         gram = WeightedGram(gram, roots)
@@ -105,9 +119,9 @@ def refine(
     room = memory_bytes - bytes_of_cells(np.array([len(group) for group in groups]))
     multiply = _multiplier(gram, room)
     precondition = _two_level(gram, alpha, groups, _rank_within(gram, room))
-    if bias:
-        right = xp.concat([right, direction[:, None]], axis=1)
-        first = xp.concat([first, precondition(direction[:, None])], axis=1)
+    if space is not None:
+        right = xp.concat([right, space.basis], axis=1)
+        first = xp.concat([first, precondition(space.basis)], axis=1)
     target = _target(multiply, gram, alpha, right, first)
     worst = []
 
@@ -136,11 +150,12 @@ def refine(
             "larger alpha, or KernelRidge if its memory can be had",
             ConvergenceWarning,
         )
-    coefficients, intercept = solved.solution, namespace.zeros((t,), X)
-    if bias:
-        coefficients, found_intercept, _ = without_penalty(xp, coefficients, direction[:, None])
-        intercept = found_intercept[0, :]
-        right = right[:, :-1] - direction[:, None] * intercept[None, :]
+    coefficients, intercept, others = solved.solution, namespace.zeros((t,), X), None
+    if space is not None:
+        coefficients, coordinates, _ = without_penalty(xp, coefficients, space.basis)
+        right = right[:, :t] - space.basis @ coordinates
+        unpenalised = space.coefficients(coordinates)
+        intercept, others = space.intercept(unpenalised), space.others(unpenalised)
     left = right - multiply(coefficients) - alpha * coefficients
     if roots is not None:
         coefficients = coefficients * roots[:, None]
@@ -148,7 +163,13 @@ def refine(
     dual = np.zeros((n_rows, t), dtype=dtype)
     dual[kept] = found
     certificate = namespace.to_numpy(xp.sqrt(xp.sum(left * left, axis=0)))
-    return Refined(dual, namespace.to_numpy(intercept).astype(dtype), certificate, solved.steps)
+    return Refined(
+        dual,
+        namespace.to_numpy(intercept).astype(dtype),
+        certificate,
+        solved.steps,
+        None if others is None else namespace.to_numpy(others).astype(dtype),
+    )
 
 
 def _weighing_rows(

@@ -7,7 +7,7 @@ of the cells. So the choice is the same wherever the tasks run.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -68,7 +68,7 @@ def choose_pair(
         if not (one.ordered or len(one.kernels) == 1):
             return widely(number, one)
         near = pool(f"near-{number}", one, _spread(numbers), limits.near_rows)
-        return search_near(near.pair, replace(one, stride=1))
+        return search_near(near.pair, one)
 
     if good_start:
         return best_of(grid, near_its_start)

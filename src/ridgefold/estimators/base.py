@@ -23,7 +23,11 @@ from ridgefold.estimators.given_work import GivenModelWork
 from ridgefold.estimators.kept_targets import require_targets
 from ridgefold.estimators.model_surroundings import KnowsItsSurroundings
 from ridgefold.estimators.models_without_rows import LeavesRowsOut, keeps_rows
-from ridgefold.estimators.posterior import forget_posterior, without_posterior
+from ridgefold.estimators.posterior import (
+    factor_record,
+    forget_posterior,
+    without_posterior,
+)
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.slopes import WithSlopes
 from ridgefold.estimators.stored_values import Floats, require_kernel
@@ -211,9 +215,16 @@ class KernelModel(
     def explain(self) -> Explanation:
         """How the fit was computed: the methods chosen, those not and why, and the cost.
 
+        Once standard deviations or standard errors were asked for, also the factor that they need.
         Prints as text; `to_json()` gives JSON, and notebooks show it as HTML.
         """
         check_is_fitted(self, "plan_")
+        if hasattr(self, "run_record_"):
+            return explain_run(RunRecord((*self.run_record_.steps, *factor_record(self))))
+        return self._explained_fit()
+
+    def _explained_fit(self) -> Explanation:
+        """The fit alone, whatever was asked of the model afterwards."""
         if hasattr(self, "run_record_"):
             return explain_run(self.run_record_)
         plans = [("choosing kernel and alpha", "cv_plan_"), ("fitting", "plan_")]
@@ -241,7 +252,7 @@ class KernelModel(
             compressed=getattr(self, "compression_bound_", None) is not None,
             effects=self._effects_of_some_rows,
             run=getattr(self, "run_record_", None),
-            explain=self.explain,
+            explain=self._explained_fit,
             importances=self._importances_for_facts(),
             effect_curves=self._curves_for_facts if keeps_rows(self) else None,
             is_outside=self.is_outside if keeps_rows(self) else None,
@@ -327,7 +338,7 @@ class KernelModel(
         if self._model.further:
             raise UnsupportedInputError(
                 "compress takes a model of one kernel, and this one is a stack of "
-                f"{1 + len(self._model.further)}: fit without stack=True"
+                f"{1 + len(self._model.further)}: fit without search.stack=True"
             )
         if not isinstance(self.kernel_, Kernel):
             raise InvalidInputError(

@@ -96,7 +96,6 @@ class CrossValidatedModel(KernelModel):
     _without_use: ClassVar[Mapping[str, str]] = {
         "compute.device": KernelModel._without_use["compute.device"]
     }
-    stack: bool
 
     def _choose_and_fit(
         self,
@@ -111,7 +110,7 @@ class CrossValidatedModel(KernelModel):
         self._warn_of_folds(data, folds)
         require_comparable(data.namespace.to_numpy(targets))
         self.__dict__.pop("stack_", None)
-        kind = StackWork if self.stack else OneKernelWork
+        kind = StackWork if search_of(self).stack else OneKernelWork
         work = kind(self, data, targets, folds, truth)
         _, records = perform_all(self._steps(), work.problem(), work)
         held_out = work.finished()
@@ -128,10 +127,10 @@ class CrossValidatedModel(KernelModel):
         asked = self._learning()
         if asked is not None:
             steps.append(LearnMetric.of(self, asked))
-        kind, score = (ChooseMembers, None) if self.stack else (Choose, self.scoring)
+        kind, score = (ChooseMembers, None) if search_of(self).stack else (Choose, self.scoring)
         if by_likelihood(score):
             kind = ChooseByLikelihood
-        classifier = not self.stack and isinstance(self, ClassifierMixin)
+        classifier = not search_of(self).stack and isinstance(self, ClassifierMixin)
         rule = scoring_of(score, classifier=classifier)
         method = search_of(self).method
         steps.append(kind(search_executor(self), method, self._settings_of_search(), rule))
@@ -141,7 +140,7 @@ class CrossValidatedModel(KernelModel):
     def _learning(self) -> MetricLearning | None:
         """What is learned before the search, if anything."""
         asked = to_learn(self)
-        if asked is not None and self.stack and not is_more_than_family(asked):
+        if asked is not None and search_of(self).stack and not is_more_than_family(asked):
             return None  # a stack takes every family with a grid of widths
         return asked
 
@@ -158,7 +157,7 @@ class CrossValidatedModel(KernelModel):
         self, data: TrainingData, targets: Array, folds: Folds, truth: Truth
     ) -> Iterator[tuple[KernelPaths, Progress]]:
         """Where paths of kernels are computed, for the time of a search."""
-        scoring = None if self.stack else self.scoring
+        scoring = None if search_of(self).stack else self.scoring
         common = Common(
             data.X,
             targets,
@@ -191,7 +190,8 @@ class CrossValidatedModel(KernelModel):
         fits: list[tuple[StepRecord, ...]] = []
         for place in reversed(range(len(members))):  # the heaviest last: its plan is shown
             choice = chosen.choices[members[place]]
-            self._fit_choice(data, targets, gram_of(choice.candidate.kernel, data.X), choice, folds)
+            gram = gram_of(choice.candidate.kernel, data.X, self._fixed_columns())
+            self._fit_choice(data, targets, gram, choice, folds)
             offset = chosen.nested.whole.offset if place == 0 else np.zeros(t)
             models.insert(0, weighted(self._model, chosen.nested.whole.weights[place], offset))
             kept.insert(0, self._without_folds(chosen, place, folds))
@@ -258,14 +258,12 @@ class CrossValidatedModel(KernelModel):
 
     def _require_usable(self, data: TrainingData, folds: Folds) -> None:
         """Refuse, before a long search, what these folds and options cannot give."""
-        if self._fixed_columns() and (self.stack or to_learn(self) is not None):
-            raise InvalidInputError(
-                f"fixed={self.fixed!r} needs one kernel in the columns as they are, and a learned "
-                'metric (metric=..., kernel="auto") or a stack was asked for: name the kernel, and '
-                "leave metric and the stack out"
+        if by_likelihood(self.scoring) and (
+            search_of(self).stack or search_of(self).one_standard_error
+        ):
+            what = (
+                "search.stack=True" if search_of(self).stack else "search.one_standard_error=True"
             )
-        if by_likelihood(self.scoring) and (self.stack or search_of(self).one_standard_error):
-            what = "stack=True" if self.stack else "search.one_standard_error=True"
             raise InvalidInputError(
                 f'{what} goes by held-out errors, and scoring="marginal_likelihood" by the '
                 "likelihood: leave one of them out"
@@ -275,7 +273,7 @@ class CrossValidatedModel(KernelModel):
                 "search.average_folds=True needs a cv that holds every row out once, got "
                 f"cv={self.cv!r}: use another cv, or average_folds=False"
             )
-        if self.stack:
+        if search_of(self).stack:
             weights = None if data.weights is None else data.namespace.to_numpy(data.weights)
             require_stackable(folds, weights, self.cv)
 

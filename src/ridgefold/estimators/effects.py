@@ -136,6 +136,13 @@ class WithEffects:
             decision=bool(decision),
         )
 
+    def _effect_errors(
+        self: Any, X: np.ndarray, shares: np.ndarray, curves: np.ndarray | None
+    ) -> Any:
+        """What gives standard errors of effects averaged over rows with these weights."""
+        kind = PlainErrors if curves is None else LinkedErrors
+        return kind(self, X, shares, curves)
+
     def _effects_of_some_rows(self: Any) -> MarginalEffects:
         """Effects at some of the training rows, for a report: what is quick to have."""
         require_columns(self)
@@ -220,8 +227,7 @@ def effects_of(
         if why is not None:
             note = why
         else:
-            kind = PlainErrors if link is None else LinkedErrors
-            standard, posterior, note = kind(model, X, shares, link).of(effects)
+            standard, posterior, note = model._effect_errors(X, shares, link).of(effects)
             if estimand == "population":
                 spread = np.einsum("r,rpt->pt", shares, (pointwise - average) ** 2)
                 of_rows = spread * np.sum(shares**2)

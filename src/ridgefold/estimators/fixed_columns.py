@@ -42,6 +42,16 @@ def resolve_fixed(fixed: Any, n_columns: int, names: Sequence[str] | None) -> tu
             f'fixed must be None, "{LINEAR}" (every column of X), or a list of names or numbers of '
             f"columns, got {fixed!r}: one column is fixed=[{fixed!r}]"
         )
+    shape = np.shape(fixed) if isinstance(fixed, (np.ndarray, list, tuple)) else None
+    if shape is None and hasattr(fixed, "shape"):  # a frame, or a tensor
+        shape = tuple(fixed.shape)
+    if shape is not None and (len(shape) > 1 or _are_values(fixed)):
+        raise InvalidInputError(
+            f"fixed says which columns of X are not penalised, and got an array of shape {shape}: "
+            "new rows would lack its values. Append its columns to X (np.column_stack([X, F])) and "
+            f"give their numbers, fixed=list(range({n_columns}, …)); to keep them out of the "
+            f"kernel, kernel=Columns(RBF(…), range({n_columns})) of ridgefold.kernels"
+        )
     try:
         asked = list(fixed)
     except TypeError:
@@ -49,10 +59,22 @@ def resolve_fixed(fixed: Any, n_columns: int, names: Sequence[str] | None) -> tu
             f'fixed must be None, "{LINEAR}" (every column of X), or a list of names or numbers of '
             f"columns, got {fixed!r}"
         ) from None
+    if isinstance(fixed, np.ndarray) and fixed.dtype == bool:
+        if len(fixed) != n_columns:
+            raise InvalidInputError(
+                f"fixed is a mask of {len(fixed)} columns, and X has {n_columns}: give one value "
+                "a column, or names or numbers of columns"
+            )
+        asked = np.flatnonzero(fixed).tolist()
     found = tuple(_number_of(each, n_columns, names) for each in asked)
     if len(set(found)) < len(found):
         raise InvalidInputError(f"fixed names a column twice: {asked!r}")
     return found
+
+
+def _are_values(fixed: Any) -> bool:
+    """Whether an array holds numbers that are no places of columns."""
+    return isinstance(fixed, np.ndarray) and fixed.dtype.kind == "f"
 
 
 def _number_of(column: Any, n_columns: int, names: Sequence[str] | None) -> int:
@@ -88,7 +110,10 @@ def numbers_of_fixed(model: Any) -> tuple[int, ...]:
     if hasattr(model, "fixed_effects_"):
         return tuple(model.fixed_effects_.columns)
     models = getattr(model, "_models", None)
-    return () if models is None else tuple(models.fixed)
+    if models is None or model.length_scales_ is None:
+        return () if models is None else tuple(models.fixed)
+    # Cells know the columns that distances are made of, by their order.
+    return tuple(np.flatnonzero(np.isfinite(model.length_scales_))[list(models.fixed)].tolist())
 
 
 class WithFixedColumns:
@@ -189,10 +214,13 @@ class WithFixedColumns:
         effects = getattr(self, "fixed_effects_", None)
         if effects is None:
             return
-        coefficients = self._model.fixed_coef
-        assert coefficients is not None
+        members = (self._model, *self._model.further)
+        coefficients: Any = sum(each.fixed_coef for each in members if each.fixed_coef is not None)
         self.fixed_coef_ = coefficients[:, 0] if one_target else coefficients
-        self.fixed_coef_std_ = effects.std[:, 0] if one_target else effects.std
+        if not hasattr(
+            self, "stack_"
+        ):  # of a weighted sum of models nothing says how sure they are
+            self.fixed_coef_std_ = effects.std[:, 0] if one_target else effects.std
         names = getattr(self, "feature_names_in_", None)
         self.fixed_names_ = names_of_fixed(effects.columns, names)
 
@@ -218,18 +246,17 @@ def _is_transform(transform: Any, n_columns: int) -> bool:
 
 def require_fixed_effects(effects: FixedEffects | None, model: Any, n_columns: int) -> None:
     """Stored columns and standard errors that fit the model beside them."""
-    coefficients = model.fixed_coef
-    if effects is None and coefficients is None:
+    every = [each.fixed_coef for each in (model, *model.further)]
+    if effects is None and all(each is None for each in every):
         return
-    good = effects is not None and coefficients is not None
+    good = effects is not None
     if good:
         assert effects is not None
         p, t = len(effects.columns), model.intercept.shape[0]
         good = (
-            type(coefficients) is np.ndarray
-            and coefficients.dtype == model.intercept.dtype
-            and coefficients.shape == (p, t)
-            and bool(np.all(np.isfinite(coefficients)))
+            all(type(each) is np.ndarray for each in every)
+            and all(each.dtype == model.intercept.dtype for each in every)
+            and all(each.shape == (p, t) and bool(np.all(np.isfinite(each))) for each in every)
             and p > 0
             and len(set(effects.columns)) == p
             and max(effects.columns) < n_columns

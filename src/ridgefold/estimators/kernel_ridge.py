@@ -32,10 +32,11 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelRegressor):
         Further parameters: of a callable, or of a named kernel (``{"nu": 0.5}``).
     fit_intercept : bool, default=False
         Add a bias that is not penalised.
-    fixed : None, "linear" or list of str or int, default=None
-        Columns of X (names or numbers) whose linear effect is not penalised, as the bias is not;
-        "linear" is every column. The kernel sees them, too: :class:`~ridgefold.kernels.Columns`
-        leaves them out of it (``docs/how-to/fixed-columns.md``).
+    fixed : None, "linear", list of str or int, or mask, default=None
+        Columns of X (names, numbers, or a truth value for each) whose linear effect is not
+        penalised, as the bias is not; "linear" is every column. The kernel sees them, too:
+        :class:`~ridgefold.kernels.Columns` leaves them out of it
+        (``docs/how-to/fixed-columns.md``).
     intervals : {"auto", "cv+", "jackknife+", None}, default="auto"
         What to keep for :meth:`predict_interval`: "cv+" the models without one of 10 folds, 10
         numbers a row; "jackknife+" those without one row, an n × n matrix. Either costs about one

@@ -18,7 +18,7 @@ from ridgefold.estimators.regressor import KernelRegressor, rows_that_count
 from ridgefold.estimators.stacked import sum_of, weighted
 from ridgefold.estimators.validation import check_training_data, unchanged_on_error
 from ridgefold.linalg import Array
-from ridgefold.options import Compute, MetricLearning, Search, metric_of
+from ridgefold.options import Compute, MetricLearning, Search, metric_of, search_of
 from ridgefold.records import FittedModel, Problem
 from ridgefold.runtime import Step
 from ridgefold.runtime.training_data import TrainingData
@@ -77,15 +77,8 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
         Learn one length scale a column, or transforms of the columns, before alpha is chosen:
         "learned" is ``MetricLearning()``.
     search : Search, optional
-        How the choice is made: cross-validation method, races, one ridge for each target, the
-        mean of the models of the folds.
-    stack : bool, default=False
-        Combine several kernels instead of picking one: those of the list (every family, for
-        ``kernel="auto"``), or the learned metrics that lead, each with its own ridge. They are
-        weighted by exact held-out predictions: non-negative least squares, for classes a logistic
-        regression, which calibrates probabilities too. Held-out predictions, scores and intervals
-        are those of the stack without each fold; ``stack_`` says who is in it, with what weight
-        and error.
+        How the choice is made: cross-validation method, races, one ridge for each target, several
+        kernels combined, the mean of the models of the folds.
     intervals : {"auto", "cv+", "jackknife+", None}, default="auto"
         What to keep for :meth:`predict_interval`: "cv+" the models without one fold of `cv`, one
         number a row and fold, at almost no cost; "jackknife+" those without one row, an n × n
@@ -118,7 +111,8 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
     metric_ : LearnedMetric
         How they were found: families tried, errors inside and outside the criterion, every step.
     stack_ : Stack
-        With `stack`: who is in it, who was tried besides, with what weights and held-out errors.
+        With ``Search(stack=True)``: who is in it, who was tried besides, with what
+        weights and held-out errors.
     dual_coef_, intercept_, fixed_coef_, fixed_coef_std_, fixed_names_, X_fit_, intervals_
         As in :class:`KernelRidge`.
 
@@ -148,7 +142,6 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
         scoring: Any = None,
         metric: str | MetricLearning | None = None,
         search: Search | None = None,
-        stack: bool = False,
         intervals: str | None = "auto",
         memory_budget: Any = "auto",
         time_budget: float | None = None,
@@ -165,7 +158,6 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
         self.scoring = scoring
         self.metric = metric
         self.search = search
-        self.stack = stack
         self.intervals = intervals
         self.memory_budget = memory_budget
         self.time_budget = time_budget
@@ -211,7 +203,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
         method = self._interval_method()
         by_folds = method == "cv+" or (self.intervals == "auto" and few)
         # The stack without a row is a model like that without a fold: weights and kernels change.
-        by_folds = by_folds or (bool(self.stack) and method == "jackknife+")
+        by_folds = by_folds or (search_of(self).stack and method == "jackknife+")
         held_out = by_row(folds, choice.predictions) if by_folds else None
         self._solve_with_intervals(
             data,
@@ -226,7 +218,11 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
     def _steps(self) -> list[Step[Problem, Any]]:
         steps = super()._steps()
         for step in steps:
-            if isinstance(step, LearnMetric) and self.intervals is not None and not self.stack:
+            if (
+                isinstance(step, LearnMetric)
+                and self.intervals is not None
+                and not search_of(self).stack
+            ):
                 most = _MOST_FOLDS if self.intervals == "auto" else math.inf
                 return [*steps, LearnAgain(step, most)]
         return steps
@@ -241,6 +237,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
                 learned.metric,
                 learned.again,
                 bias=bool(self.fit_intercept),
+                fixed=self._fixed_columns(),
                 scale_groups=None if asked is None else asked.groups,
             )
             self.intervals_ = replace(self.intervals_, widening=widening)
@@ -274,7 +271,7 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
             )
         if method == "jackknife+":
             self._require_room(folds.n_rows, data)
-            if self.stack and not folds.leave_one_out:
+            if search_of(self).stack and not folds.leave_one_out:
                 raise InvalidInputError(
                     f'intervals="jackknife+" of a stack needs cv="loo", got cv={self.cv!r}: its '
                     'weights without a row come from there; use intervals="cv+", or cv="loo"'
@@ -311,7 +308,7 @@ class LSSVMRegressorCV(KernelRidgeCV):
 
     Parameters
     ----------
-    alpha, kernel, gamma, kernel_params, fixed, cv, scoring, metric, search, stack, intervals, \
+    alpha, kernel, gamma, kernel_params, fixed, cv, scoring, metric, search, intervals, \
 memory_budget, time_budget, compute, random_state
         As in :class:`KernelRidgeCV`.
     fit_intercept : bool, default=True

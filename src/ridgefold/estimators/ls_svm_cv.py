@@ -34,7 +34,7 @@ class LSSVMClassifierCV(WithClasses, CrossValidatedModel):
 
     Parameters
     ----------
-    alpha, kernel, gamma, kernel_params, metric, search, stack, memory_budget, time_budget, \
+    alpha, kernel, gamma, kernel_params, fixed, metric, search, memory_budget, time_budget, \
 compute, random_state
         As in :class:`KernelRidgeCV`.
     fit_intercept : bool, default=True
@@ -61,7 +61,8 @@ compute, random_state
     ----------
     classes_ : array of shape (n_classes,)
     alpha_, kernel_, best_params_, best_score_, best_index_, cv_results_, cv_plan_, plan_, \
-length_scales_, column_shares_, metric_, stack_
+length_scales_, column_shares_, metric_, stack_, dual_coef_, intercept_, fixed_coef_, \
+fixed_coef_std_, fixed_names_
         As in :class:`KernelRidgeCV`.
     held_out_predictions_ : array of shape (n_rows,)
         The class of every row by the model that did not see it; None for rows in no test set.
@@ -99,12 +100,12 @@ length_scales_, column_shares_, metric_, stack_
         gamma: Any = None,
         kernel_params: dict[str, Any] | None = None,
         fit_intercept: bool = True,
+        fixed: Any = None,
         class_weight: Any = None,
         cv: Any = 5,
         scoring: Any = None,
         metric: str | MetricLearning | None = None,
         search: Search | None = None,
-        stack: bool = False,
         probability: bool = False,
         memory_budget: Any = "auto",
         time_budget: float | None = None,
@@ -116,12 +117,12 @@ length_scales_, column_shares_, metric_, stack_
         self.gamma = gamma
         self.kernel_params = kernel_params
         self.fit_intercept = fit_intercept
+        self.fixed = fixed
         self.class_weight = class_weight
         self.cv = cv
         self.scoring = scoring
         self.metric = metric
         self.search = search
-        self.stack = stack
         self.probability = probability
         self.memory_budget = memory_budget
         self.time_budget = time_budget

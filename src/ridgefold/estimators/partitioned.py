@@ -11,7 +11,6 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.cells.cell_intervals import CellIntervals, interval_bytes
-from ridgefold.cells.cell_posteriors import CellPosteriors
 from ridgefold.cells.combine import COMBINERS
 from ridgefold.cells.streaming import Stream, as_source
 from ridgefold.errors import (
@@ -19,7 +18,6 @@ from ridgefold.errors import (
     InvalidInputError,
     ModelFileError,
     NumericalError,
-    UnsupportedInputError,
 )
 from ridgefold.estimators.facts import IntervalFacts, ModelFacts, class_columns
 from ridgefold.estimators.labels import (
@@ -245,7 +243,9 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         return_std : bool, default=False
             Also standard deviations: those of the cells that predict a row, each a Gaussian
             process with a variance of its own, averaged with the weights of the blend (what no
-            correlation between cells exceeds). Cells are factorised one by one for each call.
+            correlation between cells exceeds). Of ``combine="average"``, that of the mean: its
+            noise, which is independent between cells, and the mean of what the cells do not know of
+            one common process. Cells are factorised one by one for each call.
         noise, variance
             As in :meth:`KernelRidge.predict`.
 
@@ -273,29 +273,15 @@ class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel)
         """Predictions and standard deviations, block by block."""
         check_is_fitted(self, "X_fit_")
         given = check_variance(variance, int(self._models.intercept.shape[1]))
-        if not COMBINERS[self._combine].needs_space:
-            how = "refined" if cells_of(self).refine is not None else f'combine="{self._combine}"'
-            raise UnsupportedInputError(
-                f"a {how} model has no standard deviations, as its cells are no posteriors: fit "
-                'with combine="blend" or "route" and cells.refine=None, or use KernelRidge'
-            )
-        if not hasattr(self, "y_fit_"):
-            raise InvalidInputError(self._why_no_intervals())
-        processes = CellPosteriors(
-            self._rows_by_cell(),
-            self._targets_of_cells(),
-            self._weights,
-            self._cells,
-            self._models,
-            bool(self.fit_intercept),
-        )
+        processes, averaged = self._processes(), not COMBINERS[self._combine].needs_space
         for rows in self._blocks(X):
             placed = self._in_metric(rows)
             assignment = self._assignment(placed)
-            yield (
-                self._combined_from(rows, placed, assignment),
-                processes.standard_deviations(placed, assignment, given, noise=noise),
-            )
+            mean = self._combined_from(rows, placed, assignment)
+            if averaged:
+                yield mean, processes.deviations_of_average(placed, given, noise=noise)
+            else:
+                yield mean, processes.standard_deviations(placed, assignment, given, noise=noise)
 
     def _needs_held_out(self) -> bool:
         return bool(self.intervals == "jackknife+")

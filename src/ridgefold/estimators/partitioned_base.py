@@ -268,6 +268,7 @@ class PartitionedModel(ReportsOnCells, StoresCells):
                 _disjoint(cells),
                 start,
                 bias=options.bias,
+                fixed=models.fixed,
                 steps=None if options.refine == EXACT else int(options.refine or 0),
                 memory_bytes=room if options.device is None else options.memory_bytes,
                 device=options.device,
@@ -280,6 +281,8 @@ class PartitionedModel(ReportsOnCells, StoresCells):
             np.array([alpha]),
             (kernel,),
             np.zeros(1, dtype=np.intp),
+            fixed=models.fixed,
+            fixed_coef=None if whole.fixed_coef is None else whole.fixed_coef[None],
         )
         self._combine = "average"
         self.held_out_residuals_ = None

@@ -16,6 +16,7 @@ from ridgefold.estimators.facts import (
     numbered_columns,
     to_numpy,
 )
+from ridgefold.estimators.fixed_columns import numbers_of_fixed
 from ridgefold.estimators.partitioned_left_out import LeavesRowsOutOfCells
 from ridgefold.estimators.scale_names import column_shares, named_scales
 from ridgefold.kernels import Kernel
@@ -77,7 +78,7 @@ class ReportsOnCells(LeavesRowsOutOfCells):
             kernels=tuple(self.kernels_),
             alphas=np.ravel(self.alpha_).astype(np.float64),
             bias=bool(self.fit_intercept),
-            fixed=tuple(self._models.fixed),
+            fixed=numbers_of_fixed(self),
             predict=self.predict,
             held_out=held_out,
             metric=self._metric_facts(names),

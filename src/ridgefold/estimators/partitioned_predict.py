@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ridgefold.cells.average_effects import AverageErrors
 from ridgefold.cells.cell_gradients import combined_gradients, with_coarse_slopes
+from ridgefold.cells.cell_posteriors import CellPosteriors
 from ridgefold.cells.cell_prediction import predict_cells
 from ridgefold.cells.cell_rows import ROWS_A_BATCH, RowsByCell, RowsToFit, number_of, rows_alone
 from ridgefold.cells.cell_surroundings import SurroundingsOfCells
@@ -28,6 +30,7 @@ from ridgefold.cells.streaming import (
     larger_blocks,
     new_source,
 )
+from ridgefold.errors import BudgetError, InvalidInputError, UnsupportedInputError
 from ridgefold.estimators.effects import WithEffects
 from ridgefold.estimators.slopes import require_slopes
 from ridgefold.estimators.validation import (
@@ -38,8 +41,10 @@ from ridgefold.executors import Executor, Serial
 from ridgefold.linalg import namespace_of
 from ridgefold.linalg.blocks import row_blocks
 from ridgefold.linalg.namespace import is_tensor, on_device
-from ridgefold.options import TakesOptions, compute_of
+from ridgefold.options import TakesOptions, cells_of, compute_of
+from ridgefold.options.cell_options import EXACT
 from ridgefold.planning import available_resources
+from ridgefold.planning.amounts import in_bytes
 from ridgefold.records import Backdrop, Cells, LinearPart, LocalModels
 from ridgefold.runtime.executor_argument import executor_of
 from ridgefold.runtime.run_request import folder_of
@@ -272,10 +277,55 @@ class PredictsByCells(WithEffects, TakesOptions):
         return self._weights
 
     def _why_no_effect_errors(self) -> str | None:
-        """Why averages of effects have no standard errors."""
+        """Why averages of effects have no standard errors, if they have none."""
+        averaged = not COMBINERS[self._combine].needs_space and not hasattr(self, "classes_")
+        if averaged and self._is_linear_in_targets:
+            return None
         return (
-            "Models in cells have no standard errors of averages: fit KernelRidge, or "
-            "LSSVMClassifier, to as many of the rows as fit the memory."
+            'Models in cells have standard errors of averages with combine="average" alone: fit '
+            "KernelRidge, or LSSVMClassifier, to as many of the rows as fit the memory."
+        )
+
+    def _effect_errors(
+        self, X: np.ndarray, shares: np.ndarray, curves: np.ndarray | None
+    ) -> AverageErrors:
+        return AverageErrors(
+            self._processes(), self.length_scales_, self._combined, self.X_fit_, X, shares
+        )
+
+    @property
+    def _is_linear_in_targets(self) -> bool:
+        """Whether the model is cells that were solved, and not stopped on the way to another."""
+        return cells_of(self).refine in (None, EXACT)
+
+    def _processes(self) -> CellPosteriors:
+        """The cells as Gaussian processes; a typed error where they are none."""
+        if not self._is_linear_in_targets:
+            raise UnsupportedInputError(
+                f"cells.refine={cells_of(self).refine!r} stops on the way from cells to one model "
+                'of all rows, which has no posterior: use cells.refine="exact" or None, or '
+                "KernelRidge"
+            )
+        if not hasattr(self, "y_fit_"):
+            raise InvalidInputError(
+                "the model comes from a file of an older version, which lacks the targets that "
+                "standard deviations are made from: fit and save it again"
+            )
+        largest = int(np.diff(self._cells.offsets).max())
+        needed, budget = 24.0 * largest**2, available_resources(self.memory_budget).memory_bytes
+        if needed > budget:
+            raise BudgetError(
+                f"the factor of a cell of {largest:,} rows takes {in_bytes(needed)}, and "
+                f"memory_budget is {in_bytes(budget)}: raise memory_budget "
+                "(set_params(memory_budget=...) does), or fit with more cells"
+            )
+        return CellPosteriors(
+            self._rows_by_cell(),
+            self._targets_of_cells(),
+            self._weights,
+            self._cells,
+            self._models,
+            bool(self.fit_intercept),
         )
 
     def _rows_by_cell(self) -> RowsByCell:

@@ -12,7 +12,7 @@ from ridgefold.cells.combine import COMBINERS
 from ridgefold.cells.computed_rows import in_metric
 from ridgefold.cells.cut import PARTITIONERS
 from ridgefold.errors import InvalidInputError, ModelFileError, UnsupportedInputError
-from ridgefold.estimators.fixed_columns import names_of_fixed
+from ridgefold.estimators.fixed_columns import names_of_fixed, numbers_of_fixed
 from ridgefold.estimators.kept_targets import require_targets
 from ridgefold.estimators.partitioned_predict import PredictsByCells
 from ridgefold.estimators.saving import Storable
@@ -85,7 +85,6 @@ def require_consistent(state: Mapping[str, Any], partition: Any) -> None:
         and (cells.weights is None or _floats(cells.weights, np.dtype(np.float64), 1))
         and (cells.weights is None or len(cells.weights) == len(cells.rows))
         and models.intercept.shape == (m, models.dual_coef.shape[1])
-        and _columns_fit(models, m, rows)
         and bool(np.all(models.alpha >= 0))
         and models.alpha.shape == models.kernel_of_cell.shape == (m,)
         and all(
@@ -117,6 +116,7 @@ def require_consistent(state: Mapping[str, Any], partition: Any) -> None:
     certificate = state["certificate"]
     good = good and (widening is None or is_widening(widening, models.dual_coef.shape[1]))
     good = good and (certificate is None or len(certificate) == models.dual_coef.shape[1])
+    good = good and _columns_fit(models, m, rows, columns)
     good = good and _lies_under(state.get("linear"), models.dual_coef.shape[1], rows.shape[1])
     good = good and _stands_behind(coarse_model, models.dual_coef.shape[1], columns)
     if not good:
@@ -136,7 +136,7 @@ def require_consistent(state: Mapping[str, Any], partition: Any) -> None:
         require_kernel(coarse_model.kernel, coarse_model.centres[:1], "model.state.backdrop.kernel")
 
 
-def _columns_fit(models: LocalModels, n_cells: int, rows: np.ndarray) -> bool:
+def _columns_fit(models: LocalModels, n_cells: int, rows: np.ndarray, n_columns: int) -> bool:
     """Whether unpenalised columns and their coefficients fit the cells, if there are any."""
     coefficients, columns = models.fixed_coef, models.fixed
     if coefficients is None:
@@ -145,7 +145,7 @@ def _columns_fit(models: LocalModels, n_cells: int, rows: np.ndarray) -> bool:
         _floats(coefficients, rows.dtype, 3)
         and coefficients.shape == (n_cells, len(columns), models.dual_coef.shape[1])
         and len(set(columns)) == len(columns) > 0
-        and max(columns) < rows.shape[1]
+        and max(columns) < n_columns
     )
 
 
@@ -291,10 +291,13 @@ class StoresCells(PredictsByCells, Storable):
         self.__dict__.pop("fixed_coef_", None)
         if self._models.fixed_coef is not None:
             self.fixed_coef_ = self._models.fixed_coef
+            if self.length_scales_ is not None:
+                units = self.length_scales_[list(numbers_of_fixed(self))][None, :, None]
+                self.fixed_coef_ = self.fixed_coef_ / units.astype(self.fixed_coef_.dtype)
         self._name_fixed()
 
     def _name_fixed(self) -> None:
         self.__dict__.pop("fixed_names_", None)
         if self._models.fixed:
             names = getattr(self, "feature_names_in_", None)
-            self.fixed_names_ = names_of_fixed(self._models.fixed, names)
+            self.fixed_names_ = names_of_fixed(numbers_of_fixed(self), names)

@@ -9,6 +9,7 @@ rows are in: a variance is a difference of near numbers.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,18 +19,21 @@ import scipy.sparse
 
 from ridgefold.errors import BudgetError, InvalidInputError, UnsupportedInputError
 from ridgefold.estimators.facts import class_columns, to_numpy
+from ridgefold.estimators.fixed_columns import numbers_of_fixed
 from ridgefold.exact.posterior import Posterior, posterior
 from ridgefold.kernels import Kernel, KernelGram, PrecomputedGram
 from ridgefold.kernels.gram import columns_of
 from ridgefold.linalg import Array, Namespace, namespace_of
 from ridgefold.linalg.threads import threads
 from ridgefold.options import search_of
-from ridgefold.planning import available_resources, device_of
+from ridgefold.planning import available_resources, device_of, plan_only
+from ridgefold.records import Cost, Problem, StepRecord
 
 if TYPE_CHECKING:
     from ridgefold.estimators.base import KernelModel
 
 _KEPT = "_kept_posterior"
+_STEP = "a factor for standard deviations, kept in memory"
 
 
 @dataclass(frozen=True)
@@ -166,7 +170,7 @@ def posterior_of(
     `copies` of the factor are going to be made by what is asked of it.
     """
     kernel = model.kernel_ if kernel is None else kernel
-    kept = model.__dict__.get(_KEPT, (None, None, None))
+    kept = model.__dict__.get(_KEPT, (None, None))
     present = kept[:2] == (kernel, alpha)
     n = int(known.targets.shape[0])
     require_memory(
@@ -176,10 +180,45 @@ def posterior_of(
         return kept[2]  # type: ignore[no-any-return]
     model.__dict__.pop(_KEPT, None)
     resources = available_resources(model.memory_budget, device=device_of(known.targets))
+    problem = Problem(
+        n_rows=n,
+        n_columns=int(known.X.shape[1]),
+        n_targets=int(known.targets.shape[1]),
+        bias=bool(model.fit_intercept),
+        fixed=len(numbers_of_fixed(model)),
+        weighted=known.weights is not None,
+    )
+    plan = plan_only("posterior", "cholesky", _Factor(), problem, resources)
+    began = time.perf_counter()
     with threads(resources.threads):
         found = posterior(known.gram(kernel), alpha, known.weights, known.basis)
-    model.__dict__[_KEPT] = (kernel, alpha, found)
+    seconds = time.perf_counter() - began
+    model.__dict__[_KEPT] = (
+        kernel,
+        alpha,
+        found,
+        StepRecord(_STEP, plan, "cholesky", seconds, None),
+    )
     return found
+
+
+class _Factor:
+    """What the factor of K + alpha·I costs, which stays in memory."""
+
+    may_give_up = False
+    last_resort = False
+
+    def can_run(self, problem: Problem) -> str | None:
+        return None
+
+    def cost(self, problem: Problem) -> Cost:
+        n = float(problem.n_rows)
+        return Cost({"kernel": 0.5 * n**2, "cholesky": n**3 / 3.0}, 8.0 * n**2, n)
+
+
+def factor_record(model: KernelModel) -> tuple[StepRecord, ...]:
+    """What the factor that is in memory took, if there is one."""
+    return tuple(model.__dict__.get(_KEPT, ())[3:])
 
 
 def require_memory(model: KernelModel, needed: float, what: str) -> None:

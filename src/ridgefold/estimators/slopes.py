@@ -81,12 +81,11 @@ def gradients(model: KernelModel, X: Array) -> Array:
     for kernel, member in zip(kernels, members, strict=True):
         of_one = _gradients_of_one(kernel, member, model.X_fit_, X)
         total = of_one if total is None else total + of_one
+        if member.fixed_coef is not None:  # their effect is linear: the same slope everywhere
+            linear = namespace_of(total).astype(member.fixed_coef, total.dtype)
+            for place, column in enumerate(model.fixed_effects_.columns):
+                total[:, column, :] += linear[place, :][None, :]
     assert total is not None
-    fixed = model._model.fixed_coef
-    if fixed is not None:  # their effect is linear: the same slope everywhere
-        namespace = namespace_of(total)
-        for place, column in enumerate(model.fixed_effects_.columns):
-            total[:, column, :] += namespace.astype(fixed[place, :], total.dtype)[None, :]
     return total
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import date, timedelta
+
 import numpy as np
 
 from ridgefold.estimators.effects import Difference, Effect, Slope
@@ -11,6 +14,7 @@ from ridgefold.records import (
     ColumnRecord,
     DateColumn,
     NumberColumn,
+    OrderedColumn,
     TableColumns,
 )
 
@@ -27,6 +31,8 @@ def table_effects(columns: TableColumns, training: np.ndarray) -> list[Effect]:
         features = tuple(range(start, start + width))
         if isinstance(column, CategoryColumn):
             effects += _of_categories(column, features)
+        elif isinstance(column, DateColumn):
+            effects += _of_dates(column, features, training)
         else:
             effects += _of_numbers(column, features, training)
         start += width
@@ -44,6 +50,50 @@ def _of_categories(column: CategoryColumn, features: tuple[int, ...]) -> list[Ef
         Difference(f"{column.name}: {names[0]} → {name}", features, tuple(place.tolist()), base)
         for name, place in zip(names[1:], one_hot[1:], strict=True)
     ]
+
+
+def _of_dates(column: DateColumn, features: tuple[int, ...], training: np.ndarray) -> list[Effect]:
+    """The third quartile of the dates against the first: all that is made of a date changes."""
+    parts = features[: len(column.parts)]
+    known = np.ones(len(training), dtype=bool)
+    if column.missing_indicator:
+        known = training[:, features[-1]] == 0
+    rows = np.unique(training[known][:, parts], axis=0)
+    order = np.lexsort(rows.T[::-1])
+    names = [part.part for part in column.parts]
+    if "elapsed_days" in names:
+        order = np.argsort(rows[:, names.index("elapsed_days")], kind="stable")
+    if len(rows) < 2:
+        return []
+    low, high = (rows[order[round(q * (len(rows) - 1))]] for q in (0.25, 0.75))
+    shown = [_shown_date(column, each) for each in (low, high)]
+    pair = tuple(tuple(each.tolist()) for each in (high, low))
+    if pair[0] == pair[1]:
+        return []
+    return [Difference(f"{column.name}: {shown[0]} → {shown[1]}", parts, *pair)]
+
+
+def _shown_date(column: DateColumn, values: np.ndarray) -> str:
+    """A date in words, as far as its parts tell."""
+    said = {
+        part.part: part.mean + part.scale * float(value)
+        for part, value in zip(column.parts, values, strict=True)
+    }
+    if "elapsed_days" in said:
+        return str(date(1970, 1, 1) + timedelta(days=round(said["elapsed_days"])))
+    return ", ".join(f"{name} {value:.6g}" for name, value in said.items())
+
+
+def places_of_numbers(columns: TableColumns) -> Iterator[tuple[str, int | None, float]]:
+    """Every column of a table, the feature that is the column itself, and its scale.
+
+    None for columns that have no slope, as their values are no numbers.
+    """
+    start = 0
+    for column in columns.columns:
+        plain = isinstance(column, NumberColumn) and not column.boolean
+        yield column.name, start if plain else None, column.scale if plain else 1.0  # type: ignore[union-attr]
+        start += len(column.feature_names)
 
 
 def _of_numbers(
@@ -64,12 +114,9 @@ def _of_numbers(
 
 def _places(column: ColumnRecord) -> list[tuple[float, float]]:
     """Mean and scale of every feature of a column of numbers; indicators of gaps are plain."""
-    if isinstance(column, DateColumn):
-        places = [(part.mean, part.scale) for part in column.parts]
-    elif isinstance(column, CodedColumn):
-        places = []  # codes are plain, too
-    else:
-        assert not isinstance(column, CategoryColumn)
+    places = []
+    if not isinstance(column, CodedColumn):  # codes are plain, too
+        assert isinstance(column, (NumberColumn, OrderedColumn))
         places = [(column.mean, column.scale)]
     return places + [(0.0, 1.0)] * (len(column.feature_names) - len(places))
 

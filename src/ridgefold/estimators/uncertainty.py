@@ -22,6 +22,7 @@ from ridgefold.estimators.posterior import (
     unpenalised,
 )
 from ridgefold.estimators.validation import check_new_rows, out_of_memory_is_a_budget_error
+from ridgefold.exact.feature_posterior import FeaturePosterior, feature_posterior, pays
 from ridgefold.exact.likelihood import spectrum
 from ridgefold.exact.posterior import Posterior, prior_variance
 from ridgefold.kernels import Kernel, KernelGram
@@ -208,6 +209,14 @@ class WithPosterior:
         training = KernelGram(self.kernel_, known.X)
         parts: dict[int, Array] = {}
         for alpha, columns in by_ridge(self):
+            few = None if covariances else in_features(self, alpha, known)
+            if few is not None:
+                s2 = to_numpy(few.prior_variances) if variances is None else variances
+                unit = few.variances(_features(self.kernel_, X), unpenalised(self, X))
+                unit = unit + (alpha if noise else 0.0)
+                for j in columns:
+                    parts[int(j)] = namespace.xp.sqrt(unit * float(s2[j]))
+                continue
             posterior = posterior_of(self, alpha, known)
             s2 = (
                 variances
@@ -256,9 +265,36 @@ def prior_variances(model: KernelRegressor, known: FittedRows, variance: Any) ->
         return np.asarray(variance)
     out = np.empty(t)
     for alpha, columns in by_ridge(model):
+        few = in_features(model, alpha, known)
+        if few is not None:
+            out[columns] = to_numpy(few.prior_variances)[columns]
+            continue
         posterior = posterior_of(model, alpha, known)
         out[columns] = to_numpy(prior_variance(posterior, known.targets))[columns]
     return out
+
+
+def in_features(model: KernelRegressor, alpha: float, known: FittedRows) -> FeaturePosterior | None:
+    """The posterior without the kernel matrix, where the kernel has few features."""
+    kernel, (n, q) = model.kernel_, known.basis.shape
+    p = kernel.feature_dimension(int(known.X.shape[1])) if isinstance(kernel, Kernel) else None
+    if not pays(int(n), p, int(q), alpha):
+        return None
+    require_memory(model, 24.0 * n * (p + q), f"the features of {n:,} training rows")
+    features = _features(kernel, known.X)
+    return feature_posterior(
+        known.namespace,
+        features,
+        known.basis,
+        known.targets,
+        weights=known.weights,
+        alpha=alpha,
+    )
+
+
+def _features(kernel: Kernel | str, X: Array) -> Array:
+    assert isinstance(kernel, Kernel)
+    return KernelGram(kernel, X).features()
 
 
 def require_one_kernel(model: KernelRegressor, what: str) -> None:
@@ -266,7 +302,7 @@ def require_one_kernel(model: KernelRegressor, what: str) -> None:
     if hasattr(model, "stack_"):
         raise UnsupportedInputError(
             f"{what} is of one kernel, and this model is a stack: its members have a posterior "
-            "each but the stack has none; use predict_interval, or fit without stack=True"
+            "each but the stack has none; use predict_interval, or fit without search.stack=True"
         )
 
 

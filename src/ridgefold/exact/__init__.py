@@ -2,7 +2,7 @@
 
 from ridgefold.exact.compress import Compressed, compress
 from ridgefold.exact.fit import Fit, SystemWork
-from ridgefold.exact.predict import predict_dual, predict_primal
+from ridgefold.exact.predict import predict_dual, predict_primal, predict_solved
 
 __all__ = [
     "Compressed",
@@ -11,4 +11,5 @@ __all__ = [
     "compress",
     "predict_dual",
     "predict_primal",
+    "predict_solved",
 ]

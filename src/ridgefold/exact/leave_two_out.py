@@ -8,10 +8,14 @@ first gives the same quantities of the model without them,
 and the model without g and without fold k errs by (D⁽ᵍ⁾_kk)⁻¹(Dy)⁽ᵍ⁾_k at the rows of k. With G
 groups of n/G rows this takes about n³/G multiplications for the solves and n³/G for the blocks,
 beside the n³ of the inverse.
+
+Where g and k hold nearly all of an unpenalised column (the rows of a level), D⁽ᵍ⁾_kk is singular:
+the model without them is then fitted by itself.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,6 +31,8 @@ from ridgefold.linalg.threads import threads
 from ridgefold.planning import plan_only
 from ridgefold.records import Cost, Plan, Problem, Resources
 from ridgefold.runtime.step import MeasuredStep, Work
+from ridgefold.solvers import SOLVERS, RidgeSystem
+from ridgefold.solvers.base import unpenalised_columns, with_unpenalised
 
 
 @dataclass
@@ -138,7 +144,53 @@ def leave_two_out(
         slopes = smoother(gram, float(alpha), weights, bias)
         residuals = _residuals(namespace, slopes, y, folds, groups)
         predictions[:, :, columns] = namespace.to_numpy(y)[None, :, :] - residuals
+    if gram.fixed_columns() is not None:
+        _fit_without_shortcut(
+            predictions, gram, targets, alphas, folds, groups=groups, weights=weights, bias=bias
+        )
     return predictions
+
+
+def _fit_without_shortcut(
+    predictions: np.ndarray,
+    gram: Gram,
+    targets: Array,
+    alphas: np.ndarray,
+    folds: Folds,
+    *,
+    groups: Sequence[np.ndarray],
+    weights: Array | None,
+    bias: bool,
+) -> None:
+    """Predict folds again whose training rows hardly determine the unpenalised columns."""
+    namespace = gram.namespace
+    counts = np.ones(folds.n_rows) if weights is None else namespace.to_numpy(weights)
+    counted = np.flatnonzero(counts > 0)
+    roots = namespace.asarray(np.sqrt(counts[counted]), gram.like)
+    space = unpenalised_columns(gram.restricted(counted), roots, bias=bias)
+    assert space is not None
+    basis = np.zeros((folds.n_rows, space.rank))
+    basis[counted] = namespace.to_numpy(space.basis)
+    least = 0.5 / math.sqrt(folds.n_rows)
+    for g, group in enumerate(groups):
+        gone = np.concatenate([np.empty(0, dtype=int), *(folds.test[k] for k in group)])
+        for k in np.setdiff1d(np.arange(len(folds)), group):
+            test = folds.test[k]
+            out = np.concatenate([gone, test])
+            if 1.0 - float(np.linalg.norm(basis[out], ord=2)) ** 2 >= least:
+                continue
+            train = np.setdiff1d(counted, out)
+            system = RidgeSystem(
+                gram.restricted(train),
+                namespace.take_rows(targets, train),
+                alphas,
+                None if weights is None else namespace.take_rows(weights, train),
+                bias,
+            )
+            model = SOLVERS["cholesky"].solve(system)
+            values = gram.block(test, train) @ model.dual_coef
+            values = namespace.to_numpy(with_unpenalised(gram, test, values, model))
+            predictions[g, test] = np.where(counts[test, None] > 0, values, np.nan)
 
 
 def _residuals(

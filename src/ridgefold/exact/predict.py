@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import scipy.sparse
 
 from ridgefold.errors import NumericalError
 from ridgefold.kernels import Kernel, KernelGram, PrecomputedGram
+from ridgefold.kernels.gram import columns_of
 from ridgefold.linalg import Array, Namespace, namespace_of
 from ridgefold.linalg.blocks import CACHE_BYTES, row_blocks
+from ridgefold.records import FittedModel
 
 # Larger blocks gain nothing: the kernel's own tiles are smaller than the cache.
 _BLOCK_BYTES = 16 * CACHE_BYTES
@@ -37,6 +41,14 @@ def predict_dual(
         out[rows, :] = training.against(X[rows, ...]).block() @ coefficients
     out += intercept[None, :]
     return _finite(namespace, out)
+
+
+def predict_solved(training: KernelGram, X: Array, model: FittedModel) -> Array:
+    """Predictions of a dual solution, with what its unpenalised columns add."""
+    values = predict_dual(training, X, model.dual_coef, model.intercept, math.inf)
+    if model.fixed_coef is None:
+        return values
+    return values + columns_of(X, training.fixed) @ model.fixed_coef
 
 
 def predict_primal(

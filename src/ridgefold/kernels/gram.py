@@ -182,13 +182,20 @@ def columns_of(X: Array, columns: tuple[int, ...]) -> Array:
 class KernelGram(Gram):
     """The Gram matrix of a kernel on rows of X, and of Y if it is given.
 
-    `fixed` are numbers of columns of X that the model takes without a penalty, too.
+    `fixed` are numbers of columns of X that the model takes without a penalty, too; `columns` are
+    such columns where X does not have them as they are.
     """
 
     def __init__(
-        self, kernel: Kernel, X: Array, Y: Array | None = None, *, fixed: tuple[int, ...] = ()
+        self,
+        kernel: Kernel,
+        X: Array,
+        Y: Array | None = None,
+        *,
+        fixed: tuple[int, ...] = (),
+        columns: Array | None = None,
     ) -> None:
-        self.kernel, self.fixed = kernel, fixed
+        self.kernel, self.fixed, self._columns = kernel, fixed, columns
         self.namespace = namespace_of(X)
         right = X if Y is None else Y
         if X.shape[1] != right.shape[1]:
@@ -225,7 +232,7 @@ class KernelGram(Gram):
         )
 
     def fixed_columns(self) -> Array | None:
-        return columns_of(self._X, self.fixed) if self.fixed else None
+        return columns_of(self._X, self.fixed) if self.fixed else self._columns
 
     def _write_tile(self, rows: Index, columns: Index, out: Array) -> None:
         namespace = self.namespace
@@ -262,6 +269,7 @@ class KernelGram(Gram):
         X = _stored_like(X, self._X)
         other = object.__new__(KernelGram)
         other.kernel, other.namespace, other.fixed = self.kernel, self.namespace, self.fixed
+        other._columns = None
         other._X, other._origin, other._right = X, self._origin, self._right
         other._left = self.kernel.prepare(self.namespace, X, self._origin)
         other._symmetric = False

@@ -106,7 +106,7 @@ class Warped(DerivedKernel):
         self, namespace: Namespace, X: Array, left: Rows, right: Rows
     ) -> Iterator[SlopeTerm]:
         """By the chain rule, in the units of the columns as they are given."""
-        steps = self._slopes(namespace, X)
+        steps = self.steps(namespace, X)
         seen = self.transform(namespace, X)
         for term in self.kernel.slope_terms(namespace, seen, left, right):
             yield term.scaled(left=steps)
@@ -114,7 +114,7 @@ class Warped(DerivedKernel):
     def mixed_terms(
         self, namespace: Namespace, X: Array, Z: Array, left: Rows, right: Rows
     ) -> Iterator[SlopeTerm]:
-        ours, theirs = self._slopes(namespace, X), self._slopes(namespace, Z)
+        ours, theirs = self.steps(namespace, X), self.steps(namespace, Z)
         x, z = self.transform(namespace, X), self.transform(namespace, Z)
         for term in self.kernel.mixed_terms(namespace, x, z, left, right):
             yield term.scaled(left=ours, right=theirs)
@@ -123,7 +123,8 @@ class Warped(DerivedKernel):
         """The transformed rows."""
         return self._every_column(namespace, X, warp)
 
-    def _slopes(self, namespace: Namespace, X: Array) -> Array:
+    def steps(self, namespace: Namespace, X: Array) -> Array:
+        """The slopes of the transforms at every entry of X."""
         return self._every_column(namespace, X, slope_of_warp)
 
     def _every_column(

@@ -53,6 +53,8 @@ def columns_to_keep(
         return ~np.isin(sample.scale_of, order[:count])
 
     def negligible(count: int) -> bool:
+        if sample.limit.spent:
+            return False
         kept = kept_without(count)
         columns = np.flatnonzero(kept)
         without = sample.with_columns(
@@ -80,7 +82,7 @@ def columns_to_keep(
 
 def _predictions(sample: Sample, kernel: DistanceKernel, alpha: float) -> np.ndarray | None:
     """Predictions of the rows outside the criterion, by a model of those inside it."""
-    gram = KernelGram(kernel, sample.X)
+    gram = KernelGram(kernel, sample.X, columns=sample.columns)
     ridges = np.full(int(sample.y.shape[1]), alpha)
     system = RidgeSystem(gram, sample.y, ridges, weights=sample.weights, bias=sample.bias)
     try:
@@ -89,6 +91,8 @@ def _predictions(sample: Sample, kernel: DistanceKernel, alpha: float) -> np.nda
         return None
     new = KernelGram(kernel, sample.outside_X, sample.X)
     predicted = new.matmat(model.dual_coef) + model.intercept[None, :]
+    if sample.outside_columns is not None:
+        predicted = predicted + sample.outside_columns @ model.fixed_coef
     return np.asarray(sample.namespace.to_numpy(predicted))
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ridgefold.kernels.gram import columns_of
 from ridgefold.linalg import Array, Namespace, namespace_of
 from ridgefold.metric.time_limit import TimeLimit
 
@@ -49,6 +50,9 @@ class Sample:
     """Called before every evaluation: it raises an error when it is too late."""
     limit: TimeLimit = field(default_factory=TimeLimit)
     """When it is spent, descents end where they are."""
+    columns: Array | None = None
+    """Unpenalised columns of the rows inside, as they were given, if there are any."""
+    outside_columns: Array | None = None
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -65,6 +69,7 @@ class Sample:
             y=self.y[:count, ...],
             weights=None if self.weights is None else self.weights[:count],
             labels=None if self.labels is None else self.labels[:count],
+            columns=None if self.columns is None else self.columns[:count, ...],
         )
 
     def _with_outside(self, count: int) -> Sample:
@@ -76,11 +81,17 @@ class Sample:
             outside_y=self.outside_y[:count, ...],
             outside_weights=self.outside_weights[:count],
             outside_groups=self.outside_groups[:count],
+            outside_columns=None
+            if self.outside_columns is None
+            else self.outside_columns[:count, ...],
         )
 
-    def with_columns(self, X: Array, outside_X: Array) -> Sample:
-        """The same rows with other columns."""
-        return replace(self, X=X, outside_X=outside_X)
+    def with_columns(
+        self, X: Array, outside_X: Array, scale_of: np.ndarray | None = None
+    ) -> Sample:
+        """The same rows with other columns, of the same scales if nothing else is said."""
+        scale_of = self.scale_of if scale_of is None else scale_of
+        return replace(self, X=X, outside_X=outside_X, scale_of=scale_of)
 
     @property
     def grouped(self) -> np.ndarray:
@@ -115,8 +126,11 @@ def draw_sample(
     bias: bool,
     random: np.random.Generator,
     scale_of: np.ndarray | None = None,
+    fixed: tuple[int, ...] = (),
 ) -> Sample:
     """Rows to learn from: at most `max_rows`, the same for the same generator.
+
+    `fixed` are numbers of columns that models take without a penalty besides.
 
     `folds` holds test sets among the rows of X, a number of random folds, or None for
     leave-one-out. Rows of weight zero take no part. Rows that are the same go inside or outside
@@ -149,20 +163,24 @@ def draw_sample(
         for k, rows in enumerate(folds):
             every[rows] = k
         labels = every[kept]
+    columns = columns_of(X, fixed) if fixed else None
+    outer = usable[rest]
     return Sample(
         namespace,
         namespace.take_rows(X, kept),
         namespace.take_rows(y, kept),
         None if weights is None else namespace.take_rows(namespace.astype(weights, double), kept),
         labels,
-        namespace.take_rows(X, usable[rest]),
-        namespace.take_rows(y, usable[rest]),
-        counts[usable[rest]],
+        namespace.take_rows(X, outer),
+        namespace.take_rows(y, outer),
+        counts[outer],
         place[rest],
         len(np.unique(place[inside])),
         bias,
         unit,
         np.arange(int(X.shape[1])) if scale_of is None else scale_of,
+        columns=None if columns is None else namespace.take_rows(columns, kept),
+        outside_columns=None if columns is None else namespace.take_rows(columns, outer),
     )
 
 

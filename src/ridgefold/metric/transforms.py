@@ -139,6 +139,7 @@ def column_by_column(
             bias=part.bias,
             weights=part.weights,
             score_weights=part.weights,
+            columns=part.columns,
         )
         return criterion.value(leader.kernel, leader.alpha)
 

@@ -55,6 +55,13 @@ class Search(OptionObject):
         ``scoring=None`` or a negated error by name, folds of more than one row, and neither
         `alpha_per_target` nor `one_standard_error`; otherwise every pair is scored. "auto" races
         from 1000 rows on.
+    stack : bool, default=False
+        Combine several kernels instead of picking one: those of the list (every family, for
+        ``kernel="auto"``), or the learned metrics that lead, each with its own ridge. They are
+        weighted by exact held-out predictions: non-negative least squares, for classes a logistic
+        regression, which calibrates probabilities too. Held-out predictions, scores and intervals
+        are those of the stack without each fold; ``stack_`` says who is in it, with what weight
+        and error.
     alpha_per_target : bool, default=False
         Choose one ridge for each target of a regression.
     one_standard_error : bool, default=False
@@ -82,6 +89,7 @@ class Search(OptionObject):
         *,
         method: str = "auto",
         race: str = "auto",
+        stack: bool = False,
         alpha_per_target: bool = False,
         one_standard_error: bool = False,
         average_folds: bool = False,
@@ -89,6 +97,7 @@ class Search(OptionObject):
     ) -> None:
         self.method = method
         self.race = race
+        self.stack = stack
         self.alpha_per_target = alpha_per_target
         self.one_standard_error = one_standard_error
         self.average_folds = average_folds
@@ -97,5 +106,11 @@ class Search(OptionObject):
     def check(self) -> None:
         check_method("search.method", self.method)
         self._require_one_of("race", RACES)
-        for name in ("alpha_per_target", "one_standard_error", "average_folds", "weighted_scores"):
+        for name in (
+            "stack",
+            "alpha_per_target",
+            "one_standard_error",
+            "average_folds",
+            "weighted_scores",
+        ):
             self._require_bool(name)

@@ -8,19 +8,18 @@ without each of a few folds, and both metrics, without that fold, predict it.
 
 from __future__ import annotations
 
-import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ridgefold import notices
 from ridgefold.errors import InvalidInputError, NumericalError
-from ridgefold.exact import predict_dual
+from ridgefold.exact import predict_solved
 from ridgefold.kernels import KernelGram
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.records import LearnedMetric
 from ridgefold.selection.held_out_predictions import shuffled_folds
-from ridgefold.selection.learned_grid import Relearn
 from ridgefold.solvers import SOLVERS, RidgeSystem
 
 FOLDS_LEARNED_AGAIN = 5
@@ -28,6 +27,10 @@ FOLDS_LEARNED_AGAIN = 5
 _ROWS_A_SCALE = 20
 """With more rows for every scale, errors are too small by next to nothing: with 5 columns it is a
 tenth of their size at 100 rows, and at 500 rows it cannot be seen in what intervals cover."""
+
+
+Relearn: TypeAlias = Callable[..., LearnedMetric]
+"""`learn_metric` with its settings, for rows, targets and weights."""
 
 
 def few_rows_a_scale(X: Array, weights: Array | None, scale_groups: Any = None) -> bool:
@@ -56,6 +59,7 @@ def widening_by_learning(
     again: Relearn,
     *,
     bias: bool,
+    fixed: tuple[int, ...] = (),
     scale_groups: Any = None,
 ) -> np.ndarray | None:
     """The factor, one a target and at least 1, that held-out errors are to be multiplied by.
@@ -82,13 +86,11 @@ def widening_by_learning(
             try:
                 for one in (metric, again(X_kept, y_kept, weights=w_kept)):
                     ridges = np.full(int(targets.shape[1]), one.alpha)
-                    gram = KernelGram(one.kernel, X_kept)
+                    gram = KernelGram(one.kernel, X_kept, fixed=fixed)
                     model = SOLVERS["cholesky"].solve(
                         RidgeSystem(gram, y_kept, ridges, weights=w_kept, bias=bias)
                     )
-                    predicted = predict_dual(
-                        gram, X_test, model.dual_coef, model.intercept, math.inf
-                    )
+                    predicted = predict_solved(gram, X_test, model)
                     errors.append(np.abs(namespace.to_numpy(y_test - predicted)).sum(axis=0))
             except (InvalidInputError, NumericalError):
                 continue  # nothing can be learned from these rows: their targets are constant, say

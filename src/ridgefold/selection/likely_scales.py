@@ -9,9 +9,13 @@ from typing import Any
 import numpy as np
 
 from ridgefold.kernels import Columns, Kernel, Laplacian, Warped
+from ridgefold.kernels.derived import with_core
 from ridgefold.kernels.distances import DistanceKernel
+from ridgefold.kernels.gram import columns_of
 from ridgefold.kernels.warped import warp
 from ridgefold.linalg import Array
+from ridgefold.linalg.unpenalised import unpenalised_space
+from ridgefold.metric.families import with_scales
 from ridgefold.metric.groups import scales_of_columns
 from ridgefold.metric.likelihood import MarginalLikelihood, ascend
 from ridgefold.metric.metric import three_digits
@@ -25,6 +29,7 @@ def with_likely_scales(
     targets: Array,
     *,
     bias: bool,
+    fixed: tuple[int, ...],
     groups: Any,
     max_rows: int,
     look_at_clock: Callable[[], None] | None,
@@ -45,6 +50,13 @@ def with_likely_scales(
         weights = namespace.take_rows(data.weights, rows)
     kernel, columns, warps = _parts(metric.kernel, int(data.X.shape[1]))
     X = namespace.astype(namespace.take_rows(data.X, rows), double)
+    basis = namespace.ones((len(rows), int(bias)), X)
+    if fixed:  # any basis of what the columns span gives the same likelihood
+        space = unpenalised_space(
+            namespace, columns_of(X, fixed), None, bias=bias, n_rows=len(rows), like=X
+        )
+        assert space is not None
+        basis = space.basis
     X = namespace.xp.take(X, namespace.indices(np.asarray(columns), X), axis=1)
     if warps is not None:
         each = [warp(namespace, w, X[:, j]) for j, w in enumerate(warps)]
@@ -54,7 +66,6 @@ def with_likely_scales(
     if metric.isotropic:
         scale_of = np.zeros(len(columns), dtype=int)
     y = namespace.take_rows(targets, rows)
-    basis = namespace.ones((len(rows), int(bias)), X)
     found, alpha, _ = ascend(
         MarginalLikelihood(X, y, basis, weights),
         kernel,
@@ -72,7 +83,7 @@ def with_likely_scales(
     every[list(columns)] = scales
     return replace(
         metric,
-        kernel=_with_scales(metric.kernel, scales),
+        kernel=with_core(metric.kernel, lambda core: with_scales(core, scales)),
         alpha=float(three_digits([alpha])[0]),
         length_scales=every,
         relevance=relevance / relevance.sum(),
@@ -88,12 +99,3 @@ def _parts(kernel: Kernel, n_columns: int) -> tuple[DistanceKernel, tuple[int, .
         warps, kernel = kernel.columns, kernel.kernel
     assert isinstance(kernel, DistanceKernel)
     return kernel, columns, warps
-
-
-def _with_scales(kernel: Kernel, scales: np.ndarray) -> Kernel:
-    if isinstance(kernel, Columns):
-        return Columns(_with_scales(kernel.kernel, scales), kernel.columns)
-    if isinstance(kernel, Warped):
-        return Warped(_with_scales(kernel.kernel, scales), kernel.columns)
-    assert isinstance(kernel, DistanceKernel)
-    return replace(kernel, length_scale=tuple(scales.tolist()))

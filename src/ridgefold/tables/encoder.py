@@ -46,6 +46,5 @@ class TableEncoder:
 
         Missing values are filled as they were learned to be, so that every row has numbers.
         """
-        matrix, rows = encode(read_input(table).frame, self.columns)
-        assert len(matrix) == len(rows)
+        matrix = encode(read_input(table).frame, self.columns)
         return EncodedTable(matrix, self.feature_names, self.origins)

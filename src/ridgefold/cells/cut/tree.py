@@ -45,7 +45,6 @@ class Tree(PrincipalTree):
 
 def _stretched(rows: np.ndarray, slopes: Slopes) -> np.ndarray:
     """A^½·x for every row x."""
-    floor = 1.0 - slopes.trust + _FLOOR
-    flat = floor**0.5
-    more = np.sqrt(slopes.trust * slopes.squares + floor) - flat
+    flat = _FLOOR**0.5
+    more = np.sqrt(slopes.squares + _FLOOR) - flat
     return np.asarray(flat * rows + ((rows @ slopes.directions) * more) @ slopes.directions.T)

@@ -109,7 +109,7 @@ def stack_plan(
     grids = _grids(model, data)
     if len(grids) < 2:
         raise InvalidInputError(
-            f"stack=True combines several kernels, and kernel={model.kernel!r} is one: use "
+            f"search.stack=True combines several kernels, and kernel={model.kernel!r} is one: use "
             'kernel="auto", a list of kernels, or learned scales'
         )
     return StackPlan(tuple(grids), None, fold_groups(folds))
@@ -162,16 +162,18 @@ def _learned(
         metrics = tuple(each for each in metrics if each.origin == "isotropic")
     if data.deadline is not None:
         data.deadline.begun = True
-    bias = bool(model.fit_intercept)
+    bias, fixed = bool(model.fit_intercept), model._fixed_columns()
     if not few_rows_a_scale(data.X, data.weights, asked.groups):
-        chosen = promising(metrics, data.X, targets, data.weights, bias=bias, classify=classify)
+        chosen = promising(
+            metrics, data.X, targets, data.weights, bias=bias, fixed=fixed, classify=classify
+        )
         ridges = None if model.alpha is None else check_alphas(model.alpha)
         made = tuple(of_metric(each, ridges, classify=classify) for each in chosen)
         return StackPlan(made, None, fold_groups(folds))
     groups = fold_groups(folds, MOST_RELEARNED)
     training = (data.X, targets, data.weights)
     held_out = relearned_predictions(
-        metrics, again, training, rows_of_groups(folds, groups), bias=bias
+        metrics, again, training, rows_of_groups(folds, groups), bias=bias, fixed=fixed
     )
     numbers = data.namespace.to_numpy(targets).astype(np.float64)
     counts = np.ones(len(numbers))
@@ -211,6 +213,7 @@ def promising(
     weights: Array | None,
     *,
     bias: bool,
+    fixed: tuple[int, ...] = (),
     classify: bool = False,
 ) -> list[MetricCandidate]:
     """The metrics that get a weight in a stack of a sample of the rows, at most `most_candidates`.
@@ -223,7 +226,11 @@ def promising(
     # nothing.
     best = min(each.error for each in metrics)
     metrics = [each for each in metrics if each.error <= _WORST * best or each.error == best]
-    gram = [KernelGram(each.kernel, X) for each in metrics if isinstance(each.kernel, Kernel)]
+    gram = [
+        KernelGram(each.kernel, X, fixed=fixed)
+        for each in metrics
+        if isinstance(each.kernel, Kernel)
+    ]
     namespace = gram[0].namespace
     rows = np.random.default_rng(0).permutation(n)[:_SAMPLE_ROWS]
     if weights is not None:

@@ -68,16 +68,16 @@ def require_stackable(folds: Folds, weights: np.ndarray | None, cv: object) -> N
     """Every row is held out once, and something is left to train on without two folds."""
     if not folds.each_row_once or len(folds) < 3:
         raise InvalidInputError(
-            "stack=True needs a cv of at least 3 folds that holds every row out once, got "
-            f"cv={cv!r}: use another cv, or stack=False"
+            "search.stack=True needs a cv of at least 3 folds that holds every row out once, got "
+            f"cv={cv!r}: use another cv, or search.stack=False"
         )
     if weights is None:
         return
     heavy = sum(bool(np.any(weights[rows] > 0)) for rows in folds.test)
     if heavy < 3:
         raise InvalidInputError(
-            f"stack=True needs rows of positive sample_weight in at least 3 folds, got {heavy}: "
-            "use another cv, or stack=False"
+            f"search.stack=True needs rows of positive sample_weight in at least 3 folds, got "
+            f"{heavy}: use another cv, or search.stack=False"
         )
 
 

@@ -8,7 +8,6 @@ honest in the metric, the transforms, the ridge and the coefficients alike.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
@@ -16,7 +15,7 @@ import numpy as np
 
 from ridgefold import notices
 from ridgefold.errors import InvalidInputError, NumericalError
-from ridgefold.exact import predict_dual
+from ridgefold.exact import predict_solved
 from ridgefold.kernels import KernelGram
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.records import MetricCandidate
@@ -37,6 +36,7 @@ def relearned_predictions(
     group_rows: Sequence[np.ndarray],
     *,
     bias: bool,
+    fixed: tuple[int, ...] = (),
 ) -> np.ndarray:
     """Prediction of every row by a metric, ridge and model that have not seen its group.
 
@@ -61,7 +61,7 @@ def relearned_predictions(
             alike = [_most_alike(each, learned) for each in candidates]
             X_own = namespace.take_rows(X, own)
             made = {
-                k: predicted(learned[k], (X_kept, y_kept, w_kept), X_own, bias=bias)
+                k: predicted(learned[k], (X_kept, y_kept, w_kept), X_own, bias=bias, fixed=fixed)
                 for k in dict.fromkeys(alike)
             }
         predictions[:, own] = np.stack([made[k] for k in alike])
@@ -69,14 +69,19 @@ def relearned_predictions(
 
 
 def predicted(
-    metric: MetricCandidate, training: Training, X_new: Array, *, bias: bool
+    metric: MetricCandidate,
+    training: Training,
+    X_new: Array,
+    *,
+    bias: bool,
+    fixed: tuple[int, ...] = (),
 ) -> np.ndarray:
     """Predictions for new rows by a model of some rows, with a learned kernel and its ridge."""
     X, y, weights = training
-    gram = KernelGram(metric.kernel, X)
+    gram = KernelGram(metric.kernel, X, fixed=fixed)
     ridges = np.full(int(y.shape[1]), metric.alpha)
     model = SOLVERS["cholesky"].solve(RidgeSystem(gram, y, ridges, weights=weights, bias=bias))
-    values = predict_dual(gram, X_new, model.dual_coef, model.intercept, math.inf)
+    values = predict_solved(gram, X_new, model)
     return np.asarray(gram.namespace.to_numpy(values), dtype=np.float64)
 
 
