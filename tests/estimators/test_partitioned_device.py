@@ -227,8 +227,8 @@ def test_cells_are_worked_on_where_the_tensors_are(monkeypatch):
     class Tensor:
         device = Elsewhere()
 
-    monkeypatch.setattr("ridgefold.estimators.partitioned_base.is_tensor", lambda a: True)
-    monkeypatch.setattr("ridgefold.estimators.partitioned_base.namespace_of", lambda a: here)
+    monkeypatch.setattr("ridgefold.estimators.partitioned_predict.is_tensor", lambda a: True)
+    monkeypatch.setattr("ridgefold.estimators.partitioned_predict.namespace_of", lambda a: here)
     here = type("Here", (), {"to_numpy": staticmethod(lambda a: a)})
     model._taken(Tensor())
     assert model._device() == "cuda:1"

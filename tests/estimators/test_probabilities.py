@@ -54,6 +54,14 @@ def test_probabilities_sum_to_one_and_follow_the_decisions(model, y, tmp_path):
     np.testing.assert_allclose(ridgefold.load(tmp_path / "m").predict_proba(X_NEW), p, rtol=1e-10)
 
 
+@pytest.mark.parametrize(("model", "y"), models()[2:6], ids=name_of)
+def test_probabilities_that_were_asked_for_after_the_fit_are_refused(model, y):
+    model.set_params(probability=False).fit(X, y)
+    model.set_params(probability=True)
+    with pytest.raises(InvalidInputError, match="set after the fit"):
+        model.predict_proba(X_NEW)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_curve_is_the_most_likely_one(weighted):
     generator = np.random.default_rng(0)

@@ -14,7 +14,7 @@ import ridgefold
 from ridgefold import CellOptions, Compute, PartitionedLSSVMClassifier, PartitionedLSSVMRegressor
 from ridgefold.cells import named_prediction
 from ridgefold.errors import NumericalError
-from ridgefold.estimators import partitioned_base
+from ridgefold.estimators import partitioned_predict
 from ridgefold.executors.dask import local_cluster
 from ridgefold.storage.run_directory import Piece
 
@@ -35,14 +35,14 @@ def client():
 def sent(monkeypatch):
     """What is worth sending, and the predictions that were."""
     done = []
-    original = partitioned_base.predict_elsewhere
+    original = partitioned_predict.predict_elsewhere
 
     def watched(*arguments, **named):
         done.append(original(*arguments, **named))
         return done[-1]
 
-    monkeypatch.setattr(partitioned_base, "WORTH_SENDING", 1.0)
-    monkeypatch.setattr(partitioned_base, "predict_elsewhere", watched)
+    monkeypatch.setattr(partitioned_predict, "WORTH_SENDING", 1.0)
+    monkeypatch.setattr(partitioned_predict, "predict_elsewhere", watched)
     return done
 
 
@@ -149,10 +149,10 @@ def test_few_rows_and_a_closed_client_stay_here(client, sent, monkeypatch):
     model = (
         PartitionedLSSVMRegressor(compute=Compute(executor=client)).set_params(**SETTINGS).fit(X, Y)
     )
-    monkeypatch.setattr(partitioned_base, "WORTH_SENDING", named_prediction.WORTH_SENDING)
+    monkeypatch.setattr(partitioned_predict, "WORTH_SENDING", named_prediction.WORTH_SENDING)
     few = model.predict(NEW[:5])
     assert not sent
-    monkeypatch.setattr(partitioned_base, "WORTH_SENDING", 1.0)
+    monkeypatch.setattr(partitioned_predict, "WORTH_SENDING", 1.0)
     assert np.array_equal(model.predict(NEW[:5]), few)
     assert len(sent) == 1
 

@@ -120,17 +120,16 @@ def test_a_killed_worker_changes_nothing(share, client, tmp_path, monkeypatch):
 
 
 def deadly(task):
-    from ridgefold.selection.path_tasks import compute_and_keep
+    from ridgefold.selection.path_tasks import cross_validated
 
     if task.kernel.length_scale == 1.0:
-        with task.piece.tried():
-            os.kill(os.getpid(), signal.SIGKILL)
-    return compute_and_keep(task)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return cross_validated(task)
 
 
 @pytest.mark.full
 def test_a_kernel_that_always_kills_its_worker_is_named(client, tmp_path, monkeypatch):
-    monkeypatch.setattr(kernel_paths, "compute_and_keep", deadly)
+    monkeypatch.setattr(kernel_paths, "cross_validated", deadly)
     with pytest.raises(WorkerLostError, match=r"kernels/[0-9a-f]* was begun 3 times"):
         KernelRidgeCV(compute=Compute(executor=client, run_dir=tmp_path)).set_params(**GRID).fit(
             X, Y

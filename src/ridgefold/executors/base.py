@@ -10,6 +10,9 @@ from typing import Any, Self, TypeVar
 from ridgefold.executors.interruption import look_between_tasks
 
 Result = TypeVar("Result")
+Task = Callable[[Any], Result]
+Keys = Sequence[str] | None
+"""What a cluster knows tasks by, one key an item."""
 KeyOf = Callable[[str], str]
 """Gives the key of a task from the name it has within a step of the work."""
 
@@ -80,12 +83,7 @@ class Executor(ABC):
                 results.close()
             self._begun = before
 
-    def map(
-        self,
-        task: Callable[[Any], Result],
-        items: Sequence[Any],
-        keys: Sequence[str] | None = None,
-    ) -> Iterator[Result]:
+    def map(self, task: Task[Result], items: Sequence[Any], keys: Keys = None) -> Iterator[Result]:
         """task(item) for every item, in order.
 
         `keys` name the tasks, the same ones for the same work; where tasks run elsewhere, they
@@ -97,12 +95,7 @@ class Executor(ABC):
         return results
 
     @abstractmethod
-    def _map(
-        self,
-        task: Callable[[Any], Result],
-        items: Sequence[Any],
-        keys: Sequence[str] | None,
-    ) -> Generator[Result]:
+    def _map(self, task: Task[Result], items: Sequence[Any], keys: Keys) -> Generator[Result]:
         """What `map` does; closing the generator ends what is under way."""
 
 
@@ -147,10 +140,5 @@ class Caller(Executor):
     def threads(self, planned: int) -> int:
         return planned
 
-    def _map(
-        self,
-        task: Callable[[Any], Result],
-        items: Sequence[Any],
-        keys: Sequence[str] | None,
-    ) -> Generator[Result]:
+    def _map(self, task: Task[Result], items: Sequence[Any], keys: Keys) -> Generator[Result]:
         yield from map(task, items)

@@ -23,7 +23,7 @@ from ridgefold.errors import (
     RidgefoldError,
     WorkerLostError,
 )
-from ridgefold.executors.base import Executor, Result
+from ridgefold.executors.base import Executor, Keys, Result, Task
 from ridgefold.linalg.threads import threads
 
 _RETRIES = 3
@@ -139,12 +139,7 @@ class Dask(Executor):
         with self._client() as client:
             return max(1, _count_of_workers(client))
 
-    def _map(
-        self,
-        task: Callable[[Any], Result],
-        items: Sequence[Any],
-        keys: Sequence[str] | None,
-    ) -> Generator[Result]:
+    def _map(self, task: Task[Result], items: Sequence[Any], keys: Keys) -> Generator[Result]:
         if not items:
             return
         with self._client() as client:

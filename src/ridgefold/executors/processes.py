@@ -11,7 +11,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 from ridgefold.errors import WorkerLostError
-from ridgefold.executors.base import Executor, Result, until_left
+from ridgefold.executors.base import Executor, Keys, Result, Task, until_left
 from ridgefold.linalg.threads import threads
 
 _SECONDS_BETWEEN_LOOKS = 1.0
@@ -25,12 +25,7 @@ class Processes(Executor):
     def place(self) -> str:
         return f"{self.n_workers} processes of this machine"
 
-    def _map(
-        self,
-        task: Callable[[Any], Result],
-        items: Sequence[Any],
-        keys: Sequence[str] | None,
-    ) -> Generator[Result]:
+    def _map(self, task: Task[Result], items: Sequence[Any], keys: Keys) -> Generator[Result]:
         from joblib import Parallel, delayed, parallel_config
 
         # One worker is this process, for joblib.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
-from ridgefold.executors.base import Executor, Result
+from ridgefold.executors.base import Executor, Keys, Result, Task
 from ridgefold.linalg.threads import threads
 
 
@@ -16,12 +16,7 @@ class Serial(Executor):
     def place(self) -> str:
         return "this process, one thread"
 
-    def _map(
-        self,
-        task: Callable[[Any], Result],
-        items: Sequence[Any],
-        keys: Sequence[str] | None,
-    ) -> Generator[Result]:
+    def _map(self, task: Task[Result], items: Sequence[Any], keys: Keys) -> Generator[Result]:
         for item in items:
             with threads(1):
                 result = task(item)

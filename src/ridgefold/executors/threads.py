@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
-from ridgefold.executors.base import Executor, Result, until_left
+from ridgefold.executors.base import Executor, Keys, Result, Task, until_left
 from ridgefold.linalg.threads import threads
 
 
@@ -18,12 +18,7 @@ class Threads(Executor):
     def place(self) -> str:
         return f"{self.n_workers} threads of this process"
 
-    def _map(
-        self,
-        task: Callable[[Any], Result],
-        items: Sequence[Any],
-        keys: Sequence[str] | None,
-    ) -> Generator[Result]:
+    def _map(self, task: Task[Result], items: Sequence[Any], keys: Keys) -> Generator[Result]:
         from joblib import Parallel, delayed
 
         with threads(1):

@@ -182,13 +182,16 @@ def without_penalty(
     return plain - along @ coordinates, coordinates, diagonal
 
 
-def take_off_inverse(namespace: Namespace, inverse: Array, basis: Array, y: Array) -> Array | None:
+def take_off_inverse(
+    namespace: Namespace, inverse: Array, basis: Array, y: Array, prior: Array | None = None
+) -> Array | None:
     """Make C of H, in its place; returns γ of the targets y, or None where M has no factor.
 
-    `basis` may be any columns that span the space: γ are then coordinates in these.
+    `basis` may be any columns that span the space: γ are then coordinates in these. `prior`, of
+    shape (r, r), is added to M: the inverse of the covariance that γ have beforehand.
     """
     blocks = row_blocks(inverse.shape[0], inverse.shape[0] * 8, CACHE_BYTES // 4)
-    if basis.shape[1] == 1:  # a bias, as in `without_penalty`
+    if basis.shape[1] == 1 and prior is None:  # a bias, as in `without_penalty`
         column = inverse @ basis[:, 0]
         total = float(namespace.xp.sum(basis[:, 0] * column))
         if not total > 0:
@@ -197,7 +200,7 @@ def take_off_inverse(namespace: Namespace, inverse: Array, basis: Array, y: Arra
             inverse[rows, :] -= (column[rows] / total)[:, None] * column[None, :]
         return (column @ y)[None, :] / total
     along = inverse @ basis
-    inner = basis.T @ along
+    inner = basis.T @ along if prior is None else basis.T @ along + prior
     inner = (inner + inner.T) / 2.0
     if not namespace.cholesky_in_place(inner):
         return None

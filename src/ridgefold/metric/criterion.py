@@ -32,7 +32,6 @@ from ridgefold.errors import InvalidInputError
 from ridgefold.kernels import Kernel
 from ridgefold.kernels.scale_gradient import DifferentiableGram
 from ridgefold.linalg import Array, namespace_of
-from ridgefold.linalg.blocks import CACHE_BYTES, row_blocks
 from ridgefold.linalg.unpenalised import Unpenalised, take_off_inverse, unpenalised_space
 
 _SINGLE_ALPHA = 5e-7
@@ -282,18 +281,10 @@ class _Columns:
     def take_off(self, C: Array, y: Array) -> tuple[Array, Array | None] | None:
         """As `HeldOutError._take_off`."""
         namespace, space = self._namespace, self._space
-        basis = namespace.astype(space.basis, C.dtype)
-        along = C @ basis
-        inner = basis.T @ along
-        if self.open:
-            inner = inner + self._prior
-        inner = (inner + inner.T) / 2.0
-        if not namespace.cholesky_in_place(inner):
+        basis, prior = namespace.astype(space.basis, C.dtype), self._prior if self.open else None
+        coordinates = take_off_inverse(namespace, C, basis, y, prior)
+        if coordinates is None:
             return None
-        coordinates = namespace.solve_cholesky(inner, along.T @ y)
-        half = namespace.solve_triangular(inner, along.T)
-        for rows in row_blocks(C.shape[0], C.shape[0] * 8, CACHE_BYTES // 4):
-            C[rows, :] -= half[:, rows].T @ half
         found = space.coefficients(namespace.astype(coordinates, namespace.double()))
         others = space.others(found)
         return space.intercept(found), None if others is None else others / self._units[:, None]
