@@ -208,7 +208,7 @@ class Cauchy(EuclideanKernel):
 @pytest.mark.parametrize("fixed", [(), (1,), (0, 1, 2, 3)], ids=len)
 def test_single_precision_is_enough_where_there_are_many_rows(fixed):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(620, D)) + [0.0, 2000.0, 0.0, 0.0]
+    X = rng.normal([0.0, 2000.0, 0.0, 0.0], size=(620, D))
     y = (np.sin(X[:, :1]) + 0.1 * X[:, 1:2] - 200.0 + 0.1 * rng.normal(size=(620, 1))) / 3.0
     columns = X[:, list(fixed)] if fixed else None
     exact, single = (

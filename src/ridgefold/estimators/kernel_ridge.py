@@ -33,8 +33,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelRegressor):
     fit_intercept : bool, default=False
         Add a bias that is not penalised.
     fixed : None, "linear", list of str or int, or mask, default=None
-        Columns of X (names, numbers, or a truth value for each) whose linear effect is not penalised, as the bias is not;
-        "linear" is every column. The kernel sees them, too: :class:`~ridgefold.kernels.Columns`
+        Columns of X (names, numbers, or a truth value for each) whose linear effect is not
+        penalised, as the bias is not; "linear" is every column. The kernel sees them, too: :class:`~ridgefold.kernels.Columns`
         leaves them out of it (``docs/how-to/fixed-columns.md``).
     intervals : {"auto", "cv+", "jackknife+", None}, default="auto"
         What to keep for :meth:`predict_interval`: "cv+" the models without one of 10 folds, 10
