@@ -34,8 +34,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelRegressor):
         Add a bias that is not penalised.
     fixed : None, "linear", list of str or int, or mask, default=None
         Columns of X (names, numbers, or a truth value for each) whose linear effect is not
-        penalised, as the bias is not; "linear" is every column. The kernel sees them, too: :class:`~ridgefold.kernels.Columns`
-        leaves them out of it (``docs/how-to/fixed-columns.md``).
+        penalised, as the bias is not; "linear" is every column. The kernel sees them, too:
+        :class:`~ridgefold.kernels.Columns` leaves them out of it
+        (``docs/how-to/fixed-columns.md``).
     intervals : {"auto", "cv+", "jackknife+", None}, default="auto"
         What to keep for :meth:`predict_interval`: "cv+" the models without one of 10 folds, 10
         numbers a row; "jackknife+" those without one row, an n × n matrix. Either costs about one
