@@ -18,7 +18,7 @@ from ridgefold import (
     CVSurfaceDisplay,
     HeldOutDisplay,
     LSSVMRegressorCV,
-    TableModel,
+    RidgefoldRegressor,
     write_report,
 )
 from ridgefold.tables import load_bundled
@@ -32,7 +32,9 @@ def table(rows):
     return pa.table(dict(zip(data.feature_names, data.X[rows].T, strict=True)))
 
 
-model = TableModel(LSSVMRegressorCV(cv=5)).fit(table(train), data.y[train])
+model = RidgefoldRegressor(model=LSSVMRegressorCV(cv=5)).fit(
+    table(train), data.y[train]
+)
 
 # %%
 # With a test set, the page is about rows that took no part in any choice; without one, about the

@@ -35,8 +35,9 @@ from ridgefold import (
     MetricLearning,
     PartitionedLSSVMClassifier,
     PartitionedLSSVMRegressor,
+    RidgefoldClassifier,
+    RidgefoldRegressor,
     Search,
-    TableModel,
 )
 from ridgefold.kernels import (
     RBF,
@@ -127,14 +128,15 @@ FITTED: dict[str, Callable[[], Any]] = {
     "classes in cells": lambda: PartitionedLSSVMClassifier(n_partitions=3, probability=True).fit(
         X, LABELS
     ),
-    "table": lambda: TableModel(
-        LSSVMRegressorCV([0.1, 1.0], cv=4, metric=MetricLearning(rows=30)),
-        categories="product",
+    "table": lambda: RidgefoldRegressor(
+        model=LSSVMRegressorCV([0.1, 1.0], cv=4, metric=MetricLearning(rows=30, groups=["colour"]))
     ).fit(TABLE, Y),
-    "table with holes": lambda: TableModel(
-        LSSVMClassifier(0.1, probability=True), missing="fill"
+    "table with holes": lambda: RidgefoldClassifier(
+        model=LSSVMClassifier(0.1, probability=True)
     ).fit(_holes(), LABELS),
-    "table in cells": lambda: TableModel(PartitionedLSSVMRegressor(n_partitions=3)).fit(TABLE, Y),
+    "table in cells": lambda: RidgefoldRegressor(
+        model=PartitionedLSSVMRegressor(n_partitions=3)
+    ).fit(TABLE, Y),
 }
 """One small model of every kind that a file can hold."""
 
@@ -293,7 +295,7 @@ _STEERING = {
     "intervals": ["cv+", "jackknife+", "auto", 3, []],
     "fit_intercept": ["a", 3, [], None],
     "probability": [True, False, "a"],
-    "missing": ["drop", "error", "a", 3],
+    "model": [None, "a", 3],
     "scoring": ["r2", 3, []],
     "alpha": ["a", [], -1.0, {"float": "nan"}, 10**30, {"tuple": []}, None],
 }
@@ -302,10 +304,21 @@ _ARRAY_FILLS = [np.nan, np.inf, -np.inf, 0.0, -1.0, 1e308, 1e-308, 1e155, 2.0**5
 _ESTIMATORS = sorted({type(each).__name__ for each in ()} | {
     "KernelRidge", "KernelRidgeCV", "LSSVMClassifier", "LSSVMClassifierCV", "LSSVMRegressor",
     "LSSVMRegressorCV", "PartitionedKernelRidge", "PartitionedLSSVMClassifier",
-    "PartitionedLSSVMRegressor", "TableModel",
+    "PartitionedLSSVMRegressor", "RidgefoldClassifier", "RidgefoldRegressor",
     "object",
 })  # fmt: skip
-_KERNELS = ["RBF", "Matern", "Linear", "Polynomial", "Sum", "Scaled", "Columns", "Warped", "Chi2"]
+_KERNELS = [
+    "RBF",
+    "Matern",
+    "Linear",
+    "Polynomial",
+    "Sum",
+    "Scaled",
+    "Columns",
+    "Rotated",
+    "Warped",
+    "Chi2",
+]
 _RECORDS = ["FittedModel", "Intervals", "Plan", "Cells", "LocalModels", "Grid", "Standardise"]
 
 Place = tuple[Any, Any]

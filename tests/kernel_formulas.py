@@ -29,6 +29,7 @@ from ridgefold.kernels import (
     Polynomial,
     Product,
     RationalQuadratic,
+    Rotated,
     Scaled,
     Sigmoid,
     Sobolev,
@@ -103,6 +104,9 @@ FORMULAS: dict[type[Kernel], Callable[[Any, list[float], list[float]], float]] =
     Columns: lambda k, x, y: formula(
         k.kernel, [x[j] for j in k.columns], [y[j] for j in k.columns]
     ),
+    Rotated: lambda k, x, y: formula(
+        k.kernel, [dot(each, x) for each in k.directions], [dot(each, y) for each in k.directions]
+    ),
     Warped: lambda k, x, y: formula(
         k.kernel, list(map(warped, k.columns, x)), list(map(warped, k.columns, y))
     ),
@@ -140,6 +144,7 @@ EXAMPLES: dict[str, Kernel] = {
     "callable": CallableKernel(power_of_product, {"power": 1.5}),
     "columns": Columns(Matern((0.5, 2.0), nu=2.5), [2, 0]),
     "columns of a product": Columns(RBF(0.5), [0, 1]) * Columns(Categorical(0.5), [2]),
+    "rotated": Rotated(Matern((0.5, 2.0), nu=2.5), [[1.0, -0.5, 0.0], [0.3, 2.0, 1.0]]),
     "warped": Warped(
         RBF(0.7),
         (

@@ -20,7 +20,6 @@ from ridgefold import (
     RidgefoldClassifier,
     RidgefoldRegressor,
     Search,
-    TableModel,
 )
 from ridgefold.kernels import RBF
 
@@ -57,7 +56,7 @@ def _regressor() -> Any:
 def _table() -> Any:
     X = rows()
     frame = pd.DataFrame({"size": X[:, 0], "colour": np.where(X[:, 1] > 0, "red", "blue")})
-    return TableModel(KernelRidgeCV(ALPHAS, cv=4)).fit(frame, numbers(X))
+    return RidgefoldRegressor(model=KernelRidgeCV(ALPHAS, cv=4)).fit(frame, numbers(X))
 
 
 def _raced() -> Any:
@@ -145,7 +144,7 @@ def _hostile_columns() -> Any:
 def _hostile_classes() -> Any:
     frame = pd.DataFrame(rows(180, 6), columns=list(HOSTILE))
     model = LSSVMClassifierCV(ALPHAS, cv=3, probability=True)
-    return TableModel(model).fit(frame, labels(rows(180, 6), HOSTILE))
+    return RidgefoldClassifier(model=model).fit(frame, labels(rows(180, 6), HOSTILE))
 
 
 def _table_columns() -> dict[str, Any]:

@@ -327,22 +327,8 @@ def _without_a_walk_over_ridges() -> None:
     local_search._RidgeWalk.scores = _every_ridge  # type: ignore[method-assign,assignment]
 
 
-def _stop_at_the_first_worse(errors: list[float], loss: float) -> bool:
-    return len(errors) > 1 and errors[-1] > min(errors[:-1]) * (1.0 - loss / 2)
-
-
 def _any_thickness(grown: Any, spreads: Any) -> np.ndarray:
     return np.full(len(grown.cuts), np.inf)
-
-
-def _nothing(*given: Any) -> list[Any]:
-    return []
-
-
-def _evenly(X: np.ndarray, row: int, count: int) -> np.ndarray:
-    from ridgefold.cells.cell_rows import spaced
-
-    return spaced(X.shape[0], count)
 
 
 def _guess(score: Any, first_guess: int, n_rows: int, loss: float, most_rows: float = 0) -> Any:
@@ -364,8 +350,6 @@ def heuristics() -> list[Heuristic]:
     return [
         # -- where cells are cut
         Heuristic("slopes that guide the tree", changes={"partition": "principal"}),
-        Heuristic("trust in slopes", put("cells.slopes._agreement", lambda *given: 1.0)),
-        Heuristic("slopes less half of their mean", put("cells.slopes._LINEAR_PART", 1.0)),
         Heuristic("a floor under slopes", put("cells.cut.tree._FLOOR", 0.0)),
         Heuristic("overlap", changes=options(overlap=0.0)),
         Heuristic("bands by thickness", put("cells.cut.principal._thicknesses", _any_thickness)),
@@ -385,22 +369,10 @@ def heuristics() -> list[Heuristic]:
         Heuristic("a choice of size: 8 cells", changes={"n_partitions": 8}),
         Heuristic("a choice of size: 4 cells", changes={"n_partitions": 4}),
         Heuristic("a tolerated loss", changes=options(tolerance=0.0)),
-        Heuristic(
-            "a second look after one worse doubling",
-            put("cells.partition_count._enough", _stop_at_the_first_worse),
-        ),
-        Heuristic("extrapolated gains", put("cells.partition_count._extrapolated", _nothing)),
-        Heuristic(
-            "extrapolated gains (large)",
-            put("cells.partition_count._extrapolated", _nothing),
-            problems=LARGE,
-        ),
         Heuristic("sizes compared in regions", searches(region_rows=1 << 40), problems=LARGE),
         Heuristic("near searches for further sizes", _pairs_chosen(good_start=False)),
-        Heuristic("a grid from neighbours", put("cells.fitting._nearest", _evenly)),
         # -- which pair
         Heuristic("pairs compared on the core", searches(core=1.0)),
-        Heuristic("a least number of core rows", searches(fewest_core_rows=0)),
         Heuristic("quick comparisons", _without_quick_systems),
         Heuristic("single precision", _without_single_precision),
         Heuristic("prepared calls of BLAS", _without_prepared_calls),
@@ -409,9 +381,7 @@ def heuristics() -> list[Heuristic]:
         Heuristic("eight pairs at most", searches(pairs=1 << 30)),
         Heuristic("shared pairs in large cells", searches(largest_searched=1 << 30)),
         Heuristic("a second search for large cells", _without_more_rows),
-        Heuristic("widths in between", put("cells.cell_grid._STRIDE", 1)),
         Heuristic("widths beyond the grid", put("cells.cell_grid._MORE_WIDTHS", 0)),
-        Heuristic("two worse widths before a search ends", put("cells.local_search._FAR", 1)),
         Heuristic("a walk over ridges", _without_a_walk_over_ridges),
         Heuristic("every third ridge first", put("cells.local_search._RIDGES_APART", 1)),
         Heuristic("four cells that search widely", searches(pilots=2, near_pilots=2)),

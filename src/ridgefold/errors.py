@@ -117,10 +117,6 @@ class UnreadableNumberWarning(RidgefoldWarning):
     """Cells of a column of numbers hold none, and count as missing; the message shows some."""
 
 
-class MixedColumnWarning(RidgefoldWarning):
-    """A column is taken for categories, although many of its cells look like numbers."""
-
-
 class FarValueWarning(RidgefoldWarning):
     """Values lie so far from all others that they do not count in the scale of their column."""
 

@@ -7,9 +7,9 @@ import pytest
 
 from automatic.tables import rows_of
 from ridgefold import LSSVMRegressor
-from ridgefold.automatic.known import AutomaticWork
+from ridgefold.automatic.automatic_work import AutomaticWork, FoundKernel
 from ridgefold.automatic.linear_ridge import linear_path
-from ridgefold.automatic.models_of_numbers import fit_whole, whole_model
+from ridgefold.automatic.models_of_numbers import fit_whole, splits_of, whole_model
 from ridgefold.automatic.promised_time import PromisedTime
 from ridgefold.automatic.steps import _sampled
 from ridgefold.crossval import make_folds
@@ -67,3 +67,28 @@ def test_the_linear_model_is_held_out_as_refits_are(weighted, in_time):
         np.testing.assert_allclose(path.held_out[test, 0], plain.predict(X[test]), atol=1e-6)
         tested[test] = True
     assert np.all(np.isnan(path.held_out[~tested]))
+
+
+def test_models_with_a_ridge_far_above_rounding_are_in_single_precision():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(1600, 3))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] + rng.normal(size=1600)
+    folds = shuffled_folds(1600, 5)
+    work = work_of(X, y, folds)
+
+    def found(alpha):
+        return FoundKernel("", RBF(length_scale=1.5), "rbf", alpha)
+
+    assert found(0.1).itemsize(work) == 4
+    assert found(1e-4).itemsize(work) == 8
+    assert found(0.1).itemsize(work_of(X, y, folds, weights=np.full(1600, 100.0))) == 8
+    few = work_of(X[:300], y[:300], shuffled_folds(300, 5))
+    assert found(0.1).itemsize(few) == 8
+
+    single, double = (
+        whole_model(work, RBF(length_scale=1.5), [0.1], splits_of(work)) for _ in "ab"
+    )
+    held_out = fit_whole(work, single, dtype=np.float32)
+    expected = fit_whole(work, double)
+    assert single.X_fit_.dtype == np.float32
+    assert np.abs(held_out - expected).max() < 1e-3 * expected.std()

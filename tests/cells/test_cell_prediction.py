@@ -10,7 +10,8 @@ import pytest
 from cases import rows
 from ridgefold import PartitionedLSSVMRegressor
 from ridgefold.cells import cell_prediction, cell_rows
-from ridgefold.cells.cell_prediction import IndexedRows, busy_batches, predict_cells
+from ridgefold.cells.cell_prediction import busy_batches, predict_cells
+from ridgefold.cells.cell_rows import rows_alone
 from ridgefold.executors import Serial
 
 X = rows(1500, 3, seed=1)
@@ -33,7 +34,7 @@ class Sending(Serial):
 
 def predicted(model, executor):
     return predict_cells(
-        IndexedRows(model.X_fit_, model._cells),
+        rows_alone(model.X_fit_),
         model._cells,
         model._models,
         model._assignment(NEW),
@@ -96,7 +97,7 @@ def test_rows_of_cells_can_be_gone_through_again():
     model = PartitionedLSSVMRegressor(
         kernel_params={"length_scale": 1.0}, n_partitions=6, alpha=0.1
     ).fit(X, Y)
-    some = IndexedRows(model.X_fit_, model._cells).rows_of_cells((1, 4))
+    some = rows_alone(model.X_fit_).batch(model._cells, (1, 4))
     for first, again in zip(some, some, strict=True):
         np.testing.assert_array_equal(first, again)
     assert len(list(some)) == 2

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ridgefold.cells.cell_rows import Training
+from ridgefold.cells.cell_rows import RowsToFit
 from ridgefold.cells.coarse_model import (
     _Fits,
     directions,
@@ -29,7 +29,7 @@ WEIGHTS = rng.uniform(0.2, 3.0, 90)
 
 
 def coarse(weights=None):
-    return fit_coarse_model(Training(X, Y, weights), KERNELS, np.random.default_rng(1))
+    return fit_coarse_model(RowsToFit(X, Y, weights), KERNELS, np.random.default_rng(1))
 
 
 def predicted(coarse_model, rows):
@@ -51,7 +51,7 @@ def refit(coarse_model, alpha, kept, weights):
 
 @pytest.mark.parametrize("weights", [None, WEIGHTS])
 def test_residuals_and_predictions_without_a_row_are_those_of_refits(weights):
-    training = Training(X, Y, weights)
+    training = RowsToFit(X, Y, weights)
     fits = _Fits(training, RBF(0.8), X[::4].copy())
     coarse_model = fits.best()
     alpha = float(fits.alphas[np.argmin(fits.scores)])
@@ -73,7 +73,7 @@ def test_residuals_and_predictions_without_a_row_are_those_of_refits(weights):
 @pytest.mark.parametrize("weights", [None, WEIGHTS])
 @pytest.mark.parametrize("weighted_scores", [False, True])
 def test_ridges_are_scored_by_these_residuals(weights, weighted_scores):
-    fits = _Fits(Training(X, Y, weights, weighted_scores), RBF(1.0), X[:30].copy())
+    fits = _Fits(RowsToFit(X, Y, weights, weighted_scores=weighted_scores), RBF(1.0), X[:30].copy())
     coarse_model = fits.best()
     residuals = residuals_without(coarse_model, directions(coarse_model, X), Y, weights)
     counts = weights if weighted_scores and weights is not None else np.ones(len(X))
@@ -86,9 +86,9 @@ def test_merged_rows_give_the_model_and_the_scores_of_the_rows_behind_them(weigh
     places = np.round(X)
     merged = distinct_rows(places, Y, weights)
     centres = merged.X[::2].copy()
-    one = _Fits(Training(places, Y, weights), RBF(1.0), centres)
+    one = _Fits(RowsToFit(places, Y, weights), RBF(1.0), centres)
     other = _Fits(
-        Training(merged.X, merged.targets, merged.weights, members=merged.members),
+        RowsToFit(merged.X, merged.targets, merged.weights, members=merged.members),
         RBF(1.0),
         centres,
     )
@@ -99,7 +99,7 @@ def test_merged_rows_give_the_model_and_the_scores_of_the_rows_behind_them(weigh
 
 
 def test_the_share_is_the_one_with_the_least_error():
-    coarse_model, training = coarse(), Training(X, Y, None)
+    coarse_model, training = coarse(), RowsToFit(X, Y, None)
     own = residuals_without(coarse_model, directions(coarse_model, X), Y, None)
     local = own + np.random.default_rng(2).standard_normal(own.shape) * [0.4, 0.1]
     found = with_share(coarse_model, training, local, np.ones(len(X)))
@@ -116,7 +116,7 @@ def test_the_share_is_the_one_with_the_least_error():
 
 
 def test_a_model_that_gains_nothing_is_left_out():
-    coarse_model, training = coarse(), Training(X, Y, None)
+    coarse_model, training = coarse(), RowsToFit(X, Y, None)
     exact = np.zeros_like(Y)
     assert with_share(coarse_model, training, exact, np.ones(len(X))) is None
     unknown = np.full_like(Y, np.nan)
@@ -134,21 +134,21 @@ def test_predictions_and_residuals_are_mixed_in_parts():
     np.testing.assert_allclose(values[:, 0], 0.75 + 0.25 * predicted(coarse_model, X)[:, 0])
     assert np.all(values[:, 1] == 1.0)
     residuals = np.ones((90, 2))
-    mix_residuals(coarse_model, Training(X, Y, WEIGHTS), residuals)
+    mix_residuals(coarse_model, RowsToFit(X, Y, WEIGHTS), residuals)
     own = residuals_without(coarse_model, directions(coarse_model, X), Y, WEIGHTS)
     np.testing.assert_allclose(residuals[:, 0], 0.75 + 0.25 * own[:, 0])
     assert np.all(residuals[:, 1] == 1.0)
 
 
 def test_equal_rows_and_constant_columns_are_no_trouble():
-    same = Training(np.ones((40, 3)), Y[:40], None)
+    same = RowsToFit(np.ones((40, 3)), Y[:40], None)
     coarse_model = fit_coarse_model(same, [RBF(1.0)], np.random.default_rng(0))
     np.testing.assert_allclose(predicted(coarse_model, np.ones((2, 3))), [Y[:40].mean(axis=0)] * 2)
 
 
 @pytest.mark.parametrize("size", [1e-200, 1e150, 1e200, 1e300])
 def test_targets_of_any_size_give_a_model_that_can_be_used_or_none(size):
-    training = Training(X, size * Y, None)
+    training = RowsToFit(X, size * Y, None)
     coarse_model = fit_coarse_model(training, KERNELS, np.random.default_rng(0))
     found = with_share(coarse_model, training, 2.0 * size * Y, np.ones(len(X)))
     if found is not None:
@@ -159,13 +159,13 @@ def test_targets_of_any_size_give_a_model_that_can_be_used_or_none(size):
 
 def test_weights_that_overflow_are_an_error_of_ours():
     with pytest.raises(NumericalError, match="overflow"):
-        fit_coarse_model(Training(X, Y, np.full(90, 1e308)), KERNELS, np.random.default_rng(0))
+        fit_coarse_model(RowsToFit(X, Y, np.full(90, 1e308)), KERNELS, np.random.default_rng(0))
 
 
 def test_a_row_with_all_the_weight_has_no_residual():
     weights = np.zeros(90)
     weights[3] = 1.0
-    coarse_model = fit_coarse_model(Training(X, Y, weights), KERNELS, np.random.default_rng(0))
+    coarse_model = fit_coarse_model(RowsToFit(X, Y, weights), KERNELS, np.random.default_rng(0))
     found = residuals_without(coarse_model, directions(coarse_model, X), Y, weights)
     assert np.all(np.isnan(found[3]))
     assert np.all(np.isfinite(np.delete(found, 3, axis=0)))
@@ -173,7 +173,7 @@ def test_a_row_with_all_the_weight_has_no_residual():
 
 def test_a_large_mean_of_the_targets_takes_no_digits():
     near, far = (
-        fit_coarse_model(Training(X, Y + shift, None), KERNELS, np.random.default_rng(0))
+        fit_coarse_model(RowsToFit(X, Y + shift, None), KERNELS, np.random.default_rng(0))
         for shift in (0.0, 1e9)
     )
     np.testing.assert_allclose(predicted(far, X) - 1e9, predicted(near, X), atol=1e-5)

@@ -8,7 +8,8 @@ import pytest
 from cases import least_squares, rows
 from namespaces import EVERYWHERE, to_numpy
 from ridgefold.cells import local_fit
-from ridgefold.cells.local_fit import CellData, CellSystem
+from ridgefold.cells.cell_rows import RowsToFit
+from ridgefold.cells.local_fit import CellSystem
 from ridgefold.cells.local_search import search_cell
 from ridgefold.kernels import RBF, Linear, Polynomial
 from ridgefold.linalg import namespace_of
@@ -20,7 +21,7 @@ KERNELS = (RBF(1.0), RBF(3.0))
 
 
 def system(weights=None):
-    return CellSystem(CellData(X, Y, weights, None), KERNELS, bias=True)
+    return CellSystem(RowsToFit(X, Y, weights, None), KERNELS, bias=True)
 
 
 @pytest.mark.parametrize("weights", [None, np.arange(40.0) % 3])
@@ -60,7 +61,7 @@ def test_weights_of_one_are_no_weights_and_of_zero_no_rows(held_out):
     np.testing.assert_array_equal(found.intercept, expected.intercept)
     some = np.arange(40) % 4 > 0
     found = system(some.astype(float)).fit(0, 0.1, held_out=held_out)
-    fewer = CellSystem(CellData(X[some], Y[some], None, None), KERNELS, bias=True)
+    fewer = CellSystem(RowsToFit(X[some], Y[some], None, None), KERNELS, bias=True)
     expected = fewer.fit(0, 0.1, held_out=held_out)
     np.testing.assert_array_equal(found.dual_coef[some], expected.dual_coef)
     assert not np.any(found.dual_coef[~some])
@@ -69,12 +70,12 @@ def test_weights_of_one_are_no_weights_and_of_zero_no_rows(held_out):
 
 
 N_LARGE = 400
-CORE, FEWEST = CELL_SEARCH.core_rows(N_LARGE, overlap=True), CELL_SEARCH.fewest_core_rows
+CORE = CELL_SEARCH.core_rows(N_LARGE, overlap=True)
 
 
 def large(shares, weights=None, *, weighted_scores=False):
     X, targets = rows(N_LARGE, 3, seed=3), rows(N_LARGE, 1, seed=4)
-    return CellData(X, targets, weights, shares, weighted_scores)
+    return RowsToFit(X, targets, weights, shares, weighted_scores)
 
 
 def shares_of_core(core):
@@ -86,7 +87,7 @@ def test_the_core_are_the_rows_with_the_largest_shares_in_their_order():
     wanted = np.sort(np.random.default_rng(0).permutation(N_LARGE)[:CORE])
     data = large(shares_of_core(wanted), np.arange(1.0, N_LARGE + 1), weighted_scores=True)
     core = data.core()
-    assert FEWEST < CORE < N_LARGE
+    assert 0 < CORE < N_LARGE
     np.testing.assert_array_equal(core.X, data.X[wanted])
     np.testing.assert_array_equal(core.targets, data.targets[wanted])
     np.testing.assert_array_equal(core.weights, data.weights[wanted])
@@ -102,9 +103,8 @@ def test_rows_of_weight_zero_come_last_into_the_core():
     assert np.sum(large(np.full(N_LARGE, 0.5), few).core().weights) == 20
 
 
-@pytest.mark.parametrize(("n", "shares"), [(N_LARGE, None), (FEWEST, np.full(FEWEST, 0.5))])
-def test_cells_that_do_not_overlap_or_are_small_are_all_core(n, shares):
-    data = CellData(rows(n, 3, seed=3), rows(n, 1, seed=4), None, shares)
+def test_cells_that_do_not_overlap_are_all_core():
+    data = RowsToFit(rows(N_LARGE, 3, seed=3), rows(N_LARGE, 1, seed=4), None, None)
     assert data.core() is data
     whole = CellSystem(data, KERNELS, bias=True)
     assert whole.core() is whole
@@ -113,7 +113,7 @@ def test_cells_that_do_not_overlap_or_are_small_are_all_core(n, shares):
 def test_the_core_of_a_cell_is_that_of_its_rows_elsewhere():
     torch = pytest.importorskip("torch")
     data = large(shares_of_core(np.arange(CORE)))
-    there = CellData(torch.as_tensor(data.X), torch.as_tensor(data.targets), None, data.shares)
+    there = RowsToFit(torch.as_tensor(data.X), torch.as_tensor(data.targets), None, data.shares)
     core = there.core()
     np.testing.assert_array_equal(namespace_of(core.X).to_numpy(core.X), data.core().X)
 
@@ -126,9 +126,9 @@ def test_a_cell_chooses_by_its_core_and_is_fitted_on_all_rows():
     y[CORE:] = rng.standard_normal((N_LARGE - CORE, 1))
     kernels = tuple(RBF(width) for width in (0.25, 0.5, 1.0, 2.0, 4.0))
     grid = Grid(kernels, np.array([1e-3, 1e-2, 1e-1, 1.0, 10.0]), 2, 2, ordered=True)
-    data = CellData(X, y, None, shares_of_core(wanted))
+    data = RowsToFit(X, y, None, shares_of_core(wanted))
     cell = CellSystem(data, kernels, bias=True)
-    alone = CellSystem(CellData(X[wanted], y[wanted], None, None), kernels, bias=True)
+    alone = CellSystem(RowsToFit(X[wanted], y[wanted], None, None), kernels, bias=True)
     choice = search_cell(cell, grid)
     assert choice == search_cell(alone, grid)
     fit = cell.fit(choice.kernel, float(grid.alphas[choice.alpha]), held_out=True)
@@ -157,7 +157,7 @@ def test_a_cell_with_a_ridge_below_rounding_is_least_squares_with_an_intercept(
     convert, (kernel, features) = EVERYWHERE[library], LOW_RANK[name]
     Z, y = X.astype(dtype), (Y + 5.0).astype(dtype)
     given = None if weights is None else convert(weights.astype(dtype))
-    cell = CellSystem(CellData(convert(Z), convert(y), given, None), (kernel,), bias=True)
+    cell = CellSystem(RowsToFit(convert(Z), convert(y), given, None), (kernel,), bias=True)
     fit = cell.fit(0, 1e-15, held_out=held_out)
     slopes, intercept = least_squares(features, y, weights)
     predicted = kernel(X) @ to_numpy(fit.dual_coef) + to_numpy(fit.intercept)

@@ -7,9 +7,9 @@ import pytest
 
 from ridgefold import PartitionedLSSVMClassifier, PartitionedLSSVMRegressor
 from ridgefold.cells.average_search import error_of_average
-from ridgefold.cells.cell_rows import Training
+from ridgefold.cells.cell_rows import RowsToFit
 from ridgefold.cells.distinct_rows import distinct_rows
-from ridgefold.cells.local_fit import CellData, CellSystem, FitSettings
+from ridgefold.cells.local_fit import CellSystem, FitSettings
 from ridgefold.cells.stacked_fit import CellStack
 from ridgefold.executors import Serial
 from ridgefold.kernels import RBF
@@ -32,8 +32,8 @@ def as_cells(X, y, weights=None, shares_of=None, *, weighted_scores=False):
     merged = distinct_rows(X, y, weights)
     shares = (None, None) if shares_of is None else (shares_of(X), shares_of(merged.X))
     return (
-        CellData(X, y, weights, shares[0], weighted_scores),
-        CellData(
+        RowsToFit(X, y, weights, shares[0], weighted_scores),
+        RowsToFit(
             merged.X, merged.targets, merged.weights, shares[1], weighted_scores, merged.members
         ),
     )
@@ -117,11 +117,11 @@ def test_the_error_of_an_average_leaves_out_one_given_row_at_a_time(weighted):
             bias=True,
         )
         for rows, size, training in (
-            (same, 180, Training(X, y, weights)),
+            (same, 180, RowsToFit(X, y, weights)),
             (
                 halves,
                 60,
-                Training(merged.X, merged.targets, merged.weights, members=merged.members),
+                RowsToFit(merged.X, merged.targets, merged.weights, members=merged.members),
             ),
         )
     ]

@@ -15,10 +15,10 @@ def rng():
     return np.random.default_rng(0)
 
 
-def slopes(*squares, trust=1.0):
+def slopes(*squares):
     """Slopes along the columns, of mean 1."""
     squares = np.array(squares, dtype=float)
-    return Slopes(np.eye(len(squares)), squares * len(squares) / squares.sum(), trust)
+    return Slopes(np.eye(len(squares)), squares * len(squares) / squares.sum())
 
 
 def test_only_the_tree_wants_to_know_slopes():
@@ -28,8 +28,8 @@ def test_only_the_tree_wants_to_know_slopes():
 
 @pytest.mark.parametrize(
     "known",
-    [None, slopes(1.0, 1.0, 1.0), slopes(0.0, 1.0, 0.0, trust=0.0)],
-    ids=["none", "equal", "not trusted"],
+    [None, slopes(1.0, 1.0, 1.0)],
+    ids=["none", "equal"],
 )
 def test_without_preferred_directions_cuts_are_principal(known):
     ours, theirs = (each.fit(X, 7, 0.2, rng()) for each in (Tree(known), PrincipalTree()))
@@ -52,10 +52,10 @@ def test_the_first_cut_goes_where_targets_change():
 
 
 def test_the_direction_is_the_principal_one_of_stretched_rows():
-    """The first eigenvector of (0.7·G + (0.3 + 0.2)·I)·cov(x), of length 1."""
-    found = slopes(1.0, 5.0, 2.0, trust=0.7)
+    """The first eigenvector of (G + 0.2·I)·cov(x), of length 1."""
+    found = slopes(1.0, 5.0, 2.0)
     direction = Tree().guided_by(found).direction_of(X)
-    values, vectors = np.linalg.eig((np.diag(0.7 * found.squares) + 0.5 * np.eye(3)) @ np.cov(X.T))
+    values, vectors = np.linalg.eig((np.diag(found.squares) + 0.2 * np.eye(3)) @ np.cov(X.T))
     expected = vectors[:, np.argmax(values)]
     assert np.linalg.norm(direction) == pytest.approx(1.0)
     assert abs(direction @ expected) == pytest.approx(1.0)
@@ -63,7 +63,7 @@ def test_the_direction_is_the_principal_one_of_stretched_rows():
 
 def test_directions_that_are_left_out_count_as_flat():
     all_told = slopes(4.0, 2.0, 0.0)
-    some = Slopes(all_told.directions[:, :2], all_told.squares[:2], all_told.trust)
+    some = Slopes(all_told.directions[:, :2], all_told.squares[:2])
     np.testing.assert_allclose(
         Tree().guided_by(some).direction_of(X), Tree().guided_by(all_told).direction_of(X)
     )

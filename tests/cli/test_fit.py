@@ -280,7 +280,7 @@ def test_the_first_command_succeeds_for_every_messy_file(file, tmp_path):
 
 def test_rows_unlike_all_others_are_marked_if_asked(plant, tmp_path):
     model = tmp_path / "k"
-    how = ("--alpha", 0.1, "--length-scale", 2.0, "--missing", "fill")
+    how = ("--alpha", 0.1, "--length-scale", 2.0)
     table = pd.DataFrame(PLANT.X[:200], columns=PLANT.feature_names).assign(y=PLANT.y[:200])
     table.to_csv(tmp_path / "t.csv", index=False)
     run("fit-kernel", tmp_path / "t.csv", "-t", "y", "-o", model, *how)

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ridgefold import KernelRidge, TableModel
+from ridgefold import KernelRidge, RidgefoldRegressor
 from ridgefold.errors import OutputExistsError
 from ridgefold.storage.atomic import created_whole, written_whole
 
@@ -27,7 +27,7 @@ def folder(tmp_path):
     table["y"] = table["a"] - table["b"]
     table.to_csv(tmp_path / "t.csv", index=False)
     model = KernelRidge(0.1, kernel="rbf")
-    TableModel(model).fit(table[["a", "b"]], table["y"]).save(tmp_path / "m")
+    RidgefoldRegressor(model=model).fit(table[["a", "b"]], table["y"]).save(tmp_path / "m")
     return tmp_path
 
 

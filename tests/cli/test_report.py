@@ -104,7 +104,7 @@ def test_classes_of_a_test_table_are_read_as_they_were_learned(tmp_path):
     table["kind"] = (table["a"] + 0.3 * rng.normal(size=90) > 0).astype(int)
     table[:60].to_csv(tmp_path / "train.csv", index=False)
     table[60:].to_csv(tmp_path / "test.csv", index=False)
-    how = ("--categorical", "code", "--quiet")
+    how = ("--columns", "code=category", "--quiet")
     run("fit-kernel", tmp_path / "train.csv", "-t", "kind", "-o", tmp_path / "m", *how)
     run("report", tmp_path / "m", "-o", tmp_path / "r.html", "--test", tmp_path / "test.csv")
     assert "On test rows, the model names the right class" in (tmp_path / "r.html").read_text()

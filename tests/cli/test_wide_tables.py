@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from ridgefold.cli import app
 from ridgefold.tables.tables import open_table
 
-FEW, MANY = 1000, 4000
+FEW, MANY = 500, 2000
 MOST_TIMES_LONGER = 8.0
 """Four times the columns: 4 if work is in proportion, 16 if each column looks at all the others."""
 

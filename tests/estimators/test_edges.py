@@ -12,7 +12,7 @@ from ridgefold import (
     KernelRidgeCV,
     LSSVMClassifier,
     PartitionedLSSVMRegressor,
-    TableModel,
+    RidgefoldRegressor,
 )
 from ridgefold.errors import InvalidInputError, SingularSystemWarning, UnsupportedInputError
 from ridgefold.kernels import RBF
@@ -27,16 +27,17 @@ def rows(n=60, d=3, seed=0):
 @pytest.mark.parametrize("length", [2, 9])
 def test_arguments_of_another_length_than_the_table_are_named(length):
     X, y = rows(4)
-    model = TableModel(KernelRidge())
-    with pytest.raises(InvalidInputError, match="sample_weight must have one entry a row: X has 4"):
+    model = RidgefoldRegressor(model=KernelRidge())
+    with pytest.raises(InvalidInputError, match="sample_weight must be a number or hold one for"):
         model.fit(X, y, sample_weight=np.ones(length))
-    with pytest.raises(InvalidInputError, match="y must have one entry a row: X has 4 rows"):
-        model.fit(X, y).score(X, np.ones(length))
+    with pytest.raises(InvalidInputError, match="y must hold one target for each row"):
+        model.fit(X, np.ones(length))
 
 
 def test_a_missing_number_among_categories_is_missing_and_nothing_else():
     table = np.array([[0.0, 1.0], [1.0, np.nan], [2.0, 2.0], [3.0, 1.0]])
-    model = TableModel(KernelRidge(), categorical=["x1"], missing="fill").fit(table, np.arange(4.0))
+    model = RidgefoldRegressor(model=KernelRidge(), columns={"x1": "category"})
+    model.fit(table, np.array([0.0, 2.0, 1.0, 5.0]))
     names = [name for name in model.columns_.feature_names if name.startswith("x1")]
     assert len(names) == 3  # two levels, and missing
     assert not any("nan" in name.lower() for name in names)

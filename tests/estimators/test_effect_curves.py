@@ -12,7 +12,7 @@ from ridgefold import (
     LSSVMClassifierCV,
     LSSVMRegressorCV,
     PartitionedKernelRidge,
-    TableModel,
+    RidgefoldRegressor,
 )
 from ridgefold.errors import InvalidInputError
 from ridgefold.kernels import RBF
@@ -101,7 +101,7 @@ def test_columns_of_a_table_have_their_own_units_and_levels():
         }
     )
     y = table["size"] / 10 + (table["colour"] == "red") + 0.1 * RNG.normal(size=N)
-    model = TableModel(LSSVMRegressorCV()).fit(table, y)
+    model = RidgefoldRegressor(model=LSSVMRegressorCV()).fit(table, y)
     size, colour, rooms = model.effect_curves(max_rows=1000)
     assert size.positions[0] > 20
     assert size.positions[-1] < 80

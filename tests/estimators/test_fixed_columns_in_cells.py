@@ -16,7 +16,7 @@ from ridgefold import (
     load,
 )
 from ridgefold.cells.average_search import error_of_average
-from ridgefold.cells.cell_rows import Training
+from ridgefold.cells.cell_rows import RowsToFit
 from ridgefold.cells.cut import PARTITIONERS
 from ridgefold.executors import Serial
 from ridgefold.kernels import RBF, Columns
@@ -229,7 +229,7 @@ def test_the_error_of_an_average_is_that_of_leaving_each_row_out(bias, weights):
     """Also of a row that alone has a level: it is predicted as if it had none."""
     table, y = np.column_stack([X[:60], np.arange(60) == 7]), Y[:60]
     fixed, alpha = [1, 3], np.array([0.1, 1.0])
-    training = Training(table, y, weights if weights is None else weights[:60], False)
+    training = RowsToFit(table, y, weights if weights is None else weights[:60], False)
     cells = PARTITIONERS["random"].fit(table, 3, 0.0, np.random.default_rng(1))
     kernel = Columns(KERNEL, [0, 1, 2])
     K = kernel(table)

@@ -21,7 +21,7 @@ from ridgefold import (
     LSSVMRegressorCV,
     PartitionedKernelRidge,
     PartitionedLSSVMClassifier,
-    TableModel,
+    RidgefoldRegressor,
 )
 from ridgefold.errors import InvalidInputError
 from ridgefold.kernels import Laplacian
@@ -259,7 +259,7 @@ def test_columns_of_a_table_are_exchanged_as_a_whole():
         }
     )
     y = 2.0 * (table["colour"] == "red") + table["size"] + 0.1 * rng.normal(size=300)
-    model = TableModel(LSSVMRegressorCV()).fit(table, y)
+    model = RidgefoldRegressor(model=LSSVMRegressorCV()).fit(table, y)
     found = model.held_out_importances()
     assert found.names == ("size", "colour", "noise")
     assert found.repeats.shape == (3, 5)

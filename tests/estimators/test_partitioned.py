@@ -19,9 +19,9 @@ from ridgefold import (
 )
 from ridgefold.cells import shared_pair
 from ridgefold.cells.combine import COMBINERS, cell_alpha
+from ridgefold.cells.computed_rows import scaled_rows
 from ridgefold.cells.cut import PARTITIONERS, KMeansCells
 from ridgefold.cells.run_cells import limits_of
-from ridgefold.cells.scaled_rows import ScaledRows
 from ridgefold.errors import InvalidInputError, UnsupportedInputError
 from ridgefold.kernels import RBF, Linear, Polynomial
 
@@ -655,7 +655,7 @@ def test_learned_scales_find_the_columns_that_matter(tmp_path):
     errors = [np.mean((m.predict(X[600:]) - y[600:]) ** 2) for m in (plain, learned)]
     assert errors[1] < 0.5 * errors[0]
     # Cells of the scaled rows are those of a model that is given the scaled rows.
-    scales, rows = learned.length_scales_, ScaledRows(X, learned.length_scales_)[:]
+    scales, rows = learned.length_scales_, scaled_rows(X, learned.length_scales_)[:]
     kept = np.isfinite(scales)
     scaled = (
         PartitionedLSSVMRegressor(n_partitions=3)

@@ -13,7 +13,7 @@ from ridgefold import (
     Compute,
     PartitionedLSSVMClassifier,
     PartitionedLSSVMRegressor,
-    TableModel,
+    RidgefoldRegressor,
 )
 from ridgefold.cells import stacked_fit
 from ridgefold.cells.local_fit import CellSystem
@@ -257,8 +257,9 @@ def test_the_classifier_on_a_device():
 
 def test_tables_go_to_cells_on_a_device():
     settings = {"n_partitions": 3, "alpha": 0.1}
-    model = TableModel(PartitionedLSSVMRegressor().set_params(**settings), device="cpu").fit(X, Y)
-    expected = TableModel(PartitionedLSSVMRegressor().set_params(**settings)).fit(X, Y)
+    cells = PartitionedLSSVMRegressor().set_params(**settings)
+    model = RidgefoldRegressor(model=cells, device="cpu").fit(X, Y)
+    expected = RidgefoldRegressor(model=cells).fit(X, Y)
     np.testing.assert_array_equal(model.predict(NEW), expected.predict(NEW))
 
 

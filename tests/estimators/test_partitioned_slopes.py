@@ -7,7 +7,7 @@ import pytest
 
 import ridgefold
 from ridgefold import PartitionedLSSVMRegressor
-from ridgefold.cells.slopes import mean_slopes
+from ridgefold.cells.sample_slopes import mean_slopes
 from ridgefold.errors import NumericalError
 from ridgefold.kernels import RBF
 

@@ -23,12 +23,14 @@ from ridgefold.kernels import (
     Laplacian,
     Linear,
     Matern,
+    Rotated,
     Warped,
 )
 from ridgefold.records import Quantile, SignedLog, Standardise
 
 X = rows(60, 3, positive=True)
 NEW = rows(15, 3, seed=7, positive=True)
+TURNED = [[1.0, -0.5, 0.2], [0.3, 2.0, 0.0]]
 WARPS = (
     Standardise(0.4, 0.3),
     SignedLog(0.5, 0.1, 2.0),
@@ -56,6 +58,8 @@ def close(found, expected):
         2 * Matern(0.6, nu=2.5) * Linear() + 1,
         Columns(RBF(0.5), [2, 0]),
         Warped(RBF(1.0), WARPS),
+        Warped(Rotated(Matern((0.5, 2.0), nu=2.5), TURNED), WARPS),
+        Rotated(Matern((0.5, 2.0, 1.0), nu=0.5), [*TURNED, [1.0, 0.0, 1.0]]),
     ],
     ids=str,
 )

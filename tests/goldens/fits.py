@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.metrics import log_loss
 from sklearn.model_selection import KFold
 from threadpoolctl import threadpool_limits
@@ -30,8 +31,9 @@ from ridgefold import (
     PartitionedKernelRidge,
     PartitionedLSSVMClassifier,
     PartitionedLSSVMRegressor,
+    RidgefoldClassifier,
+    RidgefoldRegressor,
     Search,
-    TableModel,
     cross_val_path,
 )
 from ridgefold.exact.fit import Fit
@@ -94,6 +96,7 @@ def _cells(*given: Any, classes: bool = False, only: tuple[str, ...] = (), **set
 
 
 SCALES = MetricLearning(rows=LEARNING_ROWS)
+PRODUCTS = MetricLearning(rows=LEARNING_ROWS, groups=["colour"])
 NO_SCALES = MetricLearning(scales=False, rows=LEARNING_ROWS)
 TRANSFORMS = MetricLearning(scales=False, transforms="auto", rows=LEARNING_ROWS)
 
@@ -108,8 +111,9 @@ def _path(*only: str, rows: int = EXACT_ROWS, width: float = 1.0, **settings: An
     return Way(arguments, False, rows, only=only, path=True)
 
 
-def _tables(model: Any, **settings: Any) -> Callable[[Table], Any]:
-    return lambda data: TableModel(model, missing="fill", **settings)
+def _tables(model: Any) -> Callable[[Table], Any]:
+    front_door = RidgefoldClassifier if is_classifier(model) else RidgefoldRegressor
+    return lambda data: front_door(model=model)
 
 
 WAYS: dict[str, Way] = {
@@ -168,12 +172,7 @@ WAYS: dict[str, Way] = {
     "stratified average": _cells("stratified", 4, "average"),
     "a table": Way(_tables(LSSVMRegressorCV(memory_budget=MEMORY)), False, frames=True),
     "a table, products": Way(
-        _tables(
-            LSSVMRegressorCV(memory_budget=MEMORY, metric=SCALES),
-            categories="product",
-        ),
-        False,
-        frames=True,
+        _tables(LSSVMRegressorCV(memory_budget=MEMORY, metric=PRODUCTS)), False, frames=True
     ),
     "a table in cells": Way(
         _tables(PartitionedLSSVMRegressor(memory_budget=MEMORY)), False, CELL_ROWS, frames=True

@@ -9,7 +9,7 @@ from namespaces import LIBRARIES, to_numpy
 from ridgefold.linalg import namespace_of, numpy_namespace
 from ridgefold.linalg.leave_one_out import leave_one_out
 from ridgefold.linalg.stacked import (
-    StackedRows,
+    StackedSystems,
     pad_diagonals,
     solve_stack,
 )
@@ -43,7 +43,7 @@ def stacked(found, convert, bias, weighted):
         matrices[k, :n, :n] = np.tril(K) + np.triu(np.full((n, n), 77.0), 1)  # never read
         targets[k, :n], present[k, :n], roots[k, :n] = y, 1.0, root
     sizes = np.linalg.norm(roots, axis=1)[:, None]
-    rows = StackedRows(
+    rows = StackedSystems(
         targets=convert(targets),
         present=convert(present),
         basis=convert((roots / sizes)[:, :, None]) if bias else None,

@@ -13,8 +13,8 @@ from ridgefold.linalg.centring import centre_in_place
 from ridgefold.linalg.leave_one_out import leave_one_out
 from ridgefold.linalg.quick import QuickSolver
 from ridgefold.linalg.ridge import solve_ridge
-from ridgefold.linalg.stacked import StackedRows, pad_diagonals, solve_stack
-from ridgefold.linalg.unpenalised import unpenalised_space, without_penalty
+from ridgefold.linalg.stacked import StackedSystems, pad_diagonals, solve_stack
+from ridgefold.linalg.unpenalised import take_off_inverse, unpenalised_space, without_penalty
 
 CONVERTERS = {"numpy": np.array, **LIBRARIES}
 N = 40
@@ -94,6 +94,18 @@ def test_the_inverse_without_a_penalty_is_the_block_of_the_bordered_inverse(libr
     expected, _ = bordered_fit(K, with_ones(COLUMNS, True), np.eye(N), ALPHA)
     np.testing.assert_allclose(to_numpy(C), expected, atol=1e-9)
     np.testing.assert_allclose(to_numpy(diagonal), np.diagonal(expected), atol=1e-9)
+
+
+@pytest.mark.parametrize("library", CONVERTERS)
+@pytest.mark.parametrize("count", [0, 3])
+def test_an_inverse_becomes_the_block_of_the_bordered_inverse_in_place(library, count):
+    convert, F = CONVERTERS[library], with_ones(COLUMNS[:, :count], True)
+    expected, coefficients = bordered_fit(K, F, Y, ALPHA)
+    inverse = convert(np.linalg.inv(K + ALPHA * np.eye(N)))
+    basis, y = convert(F), convert(Y)
+    found = take_off_inverse(namespace_of(inverse), inverse, basis, y)
+    np.testing.assert_allclose(to_numpy(inverse) @ Y, expected, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(to_numpy(found), coefficients, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("library", CONVERTERS)
@@ -191,7 +203,7 @@ def test_a_stack_takes_systems_with_different_ranks(library):
         matrices[k, :n, :n], targets[k, :n], present[k, :n] = matrix, y, 1.0
         basis[k, :n, :r] = space.basis
         transforms[k, : space.n_columns, :r] = space.transform
-    found = StackedRows(
+    found = StackedSystems(
         targets=convert(targets),
         present=convert(present),
         basis=convert(basis),

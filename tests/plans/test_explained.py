@@ -28,8 +28,8 @@ from ridgefold import (
     LSSVMClassifierCV,
     LSSVMRegressorCV,
     PartitionedLSSVMRegressor,
+    RidgefoldRegressor,
     Search,
-    TableModel,
     explain,
 )
 from ridgefold.crossval import METHODS
@@ -294,7 +294,7 @@ def test_folds_that_cannot_be_counted_are_refused(cv):
 
 
 def test_the_model_of_a_table_is_explained():
-    table = TableModel(KernelRidgeCV())
+    table = RidgefoldRegressor(model=KernelRidgeCV())
     found = explain(table, n_samples=60, n_features=2, memory_budget="1GB")
     plain = explain(KernelRidgeCV(), n_samples=60, n_features=2, memory_budget="1GB")
     assert str(found) == str(plain)

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import ridgefold
-from ridgefold import KernelRidge, TableModel
+from ridgefold import KernelRidge, RidgefoldRegressor
 from ridgefold.cli import app
 
 HOSTILE = [
@@ -43,7 +43,7 @@ def table() -> pd.DataFrame:
 def test_hostile_names_are_kept_as_they_are(tmp_path):
     frame = table()
     y = frame[HOSTILE[0]].to_numpy() * 2.0
-    model = TableModel(KernelRidge(0.1, kernel="rbf")).fit(frame, y)
+    model = RidgefoldRegressor(model=KernelRidge(0.1, kernel="rbf")).fit(frame, y)
     path = tmp_path / "m.ridgefold"
     model.save(path, notes={name: name for name in HOSTILE})
     again = ridgefold.load(path)
@@ -57,7 +57,7 @@ def test_hostile_names_are_kept_as_they_are(tmp_path):
 
 @pytest.mark.parametrize("name", HOSTILE[1:4])
 def test_markup_in_names_is_shown_and_not_followed(tmp_path, name):
-    frame = pd.DataFrame({name: np.linspace(0, 1, 30), "y": np.linspace(1, 3, 30) ** 2})
+    frame = pd.DataFrame({name: np.linspace(0, 1, 30), "y": np.sin(np.linspace(1, 9, 30))})
     frame.to_csv(tmp_path / "d.csv", index=False)
     path = tmp_path / "m.ridgefold"
     command = [

@@ -149,16 +149,15 @@ def test_high_degrees_in_one_column_are_fitted_by_features():
         ("cells", 3, ("parameters", "cells")),
         ("refined", {"dict": [["tolerance", 3]]}, ("parameters", "cells")),
         ("refined", {"dict": [["overlap", "wide"]]}, ("parameters", "cells")),
-        ("table", "one", ("parameters", "missing")),
-        ("table", "learned", ("state", "fitted", "parameters", "metric")),
+        ("table", 3, ("state", "fitted", "parameters", "metric")),
+        ("table", {"dict": [["groups", "colour"]]}, ("state", "fitted", "parameters", "metric")),
+        ("table", 3.5, ("state", "n_columns")),
+        ("table", "a", ("state", "one_target")),
+        ("table", {"dict": []}, ("state", "fitted")),
         ("table", 0.0, ("state", "columns", "columns")),
     ],
 )
 def test_values_beyond_what_is_declared_are_refused(name, value, keys, tmp_path):
-    if keys[-1] == "missing":
-        with pytest.raises(ModelFileError):
-            changed(name, lambda c: put(c, value, "state", "columns", "missing"), tmp_path)
-        return
     with pytest.raises(ModelFileError):
         changed(name, lambda c: put(c, value, *keys), tmp_path)
 

@@ -49,6 +49,7 @@ from ridgefold.kernels import (
     Polynomial,
     Product,
     RationalQuadratic,
+    Rotated,
     Scaled,
     Sigmoid,
     Sobolev,
@@ -71,6 +72,7 @@ ONE_OF_EACH_KERNEL = [
     RBF(gamma=0.0),
     Matern(0.7, nu=2.5),
     RationalQuadratic(1.5, shape=0.3),
+    Rotated(Matern((1.0, 2.0), nu=1.5), [[1.0, 0.5, 0.0], [0.0, -1.0, 3.0]]),
     Warped(
         Laplacian((1.0, 2.0, 3.0)),
         (Standardise(1.0, 2.0), SignedLog(0.5, 2.0, 3.0), Quantile((0.0, 1.0), (-1.0, 1.0))),

@@ -42,11 +42,10 @@ def saved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("encoder")
     (folder / "t.csv").write_text(text(WRITTEN, separator=";"))
     diagnosis = ridgefold.diagnose(folder / "t.csv", "y")
-    data = diagnosis.training_data()
     inner = ridgefold.LSSVMRegressor(0.1, kernel="rbf", kernel_params={"length_scale": 3.0})
-    model = ridgefold.TableModel(inner).fit_numbers(diagnosis.encoder.columns, data.X, data.y)
+    model = ridgefold.RidgefoldRegressor(model=inner).fit(diagnosis)
     model.save(folder / "m.ridgefold")
-    return folder, diagnosis, model.model_.predict(data.X)
+    return folder, diagnosis, model
 
 
 def test_every_kind_of_column_is_there(saved):
@@ -65,14 +64,15 @@ def test_every_kind_of_column_is_there(saved):
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 @pytest.mark.parametrize("columns", [MEANT, WRITTEN])
 def test_a_loaded_model_predicts_raw_tables(columns, frame, saved):
-    folder, diagnosis, expected = saved
+    folder, _, model = saved
     loaded = ridgefold.load(folder / "m.ridgefold")
-    assert loaded.columns_ == diagnosis.encoder.columns
+    assert loaded.columns_ == model.columns_
+    expected = model.predict(folder / "t.csv")
     np.testing.assert_allclose(loaded.predict(frame(columns)), expected, rtol=1e-9)
 
 
 def test_the_command_predicts_raw_files(saved):
-    folder, _, expected = saved
+    folder, _, model = saved
     out = folder / "out.csv"
     arguments = [
         "predict",
@@ -84,7 +84,7 @@ def test_the_command_predicts_raw_files(saved):
     ]
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
-    np.testing.assert_allclose(pd.read_csv(out)["prediction"], expected, rtol=1e-9)
+    np.testing.assert_allclose(pd.read_csv(out)["prediction"], model.predict(MEANT), rtol=1e-9)
 
 
 def test_a_table_of_many_columns_keeps_all_kinds(tmp_path):

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from ridgefold.automatic.known import AutomaticWork
 from ridgefold.automatic.table_estimator import TableEstimator
-from ridgefold.automatic.table_reading import ReadTable
+from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.facts import ModelFacts
-from ridgefold.estimators.ls_svm import class_numbers, label_targets, labels_of, require_classes
+from ridgefold.estimators.labels import class_numbers, label_targets, labels_of, require_classes
 from ridgefold.estimators.stored_values import Classes
 from ridgefold.linalg import namespace_of
 from ridgefold.runtime.training_data import TrainingData, as_ridgefold_errors
@@ -29,6 +28,8 @@ class RidgefoldClassifier(ClassifierMixin, TableEstimator):
 
     Parameters
     ----------
+    model : classifier of ridgefold, optional
+        :class:`LSSVMClassifierCV` or another one, fitted as it is.
     time_budget, memory_budget, columns, cv, n_jobs, device, verbose, random_state
         As in :class:`RidgefoldRegressor`; folds hold every class where they can.
     class_weight : dict, "balanced" or None
@@ -43,8 +44,9 @@ class RidgefoldClassifier(ClassifierMixin, TableEstimator):
     held_out_decisions_ : array of shape (n_rows,) or (n_rows, n_classes)
         The decision values behind them.
     held_out_error_ : float
-        Their log-loss.
-    diagnosis_, leaderboard_, stack_, time_budget_, target_, feature_names_in_, n_features_in_, \
+        Their log-loss; of a given `model` the share of them that are wrong.
+    columns_, diagnosis_, feature_names_in_, fixed_coef_, fixed_coef_std_, fixed_names_, \
+leaderboard_, model_, n_features_in_, stack_, target_, time_budget_, \
 n_splits_, run_record_
         As in :class:`RidgefoldRegressor`.
 
@@ -65,6 +67,7 @@ n_splits_, run_record_
     def __init__(
         self,
         *,
+        model: Any = None,
         time_budget: Any = "auto",
         memory_budget: Any = "auto",
         columns: Mapping[str, Any] | None = None,
@@ -75,36 +78,18 @@ n_splits_, run_record_
         verbose: int = 0,
         random_state: Any = 0,
     ) -> None:
-        self.time_budget = time_budget
-        self.memory_budget = memory_budget
-        self.columns = columns
+        super().__init__(
+            model=model,
+            time_budget=time_budget,
+            memory_budget=memory_budget,
+            columns=columns,
+            cv=cv,
+            n_jobs=n_jobs,
+            device=device,
+            verbose=verbose,
+            random_state=random_state,
+        )
         self.class_weight = class_weight
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.device = device
-        self.verbose = verbose
-        self.random_state = random_state
-
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
-        *,
-        groups: Any = None,
-        target: str | None = None,
-    ) -> Self:
-        """Understand the table, fit candidates within the time, and combine them.
-
-        Parameters
-        ----------
-        X : table or path
-        y : array of shape (n_rows,), optional
-            The classes, if they are not a column of the table.
-        sample_weight, groups, target
-            As in :meth:`RidgefoldRegressor.fit`.
-        """
-        return self._fit(X, y, sample_weight, groups, target)
 
     def _targets(
         self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None
@@ -119,10 +104,7 @@ n_splits_, run_record_
         codes = class_numbers(np.asarray(targets))
         return np.asarray(targets), codes, np.asarray(self.classes_)[codes], data.weights
 
-    def _set_held_out(self, work: AutomaticWork, read: ReadTable) -> None:
-        self._spread_held_out(lambda values: self._by_row_of_table(values, read))
-
-    def _spread_held_out(self, spread: Any) -> None:
+    def _spread_held_out(self, spread: Callable[[np.ndarray], np.ndarray]) -> None:
         decisions = self._held_out
         labels = labels_of(self.classes_, decisions)
         untested = np.isnan(decisions[:, 0])
@@ -133,12 +115,26 @@ n_splits_, run_record_
         self.held_out_decisions_ = spread(decisions[:, 0] if decisions.shape[1] == 1 else decisions)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Log-odds: one a row for two classes (positive: the second), else one a class."""
+        """Log-odds: one a row for two classes (positive: the second), else one a class.
+
+        Of a given `model` its decision values.
+        """
+        check_is_fitted(self, "stack_")
+        if self._is_given:
+            return np.asarray(self._ask("decision_function", X))
         values = self._decision(X)
         return values[:, 0] if values.shape[1] == 1 else values
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """The probability of every class."""
+        check_is_fitted(self, "stack_")
+        if self._is_given:
+            if not hasattr(self.model_, "predict_proba"):
+                raise InvalidInputError(
+                    f"the {type(self.model_).__name__} has no probabilities: give it "
+                    "probability=True, and fit again"
+                )
+            return np.asarray(self._ask("predict_proba", X))
         return self.probabilities_of(self._decision(X))
 
     def probabilities_of(self, odds: np.ndarray) -> np.ndarray:
@@ -152,10 +148,14 @@ n_splits_, run_record_
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each row."""
         check_is_fitted(self, "stack_")
+        if self._is_given:
+            return np.asarray(self._ask("predict", X))
         return np.asarray(labels_of(self.classes_, self._decision(X)))
 
     def report_facts(self) -> ModelFacts:
         """What a report may know of the fitted model."""
+        if self._is_given:
+            return self._facts_of_given()
         facts = super().report_facts()
         held_out = None if self._held_out is None else facts.held_out
         return replace(

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ridgefold.automatic.known import AutomaticWork, Known
+from ridgefold.automatic.automatic_work import AutomaticProblem, AutomaticWork
+from ridgefold.automatic.given_model import WithGivenModel
 from ridgefold.cells.cell_rows import number_of
 from ridgefold.errors import InvalidInputError, ModelFileError, OutsideDataWarning
 from ridgefold.estimators.effect_curves import Decisions, WithEffectCurves
 from ridgefold.estimators.facts import class_columns
 from ridgefold.estimators.importances import WithImportances, groups_of_table
-from ridgefold.estimators.rows_left_out import spread_of
+from ridgefold.estimators.models_without_rows import spread_of
 from ridgefold.estimators.stored_values import Floats
 from ridgefold.notices import warn
 from ridgefold.records import Cells, EffectCurve, Importances
@@ -35,7 +36,7 @@ _MOST_CELLS = 48
 """At most so many cells are looked at: the inverse of each has to be computed again."""
 
 
-class KeepsRows(WithImportances, WithEffectCurves):
+class KeepsRows(WithGivenModel, WithImportances, WithEffectCurves):
     """What the estimators that choose everything know of the rows of their fit."""
 
     stack_: tuple[Member, ...]
@@ -49,7 +50,9 @@ class KeepsRows(WithImportances, WithEffectCurves):
     _numbers: Callable[[Any], np.ndarray]
     _decision_of_numbers: Callable[[np.ndarray], np.ndarray]
 
-    def _keep_rows(self, work: AutomaticWork, known: Known, held_out: np.ndarray) -> None:
+    def _keep_rows(
+        self, work: AutomaticWork, known: AutomaticProblem, held_out: np.ndarray
+    ) -> None:
         n = len(work.X)
         rows = np.arange(n)
         if n > _MOST_KEPT:
@@ -79,6 +82,8 @@ class KeepsRows(WithImportances, WithEffectCurves):
         outside : bool array of shape (n_rows,)
         """
         check_is_fitted(self, "stack_")
+        if self._is_given:
+            return np.asarray(self._ask("is_outside", X))
         return self._outside_numbers(self._numbers(X))
 
     def _outside_numbers(self, X: np.ndarray) -> np.ndarray:
@@ -121,7 +126,9 @@ class KeepsRows(WithImportances, WithEffectCurves):
                 "the model predicts the same for every row, as no column says anything of the "
                 "target: there is no importance to measure"
             )
-        return self._importances_of(names, groups, n_repeats, max_rows, random_state)
+        asked = self.model_ if self._is_given else self
+        found: Importances = asked._importances_of(names, groups, n_repeats, max_rows, random_state)
+        return found
 
     @property
     def feature_importances_(self) -> np.ndarray:
@@ -217,7 +224,10 @@ class KeepsRows(WithImportances, WithEffectCurves):
         See :meth:`KernelRidgeCV.effect_curves`; there is no error where models in cells take part.
         """
         check_is_fitted(self, "stack_")
-        return self._curves_of(self._encoder.columns, columns, target, max_rows, random_state)
+        asked = self.model_ if self._is_given else self
+        of_table = (self._encoder.columns, columns, target, max_rows, random_state)
+        curves: list[EffectCurve] = asked._curves_of(*of_table)
+        return curves
 
     def _n_outputs(self) -> int:
         return len(self._offset)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -18,7 +19,7 @@ class Leaderboard(Sequence[Attempt]):
 
     The error of a candidate is that of its own held-out predictions: root mean square error, or for
     classes the log-loss after calibration. `error` is that of the model itself, whose weights have
-    not seen the rows either.
+    not seen the rows either; NaN where a model that was given keeps no held-out predictions.
     """
 
     def __init__(self, attempts: Sequence[Attempt], error: float, measure: str) -> None:
@@ -54,7 +55,8 @@ class Leaderboard(Sequence[Attempt]):
             )
             for each in self
         ]
-        return [*every, ("together", f"{self.error:.4g}", "100%", "", "", self.measure)]
+        error = f"{self.error:.4g}" if math.isfinite(self.error) else ""
+        return [*every, ("together", error, "100%", "", "", self.measure)]
 
     def __str__(self) -> str:
         lines = [_COLUMNS, *self._cells()]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ridgefold.automatic.known import AutomaticWork, FoundKernel, Known
+from ridgefold.automatic.automatic_work import AutomaticProblem, AutomaticWork, FoundKernel
 from ridgefold.executors.interruption import look_between_tasks
 from ridgefold.metric import FAMILIES, candidates
 from ridgefold.metric.transforms import TRANSFORMS
@@ -30,6 +30,8 @@ _FEWEST_LEARNED = 40
 MOST_ROWS, FEWEST_ROWS = 2000, 400
 """Metrics are learned from the first number of rows where there is time, and at least from the
 second."""
+_GROUPS_LEFT_OUT = (MOST_RELEARNED, 3, 2)
+"""Into how many groups the folds may be put, the best first."""
 _ROWS_LEARNED_AGAIN = 1000
 """Rows for metrics that are learned only to predict rows that they have not seen."""
 _SAMPLE_ROWS = 1500
@@ -37,8 +39,10 @@ _SAMPLE_ROWS = 1500
 fit, the time that is left decides."""
 
 
-def plan_to_learn(known: Known, resources: Resources, rows: int) -> Plan:
-    """The plan of learning from at most so many rows."""
+def plan_to_learn(
+    known: AutomaticProblem, resources: Resources, rows: int, times_again: int
+) -> Plan:
+    """The plan of learning from at most so many rows, and again without groups of folds."""
     n = min(rows, known.problem.n_rows)
     plan = learning_plan(
         replace(known.problem, folds=(), n_alphas=1),
@@ -46,14 +50,26 @@ def plan_to_learn(known: Known, resources: Resources, rows: int) -> Plan:
         n,
         families=len(FAMILIES),
         starts=len(TRANSFORMS),
-        times=times_learned(known),
+        times=1 + times_again,
+        rotates=True,
     )
     return replace(plan, problem=replace(plan.problem, n_rows=n))
 
 
-def times_learned(known: Known) -> int:
-    """Once, and again without each group of folds where rows are few."""
-    return 1 + (min(known.problem.n_folds, MOST_RELEARNED) if known.few_rows else 0)
+def times_again(known: AutomaticProblem, resources: Resources, kind: str) -> int:
+    """How often metrics are learned again, each time without another group of folds.
+
+    That is needed where rows are few. The groups are as many as there is time for: with fewer and
+    larger ones held-out errors are those of metrics from fewer rows, too large if anything.
+    """
+    if not known.few_rows:
+        return 0
+    wanted = [groups for groups in _GROUPS_LEFT_OUT if groups <= known.problem.n_folds]
+    for groups in wanted:
+        plan = plan_to_learn(known, resources, FEWEST_ROWS, groups)
+        if plan.seconds * known.pace(kind) <= known.left:
+            return groups
+    return min(wanted, default=known.problem.n_folds)
 
 
 def is_worth_learning(work: AutomaticWork) -> bool:
@@ -70,25 +86,26 @@ def is_short_of_rows(work: AutomaticWork) -> bool:
     return whole and few_rows_a_scale(work.X, work.weights, work.category_features or None)
 
 
-def learned_kernels(work: AutomaticWork, known: Known, seconds: float) -> list[FoundKernel]:
+def learned_kernels(work: AutomaticWork, seconds: float, times_again: int) -> list[FoundKernel]:
     """Kernels that have a weight in a stack of some rows, the best first, in about that time.
 
-    With few rows metrics are learned again without each group of folds, and chosen by predictions
-    of those.
+    With few rows metrics are learned again without each of so many groups of folds, and chosen by
+    predictions of those.
     """
     settings: dict[str, Any] = {
         "random_state": work.seed,
         "scale_groups": work.category_features or None,
         "look_at_clock": look_between_tasks,
-        "seconds": seconds / times_learned(known),
+        "seconds": seconds / (1 + times_again),
         "clock": work.time.clock,
+        "rotate": work.codes is None,
     }
     classify = work.codes is not None
     folds = folds_to_learn_from(work.folds)
     metrics = candidates(
         work.X, work.targets, weights=work.weights, folds=folds, max_rows=MOST_ROWS, **settings
     )
-    if not known.few_rows:
+    if not times_again:
         rows = np.random.default_rng(work.seed).permutation(len(work.X))[:_SAMPLE_ROWS]
         weights = None if work.weights is None else work.weights[rows]
         chosen = promising(
@@ -96,7 +113,7 @@ def learned_kernels(work: AutomaticWork, known: Known, seconds: float) -> list[F
         )
         return [_to_fit(each, None) for each in chosen]
     again = partial(candidates, max_rows=_ROWS_LEARNED_AGAIN, **settings)
-    groups = rows_of_groups(work.folds, fold_groups(work.folds, MOST_RELEARNED))
+    groups = rows_of_groups(work.folds, fold_groups(work.folds, times_again))
     training = (work.X, work.targets, work.weights)
     held_out = relearned_predictions(metrics, again, training, groups, bias=True)
     used = np.flatnonzero(work.counts > 0)

@@ -15,6 +15,7 @@ from ridgefold.estimators.facts import to_numpy
 from ridgefold.estimators.kernel_ridge_cv import LSSVMRegressorCV
 from ridgefold.estimators.ls_svm import LSSVMRegressor
 from ridgefold.estimators.partitioned import PartitionedLSSVMRegressor
+from ridgefold.estimators.partitioned_base import PartitionedModel
 from ridgefold.estimators.saving import unpack_estimator
 from ridgefold.estimators.stored_values import Floats
 from ridgefold.kernels import Kernel
@@ -42,7 +43,7 @@ class Member:
 
     @property
     def in_cells(self) -> bool:
-        return isinstance(self.model, PartitionedLSSVMRegressor)
+        return isinstance(self.model, PartitionedModel)
 
     @property
     def kernel(self) -> Any:

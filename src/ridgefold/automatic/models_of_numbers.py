@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from ridgefold.automatic.known import AutomaticWork
+from ridgefold.automatic.automatic_work import AutomaticWork
 from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.kernel_ridge_cv import LSSVMRegressorCV
 from ridgefold.estimators.partitioned import PartitionedLSSVMRegressor
-from ridgefold.kernels import Columns, Kernel
+from ridgefold.kernels import Columns, Kernel, Rotated
+from ridgefold.kernels.derived import DerivedKernel
 from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.kernels.warped import Warped
 from ridgefold.linalg import namespace_of
@@ -43,21 +44,25 @@ def splits_of(work: AutomaticWork) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def fit_whole(
-    work: AutomaticWork, model: LSSVMRegressorCV, rows: np.ndarray | None = None
+    work: AutomaticWork,
+    model: LSSVMRegressorCV,
+    rows: np.ndarray | None = None,
+    dtype: Any = np.float64,
 ) -> np.ndarray:
     """Fit to all rows, or to some; returns the held-out predictions of all of them.
 
     A model of some rows has not seen the others: these are held out as they are.
     """
+    X = work.X.astype(dtype, copy=False)
     some = slice(None) if rows is None else rows
     weights = None if work.weights is None else work.weights[some]
-    model.fit(on_device(work.X[some], work.device), work.targets[some], weights)
+    model.fit(on_device(X[some], work.device), work.targets[some], weights)
     found = namespace_of(model.held_out_predictions_).to_numpy(model.held_out_predictions_)
     held_out = np.asarray(found, dtype=np.float64).reshape(-1, work.targets.shape[1])
     if rows is None:
         return held_out
     others = np.setdiff1d(np.arange(len(work.X)), rows)
-    predicted = model.predict(on_device(work.X[others], work.device))
+    predicted = model.predict(on_device(X[others], work.device))
     every = np.empty(work.targets.shape)
     every[rows] = held_out
     every[others] = np.asarray(namespace_of(predicted).to_numpy(predicted)).reshape(len(others), -1)
@@ -104,9 +109,7 @@ def in_coordinates(kernel: Kernel | None, X: np.ndarray) -> np.ndarray:
     if kernel is None:
         return X
     namespace = namespace_of(X)
-    if isinstance(kernel, Columns):
-        X, kernel = kernel.transform(namespace, X), kernel.kernel
-    if isinstance(kernel, Warped):
+    while isinstance(kernel, DerivedKernel):
         X, kernel = kernel.transform(namespace, X), kernel.kernel
     if not isinstance(kernel, DistanceKernel):
         raise InvalidInputError(f"{kernel!r} has no coordinates")
@@ -117,14 +120,16 @@ def slopes_through(kernel: Kernel | None, X: np.ndarray, slopes: np.ndarray) -> 
     """Slopes along the columns of X, (n, d, t), from those along what `in_coordinates` makes."""
     if kernel is None:
         return slopes
-    namespace, columns, seen = namespace_of(X), np.arange(X.shape[1]), X
-    if isinstance(kernel, Columns):
-        columns, seen = np.asarray(kernel.columns), kernel.transform(namespace, X)
-        kernel = kernel.kernel
-    steps = np.ones(seen.shape)
+    if isinstance(kernel, DistanceKernel):
+        return np.asarray(slopes / np.reshape(kernel.length_scale, (-1, 1)))
+    assert isinstance(kernel, DerivedKernel)
+    namespace = namespace_of(X)
+    inner = slopes_through(kernel.kernel, kernel.transform(namespace, X), slopes)
+    if isinstance(kernel, Rotated):
+        return np.asarray(np.einsum("ikt,kj->ijt", inner, np.asarray(kernel.directions)))
     if isinstance(kernel, Warped):
-        steps, kernel = kernel.steps(namespace, seen), kernel.kernel
-    assert isinstance(kernel, DistanceKernel)
+        return np.asarray(inner * kernel.steps(namespace, X)[:, :, None])
+    assert isinstance(kernel, Columns)
     whole = np.zeros((len(X), X.shape[1], slopes.shape[2]))
-    whole[:, columns, :] = slopes * (steps / np.asarray(kernel.length_scale))[:, :, None]
+    whole[:, np.asarray(kernel.columns), :] = inner
     return whole

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from ridgefold.automatic.known import AutomaticWork
 from ridgefold.automatic.local_errors import LocalErrors
 from ridgefold.automatic.table_estimator import TableEstimator
-from ridgefold.automatic.table_reading import ReadTable
 from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.facts import IntervalFacts, ModelFacts
 from ridgefold.estimators.regressor import check_coverage
@@ -29,8 +27,16 @@ class RidgefoldRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
     as long as there is time: a linear model first, then kernels of several families with learned
     metrics, of all rows or in cells; and combined by their exact held-out predictions.
 
+    With `model`, that one is fitted as it is to the columns as they were understood, and no others.
+
     Parameters
     ----------
+    model : estimator of ridgefold, optional
+        :class:`KernelRidgeCV`, :class:`PartitionedLSSVMRegressor` or another one: the only
+        candidate, with its own ways to choose, to hold rows out and to give intervals. It gets
+        numbers: one column for a number, one for each level of a category. Its arguments `fixed`
+        and ``metric.groups`` may name columns of the table. Then `time_budget`, `memory_budget`,
+        `cv`, `n_jobs` and `verbose` are for the model to have.
     time_budget : "auto" or float, default="auto"
         Seconds for the whole fit, which ends within 1.15 times that and a second, or earlier when
         nothing more is to be gained. "auto": some seconds for thousands of rows, about a minute
@@ -78,6 +84,13 @@ class RidgefoldRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         Folds that rows were held out by.
     run_record_ : RunRecord
         The steps of the fit, as planned and as measured.
+    columns_ : TableColumns
+        How each column becomes numbers.
+    model_ : estimator
+        The fitted model, where `model` was given. It knows numbers only.
+    fixed_coef_, fixed_coef_std_, fixed_names_
+        Where that has `fixed`: coefficients and standard errors in the units of the table. Of a
+        column of categories there is one for each level but, beside a bias, the first.
 
     Examples
     --------
@@ -94,59 +107,17 @@ class RidgefoldRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
     >>> predicted = model.predict({"size": ["100 m²"], "colour": ["red"]})
     >>> bool(abs(predicted[0] - 10000) < 200)
     True
+
+    A model of your own:
+
+    >>> from ridgefold import KernelRidgeCV
+    >>> model = RidgefoldRegressor(model=KernelRidgeCV(cv="loo")).fit(table, target="price")
+    >>> model.columns_.feature_names
+    ('size', 'colour=blue', 'colour=red')
     """
 
     _measure = "root mean square error"
     _nature = "regression, everything chosen"
-
-    def __init__(
-        self,
-        *,
-        time_budget: Any = "auto",
-        memory_budget: Any = "auto",
-        columns: Mapping[str, Any] | None = None,
-        cv: Any = 5,
-        n_jobs: int | None = None,
-        device: str | None = None,
-        verbose: int = 0,
-        random_state: Any = 0,
-    ) -> None:
-        self.time_budget = time_budget
-        self.memory_budget = memory_budget
-        self.columns = columns
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.device = device
-        self.verbose = verbose
-        self.random_state = random_state
-
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
-        *,
-        groups: Any = None,
-        target: str | None = None,
-    ) -> Self:
-        """Understand the table, fit candidates within the time, and combine them.
-
-        Parameters
-        ----------
-        X : table or path
-            Of pandas, polars or pyarrow, a dict of columns, a NumPy array, a sparse matrix, or the
-            path of a CSV, TSV or Parquet file; or what :func:`ridgefold.diagnose` has made of one
-            with its target.
-        y : array of shape (n_rows,) or (n_rows, n_targets), optional
-            The targets, if they are not a column of the table.
-        sample_weight : float or array of shape (n_rows,), optional
-            A row of weight 2 counts as two rows.
-        groups : str or array of shape (n_rows,), optional
-            Rows of one group are held out together: a column of the table by its name, or values.
-        target : str, optional
-            The name of the column to predict, in the place of y. Rows without it are left out.
-        """
-        return self._fit(X, y, sample_weight, groups, target)
 
     def _targets(
         self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None
@@ -165,8 +136,8 @@ class RidgefoldRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         self._one_target = checked.ndim == 1
         return targets, None, checked, weights
 
-    def _set_held_out(self, work: AutomaticWork, read: ReadTable) -> None:
-        self.held_out_predictions_ = self._by_row_of_table(self._shaped(self._held_out), read)
+    def _spread_held_out(self, spread: Callable[[np.ndarray], np.ndarray]) -> None:
+        self.held_out_predictions_ = spread(self._shaped(self._held_out))
 
     def _shaped(self, values: np.ndarray) -> np.ndarray:
         return values[:, 0] if self._one_target else values
@@ -181,7 +152,8 @@ class RidgefoldRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
             Also a standard deviation of f(x): the sum of those of the models with their weights in
             the prediction, each by its own Gaussian process (:meth:`KernelRidge.predict`). No
             correlation between their errors makes that of the sum larger; what choosing models and
-            weights adds is not in it, and :meth:`predict_interval` reckons with that, too.
+            weights adds is not in it, and :meth:`predict_interval` reckons with that, too. Of a
+            given `model` that of the model.
         noise : bool, default=False
             Of a new observation in place of f(x).
 
@@ -190,10 +162,14 @@ class RidgefoldRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         mean : array of shape (n_rows,) or (n_rows, n_targets)
         std : array of the shape of `mean`, if asked for
         """
+        check_is_fitted(self, "stack_")
+        if noise and not return_std:
+            raise InvalidInputError("noise is about standard deviations: give return_std=True")
+        if self._is_given:
+            options = {"return_std": True, "noise": noise} if return_std else {}
+            return self._ask("predict", X, **options)
         mean = self._shaped(self._decision(X))
         if not return_std:
-            if noise:
-                raise InvalidInputError("noise is about standard deviations: give return_std=True")
             return mean
         return mean, self._shaped(self._deviations(self._numbers(X), noise=noise))
 
@@ -218,6 +194,9 @@ class RidgefoldRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
             Infinite where there are too few rows for that coverage.
         """
         check_is_fitted(self, "stack_")
+        if self._is_given:
+            lower, upper = self._ask("predict_interval", X, coverage)
+            return lower, upper
         coverage = check_coverage(coverage)
         if self._held_out is None:
             raise InvalidInputError(
@@ -246,6 +225,8 @@ class RidgefoldRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
 
     def report_facts(self) -> ModelFacts:
         """What a report may know of the fitted model."""
+        if self._is_given:
+            return self._facts_of_given()
         facts = super().report_facts()
         if self._held_out is None:
             return replace(facts, held_out=None)
@@ -262,4 +243,4 @@ class RidgefoldRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         super()._restore(state)
         self._one_target = state["one_target"]
         if self._held_out is not None:
-            self.held_out_predictions_ = self._shaped(self._held_out)
+            self._spread_held_out(lambda values: values)

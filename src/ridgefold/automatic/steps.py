@@ -6,18 +6,25 @@ its predecessors took decides whether it still fits into the time, and how it is
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterable
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ridgefold.automatic.known import AutomaticWork, Candidate, FoundKernel, Known
+from ridgefold.automatic.automatic_step import AutomaticStep, waiting_kernels
+from ridgefold.automatic.automatic_work import (
+    AutomaticProblem,
+    AutomaticWork,
+    Candidate,
+    FoundKernel,
+    WaitingKernel,
+)
 from ridgefold.automatic.learning import (
     FEWEST_ROWS,
     MOST_ROWS,
     learned_kernels,
     plan_to_learn,
+    times_again,
 )
 from ridgefold.automatic.linear_ridge import RIDGES, linear_path
 from ridgefold.automatic.models_of_numbers import (
@@ -37,10 +44,10 @@ from ridgefold.estimators.ls_svm import LSSVMRegressor
 from ridgefold.estimators.partitioned import PartitionedLSSVMRegressor
 from ridgefold.kernels import Kernel
 from ridgefold.planning import plan_cross_validation, plan_fit
+from ridgefold.planning.amounts import in_seconds
 from ridgefold.planning.calibration import known_rates
 from ridgefold.planning.rates import seconds
 from ridgefold.records import Cost, FoldShape, Plan, Problem, Rejection, Resources
-from ridgefold.runtime.step import MeasuredStep
 from ridgefold.selection.stack.candidates import most_candidates
 
 FEWEST_IN_CELLS = 2000
@@ -57,9 +64,9 @@ a few candidates to combine."""
 _LEAST_GAIN = 0.002
 """The search ends when two candidates in a row have lowered the error of the stack by less than
 this share."""
-_SHARE_OF_LEARNING, _SHARE_OF_LEARNING_MANY, _MANY_ROWS = 0.5, 0.3, 10_000
-"""Learning may take this share of the time that is left, before the first kernel is fitted; less
-with many rows."""
+_SHARES_OF_LEARNING = ((2000, 0.8), (10_000, 0.5), (math.inf, 0.3))
+"""Up to so many rows, the share of the time that is left which learning may take, before the first
+kernel is fitted: a model of few rows is fitted in no time."""
 _SURE_METHOD = "inverse_blocks"
 """The method by which the time for one model of all rows is predicted: it takes as long as
 predicted whatever the data are. The fit itself may find a faster one when it sees the data."""
@@ -70,21 +77,11 @@ _WIDTHS = 2.0 ** np.arange(-2.0, 3.0)
 """The widths to try, in units of a typical distance between two rows."""
 _RIDGES = 10.0 ** np.arange(-4.0, 1.5, 0.5)
 
+_PROMISED_SHARE, _PROMISED_SECONDS = 1.15, 0.9
+"""A fit ends within so many budgets, and so much more."""
+
 LINEAR, WIDTH, LEARNING, WHOLE, CELLS = "linear", "width", "learning", "whole", "cells"
-"""The kinds of work, each of which has a measured pace (`Known.pace`)."""
-
-
-class AutomaticStep(MeasuredStep[Known, AutomaticWork]):
-    """A step that knows what kind of work it is."""
-
-    @abstractmethod
-    def kind(self, plan: Plan) -> str:
-        """The kind of work that a plan is."""
-
-    def passed_over(self, known: Known, work: AutomaticWork | None) -> tuple[Known, str]:
-        """What is known after there was no time for the step, and a description of what it would
-        have fitted."""
-        return known, self.name
+"""The kinds of work, each of which has a measured pace (`AutomaticProblem.pace`)."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +93,7 @@ class FitLinear(AutomaticStep):
     def kind(self, plan: Plan) -> str:
         return LINEAR
 
-    def cost(self, known: Known, resources: Resources) -> Plan:
+    def cost(self, known: AutomaticProblem, resources: Resources) -> Plan:
         # It runs even if too little time is left: without it there would be no model at all.
         problem = replace(
             known.problem,
@@ -117,10 +114,12 @@ class FitLinear(AutomaticStep):
         predicted = seconds(cost, problem, known_rates()) + fit.seconds
         return Plan(problem, resources, "moments", cost, predicted, ())
 
-    def foresee(self, known: Known) -> Known:
+    def foresee(self, known: AutomaticProblem) -> AutomaticProblem:
         return replace(known, gains=(*known.gains, 1.0))
 
-    def run(self, known: Known, plan: Plan, work: AutomaticWork, progress: Progress) -> Known:
+    def run(
+        self, known: AutomaticProblem, plan: Plan, work: AutomaticWork, progress: Progress
+    ) -> AutomaticProblem:
         path = linear_path(work.X, work.targets, work.weights, work.folds)
         model = LSSVMRegressor(
             path.alpha, kernel="linear", intervals=None, memory_budget=work.memory_budget
@@ -137,25 +136,31 @@ class LearnMetrics(AutomaticStep):
     def kind(self, plan: Plan) -> str:
         return LEARNING
 
-    def needed(self, known: Known) -> bool:
+    def needed(self, known: AutomaticProblem) -> bool:
         return known.enough_rows
 
-    def cost(self, known: Known, resources: Resources) -> Plan:
+    def cost(self, known: AutomaticProblem, resources: Resources) -> Plan:
         """Learning stops by itself when its part of the time is over: that is what it costs at
         most, and there has to be enough for a few rows."""
         allowed = replace(known, left=_share_of_learning(known) * known.left)
-        allowed.require_time(LEARNING, plan_to_learn(known, resources, FEWEST_ROWS))
-        plan = plan_to_learn(known, resources, MOST_ROWS)
+        again = times_again(allowed, resources, LEARNING)
+        allowed.require_time(LEARNING, plan_to_learn(known, resources, FEWEST_ROWS, again))
+        plan = plan_to_learn(known, resources, MOST_ROWS, again)
         likely = min(plan.seconds * known.pace(LEARNING), allowed.left)
         limits = replace(resources, seconds=allowed.left)
         return replace(plan, seconds=likely, resources=limits)
 
-    def foresee(self, known: Known) -> Known:
-        return replace(known, learned=True, waiting=("euclidean",) * most_candidates(1))
+    def foresee(self, known: AutomaticProblem) -> AutomaticProblem:
+        waiting = (WaitingKernel("euclidean"),) * most_candidates(1)
+        return replace(known, learned=True, waiting=waiting)
 
-    def run(self, known: Known, plan: Plan, work: AutomaticWork, progress: Progress) -> Known:
-        work.kernels += learned_kernels(work, known, _share_of_learning(known) * known.left)
-        return replace(known, learned=True, waiting=distances_of(work.kernels))
+    def run(
+        self, known: AutomaticProblem, plan: Plan, work: AutomaticWork, progress: Progress
+    ) -> AutomaticProblem:
+        allowed = replace(known, left=_share_of_learning(known) * known.left)
+        again = times_again(allowed, plan.resources, LEARNING)
+        work.kernels += learned_kernels(work, allowed.left, again)
+        return replace(known, learned=True, waiting=waiting_kernels(work))
 
 
 @dataclass(frozen=True)
@@ -167,20 +172,22 @@ class FindWidth(AutomaticStep):
     def kind(self, plan: Plan) -> str:
         return WIDTH
 
-    def needed(self, known: Known) -> bool:
+    def needed(self, known: AutomaticProblem) -> bool:
         return not known.waiting and known.problem.n_rows > 2
 
-    def cost(self, known: Known, resources: Resources) -> Plan:
+    def cost(self, known: AutomaticProblem, resources: Resources) -> Plan:
         rows = min(known.problem.n_rows, _SAMPLE_ROWS)
         problem = _on_rows(replace(known.problem, n_alphas=len(_RIDGES)), rows)
         plan = plan_cross_validation(problem, resources, "auto")
         kernels = len(_WIDTHS) * len(_ISOTROPIC)
         return known.require_time(WIDTH, replace(plan, seconds=kernels * plan.seconds))
 
-    def foresee(self, known: Known) -> Known:
-        return replace(known, waiting=("euclidean",) * len(_ISOTROPIC))
+    def foresee(self, known: AutomaticProblem) -> AutomaticProblem:
+        return replace(known, waiting=(WaitingKernel("euclidean"),) * len(_ISOTROPIC))
 
-    def run(self, known: Known, plan: Plan, work: AutomaticWork, progress: Progress) -> Known:
+    def run(
+        self, known: AutomaticProblem, plan: Plan, work: AutomaticWork, progress: Progress
+    ) -> AutomaticProblem:
         searches = []
         rows = np.sort(np.random.default_rng(work.seed).permutation(len(work.X))[:_SAMPLE_ROWS])
         folds = _folds_within(work.folds, rows)
@@ -203,7 +210,7 @@ class FindWidth(AutomaticStep):
             work.kernels.append(
                 FoundKernel(f"{family}, one width", model.kernel_, family, float(model.alpha_))
             )
-        return replace(known, waiting=distances_of(work.kernels))
+        return replace(known, waiting=waiting_kernels(work))
 
 
 @dataclass(frozen=True)
@@ -219,24 +226,26 @@ class FitKernel(AutomaticStep):
     def kind(self, plan: Plan) -> str:
         return CELLS if plan.method == "search" else WHOLE
 
-    def needed(self, known: Known) -> bool:
+    def needed(self, known: AutomaticProblem) -> bool:
         recent = known.gains[-2:]
         idle = len(known.gains) > 2 and max(recent) < _LEAST_GAIN
         return bool(known.waiting) and not idle
 
-    def cost(self, known: Known, resources: Resources) -> Plan:
+    def cost(self, known: AutomaticProblem, resources: Resources) -> Plan:
         """The cheaper of one model and cells, where both are to be had: beyond some thousand rows
         one model takes the time of many candidates in cells, and these are nearly as good."""
         rejected: list[Rejection] = []
         plans: list[Plan] = []
-        problem = replace(known.problem, kernel=known.waiting[0])
-        for make in (self._whole, self._cells):
+        waiting = known.waiting[0]
+        problem = replace(known.problem, kernel=waiting.distances)
+        whole = replace(problem, itemsize=waiting.itemsize)
+        for make, each in ((self._whole, whole), (self._cells, problem)):
             try:
-                plans.append(make(known, problem, resources))
+                plans.append(make(known, each, resources))
             except BudgetError as refusal:
                 rejected.append(Rejection(make.__name__.strip("_"), str(refusal)))
         if not plans:
-            plans += self._of_some_rows(known, problem, resources)
+            plans += self._of_some_rows(known, whole, resources)
         if not plans:
             raise BudgetError("; ".join(f"{each.method}: {each.reason}" for each in rejected))
         best = plans[0]
@@ -249,12 +258,14 @@ class FitKernel(AutomaticStep):
     def method_of(self, work: AutomaticWork, plan: Plan) -> str:
         return plan.method if self.kind(plan) == CELLS else work.last_method
 
-    def _whole(self, known: Known, problem: Problem, resources: Resources) -> Plan:
+    def _whole(self, known: AutomaticProblem, problem: Problem, resources: Resources) -> Plan:
         if problem.n_rows > _LARGEST_WHOLE:
             raise BudgetError(f"{problem.n_rows:,} rows are better cut into cells")
         return known.require_time(WHOLE, _with_fit(problem, resources))
 
-    def _of_some_rows(self, known: Known, problem: Problem, resources: Resources) -> list[Plan]:
+    def _of_some_rows(
+        self, known: AutomaticProblem, problem: Problem, resources: Resources
+    ) -> list[Plan]:
         """One model of as many rows as there is time for, where neither all rows nor cells are to
         be had: it has not seen the others, so that their predictions are held out, too."""
         half = replace(known, left=known.left / 2.0)
@@ -273,7 +284,7 @@ class FitKernel(AutomaticStep):
                 continue
         return []
 
-    def _cells(self, known: Known, problem: Problem, resources: Resources) -> Plan:
+    def _cells(self, known: AutomaticProblem, problem: Problem, resources: Resources) -> Plan:
         if problem.n_rows < FEWEST_IN_CELLS:
             raise BudgetError(f"{problem.n_rows:,} rows are few enough for one model")
         model = PartitionedLSSVMRegressor(memory_budget=resources.memory_bytes)
@@ -288,17 +299,21 @@ class FitKernel(AutomaticStep):
         plan = Plan(problem, resources, "search", Cost({}, peak), seconds, ())
         return known.require_time(CELLS, plan)
 
-    def foresee(self, known: Known) -> Known:
+    def foresee(self, known: AutomaticProblem) -> AutomaticProblem:
         return replace(known, waiting=known.waiting[1:])
 
-    def passed_over(self, known: Known, work: AutomaticWork | None) -> tuple[Known, str]:
-        after, description = replace(known, waiting=known.waiting[1:]), self.name
-        if work is not None:
-            description = work.kernels[0].description
-            work.kernels = work.kernels[1:]
-        return after, description
+    def describes(self, work: AutomaticWork) -> str:
+        return work.kernels[0].description
 
-    def run(self, known: Known, plan: Plan, work: AutomaticWork, progress: Progress) -> Known:
+    def let_go(self, work: AutomaticWork) -> None:
+        work.kernels = work.kernels[1:]
+
+    def passed_over(self, known: AutomaticProblem) -> AutomaticProblem:
+        return self.foresee(known)
+
+    def run(
+        self, known: AutomaticProblem, plan: Plan, work: AutomaticWork, progress: Progress
+    ) -> AutomaticProblem:
         known, kernel = replace(known, waiting=known.waiting[1:]), work.kernels[0]
         work.kernels = work.kernels[1:]
         if self.kind(plan) == CELLS:
@@ -313,7 +328,8 @@ class FitKernel(AutomaticStep):
                 rows, splits = _sampled(work, plan.problem.n_rows)
                 description = f"{description}, of {len(rows):,} rows"
             model = whole_model(work, kernel.kernel, [kernel.alpha], splits)
-            held_out = fit_whole(work, model, rows)
+            single = plan.problem.itemsize == 4
+            held_out = fit_whole(work, model, rows, np.float32 if single else np.float64)
             if kernel.held_out is not None:
                 held_out = kernel.held_out
             work.last_method = model.cv_plan_.method
@@ -325,6 +341,19 @@ def automatic_steps() -> list[AutomaticStep]:
     """All steps of an automatic fit, in their order."""
     kernels = [FitKernel(number) for number in range(1, most_candidates(1) + 1)]
     return [FitLinear(), LearnMetrics(), FindWidth(), *kernels]
+
+
+def require_least_time(
+    known: AutomaticProblem, budget: float, seconds: float, resources: Resources
+) -> None:
+    """Refuse a budget in which not even a linear model can be had; `seconds` have passed."""
+    needed = seconds + FitLinear().cost(known, resources).seconds
+    if needed > _PROMISED_SHARE * budget + _PROMISED_SECONDS:
+        raise BudgetError(
+            f"time_budget={in_seconds(budget)} is too short for {known.problem.n_rows:,} rows of "
+            f"{known.problem.n_columns:,} columns: the least that would do is "
+            f"time_budget={math.ceil(needed)}"
+        )
 
 
 def _with_fit(problem: Problem, resources: Resources) -> Plan:
@@ -343,20 +372,14 @@ def _with_fit(problem: Problem, resources: Resources) -> Plan:
     )
 
 
-def _share_of_learning(known: Known) -> float:
+def _share_of_learning(known: AutomaticProblem) -> float:
     """Many rows take most of the time to fit: they get it."""
-    many = known.problem.n_rows > _MANY_ROWS
-    return _SHARE_OF_LEARNING_MANY if many else _SHARE_OF_LEARNING
+    return next(share for rows, share in _SHARES_OF_LEARNING if known.problem.n_rows <= rows)
 
 
-def _added(known: Known, work: AutomaticWork, made: Candidate) -> Known:
+def _added(known: AutomaticProblem, work: AutomaticWork, made: Candidate) -> AutomaticProblem:
     work.candidates.append(made)
     return replace(known, gains=(*known.gains, weigh_all(work)))
-
-
-def distances_of(kernels: Iterable[FoundKernel]) -> tuple[str, ...]:
-    """How every kernel measures distances, as plans see it."""
-    return tuple(each.kernel.evaluation for each in kernels)
 
 
 def _on_rows(problem: Problem, rows: int) -> Problem:

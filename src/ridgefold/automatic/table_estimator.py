@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import Tags, check_random_state
@@ -15,16 +15,18 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
+from ridgefold.automatic.automatic_work import PUTTING_TOGETHER, AutomaticProblem, AutomaticWork
+from ridgefold.automatic.columns_by_name import FIXED
 from ridgefold.automatic.kept_rows import KeepsRows
-from ridgefold.automatic.known import AutomaticWork, Known
 from ridgefold.automatic.leaderboard import Leaderboard
 from ridgefold.automatic.learning import is_short_of_rows, is_worth_learning
 from ridgefold.automatic.members import Member, packed_members, unpacked_members
 from ridgefold.automatic.promised_time import PromisedTime, seconds_for
 from ridgefold.automatic.shown_time import time_shown
-from ridgefold.automatic.steps_within_time import Outcome, foreseen, require_least_time, run_steps
+from ridgefold.automatic.steps import automatic_steps, require_least_time
 from ridgefold.automatic.table_reading import (
     ReadTable,
+    TableOfNumbers,
     as_table,
     read_table,
     standardised_by_weight,
@@ -34,14 +36,17 @@ from ridgefold.automatic.table_slopes import KnowsItsSlopes
 from ridgefold.automatic.weighing import error_alone, error_of, nested
 from ridgefold.crossval import Folds
 from ridgefold.errors import InvalidInputError, ModelFileError
+from ridgefold.estimators.explain import explain
 from ridgefold.estimators.facts import HeldOutFacts, ModelFacts, TriedFacts
 from ridgefold.estimators.saving import Storable
-from ridgefold.estimators.stored_values import HeldOut
+from ridgefold.estimators.stored_values import Floats, HeldOut
 from ridgefold.estimators.validation import out_of_memory_is_a_budget_error, unchanged_on_error
+from ridgefold.executors.interruption import looking
 from ridgefold.notices import collected
 from ridgefold.planning import Explanation, available_resources, explain_plans, explain_run
 from ridgefold.records import Attempt, Problem, RunRecord, TableColumns
 from ridgefold.records.kinds import Count, Limit
+from ridgefold.runtime import foresee_all, perform_all
 from ridgefold.runtime.training_data import as_ridgefold_errors
 from ridgefold.selection.held_out_predictions import shuffled_folds
 from ridgefold.selection.splits import folds_of
@@ -52,22 +57,37 @@ from ridgefold.tables.encoder import TableEncoder
 from ridgefold.tables.level_codes import with_codes
 from ridgefold.tables.names import require_columns
 from ridgefold.tables.table_input import read_input
+from ridgefold.tables.table_stream import WrittenTable
 from ridgefold.tables.wide_columns import packed_columns, unpacked_columns
 
 _FEW_FOLDS = 5
 
 
 class TableEstimator(KnowsItsSlopes, KeepsRows, Storable):
-    """Base of the estimators that choose everything; subclasses know their targets."""
+    """Base of the estimators for tables; subclasses know their targets."""
 
-    time_budget: Any
-    memory_budget: Any
-    columns: Any
-    cv: Any
-    random_state: Any
-    n_jobs: Any
-    device: Any
-    verbose: Any
+    def __init__(
+        self,
+        *,
+        model: Any = None,
+        time_budget: Any = "auto",
+        memory_budget: Any = "auto",
+        columns: Mapping[str, Any] | None = None,
+        cv: Any = 5,
+        n_jobs: int | None = None,
+        device: str | None = None,
+        verbose: int = 0,
+        random_state: Any = 0,
+    ) -> None:
+        self.model = model
+        self.time_budget = time_budget
+        self.memory_budget = memory_budget
+        self.columns = columns
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.device = device
+        self.verbose = verbose
+        self.random_state = random_state
 
     _clock: ClassVar[Any] = staticmethod(time.monotonic)
     """What the time budget is measured by."""
@@ -78,26 +98,73 @@ class TableEstimator(KnowsItsSlopes, KeepsRows, Storable):
 
     # -- fitting -------------------------------------------------------------------------
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, target: Any) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        target: str | None = None,
+    ) -> Self:
+        """Understand the table; then fit and combine what there is time for, or the given model.
+
+        Parameters
+        ----------
+        X : table or path
+            Of pandas, polars or pyarrow, a dict of columns, a NumPy array, a sparse matrix, or the
+            path of a CSV, TSV or Parquet file; or what :func:`ridgefold.diagnose` has made of one
+            with its target.
+        y : array of shape (n_rows,) or (n_rows, n_targets), optional
+            The targets, or the class of every row, if they are not a column of the table.
+        sample_weight : float or array of shape (n_rows,), optional
+            A row of weight 2 counts as two rows.
+        groups : str or array of shape (n_rows,), optional
+            Rows of one group are held out together: a column of the table by its name, or values.
+        target : str, optional
+            The name of the column to predict, in the place of y. Rows without it are left out.
+        """
         promise = PromisedTime.of(
             self.time_budget, self._clock, alone=self.n_jobs is None or self.n_jobs == 1
         )
         with unchanged_on_error(self):
+            written = X if isinstance(X, WrittenTable) else None
+            X = X if written is None else written.diagnosis
             self._check_arguments(y, target, diagnosed=isinstance(X, TableDiagnosis))
             self._forget()
             if target is None:
                 self._note_columns(X)
             read = read_table(X, y, target, self.columns, classify=self._classify)
             self._note_table(read, X)
-            work, known = self._prepared(read, sample_weight, groups, promise)
+            if written is not None:
+                self._fit_written(written, sample_weight, groups)
+                return self
+            data = self._as_numbers(read, sample_weight, groups)
+            if self.model is not None:
+                self._fit_given(data.X, data.labels, data.weights, data.groups)
+                self._set_held_out(read)
+                return self
+            work, known = self._prepared(data, promise)
             require_least_time(known, promise.budget, promise.passed, work.resources())
             # What single candidates warn of says nothing of all of them.
             with collected(), time_shown(self.verbose, promise) as work.say:
-                outcomes = run_steps(known, work)
+                with looking(promise.look):
+                    _, records = perform_all(automatic_steps(), known, work)
                 work.say("putting the models together")
-                self._put_together(work, known, outcomes)
-            self._set_held_out(work, read)
+                self._put_together(work, known)
+            self.run_record_ = RunRecord(records)
+            self._set_held_out(read)
         return self
+
+    def _fit_written(self, written: WrittenTable, sample_weight: Any, groups: Any) -> None:
+        """Fit the given model to rows that lie in a file."""
+        if self.model is None or sample_weight is not None or groups is not None:
+            raise InvalidInputError(
+                "rows in a file are fitted by a given model, without sample_weight and groups"
+            )
+        self._encoder, self._one_target = written.diagnosis.encoder, True
+        self._fit_given(written.X, written.y, None, None)
+        self._spread_held_out(lambda values: values)
 
     def _check_arguments(self, y: Any, target: Any, *, diagnosed: bool) -> None:
         if y is None and target is None and not diagnosed:
@@ -107,6 +174,8 @@ class TableEstimator(KnowsItsSlopes, KeepsRows, Storable):
             )
         if target is not None and not isinstance(target, str):
             raise InvalidInputError(f"target must be the name of a column, got {target!r}")
+        if self.model is not None:
+            self._check_given()
         seconds_for(self.time_budget, 1, 1)
         available_resources(self.memory_budget)
         if self.columns is not None and not isinstance(self.columns, Mapping):
@@ -115,7 +184,7 @@ class TableEstimator(KnowsItsSlopes, KeepsRows, Storable):
             )
 
     def _forget(self) -> None:
-        for name in ("feature_names_in_", "classes_", "target_", "_known_importances"):
+        for name in _OF_ONE_FIT:
             self.__dict__.pop(name, None)
 
     def _note_columns(self, X: Any) -> None:
@@ -132,12 +201,10 @@ class TableEstimator(KnowsItsSlopes, KeepsRows, Storable):
         elif read.names is not None and not _is_frame(X):
             self.feature_names_in_ = np.asarray(read.names, dtype=object)
 
-    def _prepared(
-        self, read: ReadTable, sample_weight: Any, groups: Any, promise: PromisedTime
-    ) -> tuple[AutomaticWork, Known]:
-        """The table as numbers, and what is known of it."""
+    def _as_numbers(self, read: ReadTable, sample_weight: Any, groups: Any) -> TableOfNumbers:
+        """The rows of the table that have a target, in the order in which they were given."""
         diagnosis, rows = read.diagnosis, read.rows
-        frame = diagnosis.frame if len(rows) == diagnosis.n_rows else diagnosis.frame[rows]
+        frame = diagnosis.frame if read.all_in_order else diagnosis.frame[rows]
         with collected():
             X = _never_empty(diagnosis.encoder.apply(frame).X, len(frame))
         with as_ridgefold_errors("y must hold one target for each row of the table"):
@@ -159,24 +226,31 @@ class TableEstimator(KnowsItsSlopes, KeepsRows, Storable):
             coded = with_codes(self._encoder, frame, targets, weights=weights, random_state=seed)
             if coded is not None:
                 self._encoder, X = coded.encoder, coded.X
-        folds = self._folds(X, labels, codes, groups)
+        return TableOfNumbers(X, targets, codes, labels, weights, groups, seed)
+
+    def _prepared(
+        self, data: TableOfNumbers, promise: PromisedTime
+    ) -> tuple[AutomaticWork, AutomaticProblem]:
+        """The work on a table, and what is known of it."""
+        X, groups = data.X, data.groups
+        folds = self._folds(X, data.labels, data.codes, groups)
         promise.budget = seconds_for(self.time_budget, len(X), int(X.shape[1]))
         self.time_budget_ = promise.budget
         work = AutomaticWork(
             X=X,
-            targets=targets,
-            codes=codes,
-            weights=weights,
+            targets=data.targets,
+            codes=data.codes,
+            weights=data.weights,
             folds=folds,
             category_features=self._encoder.columns.category_features,
-            seed=seed,
+            seed=data.seed,
             time=promise,
             memory_budget=self.memory_budget,
             n_jobs=self.n_jobs,
             device=self.device,
         )
-        known = Known(
-            _problem(X, targets, folds, weighted=weights is not None),
+        known = AutomaticProblem(
+            _problem(X, data.targets, folds, weighted=data.weights is not None),
             left=promise.left,
             exchangeable=groups is None and isinstance(self.cv, (int, np.integer)),
             enough_rows=is_worth_learning(work),
@@ -227,9 +301,7 @@ class TableEstimator(KnowsItsSlopes, KeepsRows, Storable):
 
     # -- putting together ----------------------------------------------------------------
 
-    def _put_together(
-        self, work: AutomaticWork, known: Known, outcomes: tuple[Outcome, ...]
-    ) -> None:
+    def _put_together(self, work: AutomaticWork, known: AutomaticProblem) -> None:
         whole = work.whole
         assert whole is not None
         totals = whole.weights.sum(axis=1)
@@ -254,17 +326,12 @@ class TableEstimator(KnowsItsSlopes, KeepsRows, Storable):
         self.n_splits_ = len(work.folds)
         self.held_out_error_ = error_of(work, held_out)
         shares = totals / totals.sum() if totals.sum() > 0 else totals
-        self.leaderboard_ = self._leaderboard(work, outcomes, shares)
-        self.run_record_ = RunRecord(
-            tuple(each.record for each in outcomes if each.record is not None)
-        )
+        self.leaderboard_ = self._leaderboard(work, shares)
 
-    def _leaderboard(
-        self, work: AutomaticWork, outcomes: tuple[Outcome, ...], shares: np.ndarray
-    ) -> Leaderboard:
+    def _leaderboard(self, work: AutomaticWork, shares: np.ndarray) -> Leaderboard:
         places = {id(each): k for k, each in enumerate(work.candidates)}
         attempts: list[Attempt] = []
-        for each in outcomes:
+        for each in work.outcomes:
             planned = 0.0 if each.plan is None else each.plan.seconds
             if each.candidate is not None:
                 share = float(shares[places[id(each.candidate)]])
@@ -286,14 +353,21 @@ class TableEstimator(KnowsItsSlopes, KeepsRows, Storable):
         ]
         return Leaderboard(attempts, self.held_out_error_, self._measure)
 
-    def _set_held_out(self, work: AutomaticWork, read: ReadTable) -> None:
+    def _set_held_out(self, read: ReadTable) -> None:
         """Set the held-out attributes: one entry for each row of the table."""
+        self._spread_held_out(lambda values: self._by_row_of_table(values, read))
+
+    def _spread_held_out(self, spread: Callable[[np.ndarray], np.ndarray]) -> None:
         raise NotImplementedError
 
     def _by_row_of_table(self, values: np.ndarray, read: ReadTable) -> np.ndarray:
-        n = read.diagnosis.n_rows
-        if len(values) == n:
+        if read.all_in_order:
             return values
+        n = read.diagnosis.n_rows
+        if len(read.rows) == n:
+            out = np.empty_like(values)
+            out[read.rows] = values
+            return out
         empty: Any = np.nan if values.dtype.kind == "f" else None
         out = np.full((n, *values.shape[1:]), empty, dtype=float if empty is not None else object)
         out[read.rows] = values
@@ -352,6 +426,9 @@ class TableEstimator(KnowsItsSlopes, KeepsRows, Storable):
         of some shape would do, `ridgefold.explain` says.
         """
         check_is_fitted(self, "stack_")
+        if self._is_given:
+            explanation: Explanation = self.model_.explain()
+            return explanation
         return explain_run(self.run_record_)
 
     def explain_shape(
@@ -363,6 +440,15 @@ class TableEstimator(KnowsItsSlopes, KeepsRows, Storable):
         time_budget: Any = None,
     ) -> Explanation:
         """The steps that a fit to a table of this shape would take, if predictions are right."""
+        if self.model is not None:
+            return explain(
+                self.model,
+                n_samples=n_samples,
+                n_features=n_features,
+                n_targets=n_targets,
+                memory_budget=memory_budget,
+                time_budget=time_budget,
+            )
         memory = self.memory_budget if memory_budget is None else memory_budget
         time_budget = self.time_budget if time_budget is None else time_budget
         n, d = n_samples, n_features
@@ -370,12 +456,15 @@ class TableEstimator(KnowsItsSlopes, KeepsRows, Storable):
         folds = Folds(n, tuple(np.array_split(np.arange(n), min(count, n))))
         X, targets = np.broadcast_to(0.0, (n, d)), np.broadcast_to(0.0, (n, n_targets))
         problem = _problem(X, targets, folds, weighted=False)
-        known = Known(problem, left=seconds_for(time_budget, n, d))
-        return explain_plans(foreseen(known, available_resources(memory)))
+        left = (1.0 - PUTTING_TOGETHER) * seconds_for(time_budget, n, d)
+        known = AutomaticProblem(problem, left=left)
+        return explain_plans(foresee_all(automatic_steps(), known, available_resources(memory)))
 
     def report_facts(self) -> ModelFacts:
         """What a report may know of the fitted model."""
         check_is_fitted(self, "stack_")
+        if self._is_given:
+            return self._facts_of_given()
         kernels = tuple(each.kernel for each in self.stack_)
         alphas = [each.ridges for each in self.stack_]
         targets = self._targets_fit
@@ -430,8 +519,18 @@ class TableEstimator(KnowsItsSlopes, KeepsRows, Storable):
 
     def _state(self) -> dict[str, Any]:
         names = getattr(self, "feature_names_in_", None)
-        return {
+        both = {
             "columns": packed_columns(self._encoder.columns),
+            "attempts": list(self.leaderboard_),
+            "n_columns": self.n_features_in_,
+            "column_names": None if names is None else [str(name) for name in names],
+            "target": getattr(self, "target_", None),
+        }
+        if self._is_given:
+            counts = None if np.all(self._counts == 1.0) else self._counts
+            return {**both, "fitted": self.model_, "counts": counts}
+        return {
+            **both,
             **packed_members(self.stack_),
             "offset": self._offset,
             "log_odds": self._log_odds,
@@ -442,30 +541,34 @@ class TableEstimator(KnowsItsSlopes, KeepsRows, Storable):
             "kept_rows": self._kept_rows_state(),
             "n_splits": self.n_splits_,
             "error": self.held_out_error_,
-            "attempts": list(self.leaderboard_),
             "run_record": self.run_record_,
             "seconds": self.time_budget_,
-            "n_columns": self.n_features_in_,
-            "column_names": None if names is None else [str(name) for name in names],
-            "target": getattr(self, "target_", None),
         }
 
     _further_state: ClassVar[Mapping[str, Any]] = {}
 
     def _restore(self, state: Mapping[str, Any]) -> None:
+        given = "fitted" in state
         count = len(state.get("members", ()))
-        check_fields(
-            "model.state",
-            state,
-            {
-                **_STATE,
-                **{f"model_{k}": Mapping[str, Any] for k in range(count)},
-                **self._further_state,
-            },
-            {},
+        fields = (
+            {"fitted": Mapping[str, Any], "counts": Annotated[np.ndarray, Floats((1,))] | None}
+            if given
+            else {**_STATE, **{f"model_{k}": Mapping[str, Any] for k in range(count)}}
         )
-        t = len(state["offset"])
+        check_fields("model.state", state, {**_BOTH, **fields, **self._further_state}, {})
         self._encoder = TableEncoder(unpacked_columns("model.state.columns", state["columns"]))
+        self.n_features_in_ = state["n_columns"]
+        if state["column_names"] is not None:
+            self.feature_names_in_ = np.asarray(state["column_names"], dtype=object)
+        if state["target"] is not None:
+            self.target_ = state["target"]
+        if given:
+            self._restore_given(state["fitted"], state["counts"])
+            self.leaderboard_ = Leaderboard(
+                state["attempts"], self.held_out_error_, self._measure_of_given
+            )
+            return
+        t = len(state["offset"])
         self.stack_ = unpacked_members(state, t)
         width = max(1, len(self._encoder.feature_names))
         for each in self.stack_:
@@ -483,11 +586,6 @@ class TableEstimator(KnowsItsSlopes, KeepsRows, Storable):
         self.n_splits_, self.held_out_error_ = state["n_splits"], state["error"]
         self.leaderboard_ = Leaderboard(state["attempts"], self.held_out_error_, self._measure)
         self.run_record_, self.time_budget_ = state["run_record"], state["seconds"]
-        self.n_features_in_ = state["n_columns"]
-        if state["column_names"] is not None:
-            self.feature_names_in_ = np.asarray(state["column_names"], dtype=object)
-        if state["target"] is not None:
-            self.target_ = state["target"]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -499,8 +597,20 @@ class TableEstimator(KnowsItsSlopes, KeepsRows, Storable):
 
 _MOST_FOLDS = 20
 """Every fold has a model of its own, kept for intervals and for importance."""
-_STATE: Mapping[str, Any] = {
+_OF_ONE_FIT = (
+    *("feature_names_in_", "classes_", "target_", "model_", "time_budget_", "n_splits_", *FIXED),
+    "_known_importances",
+)
+"""Attributes that another fit may not set."""
+_BOTH: Mapping[str, Any] = {
     "columns": TableColumns | Mapping[str, Any],
+    "attempts": list[Attempt],
+    "n_columns": Count,
+    "column_names": list[str] | None,
+    "target": str | None,
+}
+"""What a model file holds of every estimator for tables."""
+_STATE: Mapping[str, Any] = {
     "members": list[Mapping[str, Any]],
     "offset": np.ndarray,
     "log_odds": bool,
@@ -511,13 +621,10 @@ _STATE: Mapping[str, Any] = {
     "kept_rows": Mapping[str, Any],
     "n_splits": Count,
     "error": Limit,
-    "attempts": list[Attempt],
     "run_record": RunRecord,
     "seconds": Limit,
-    "n_columns": Count,
-    "column_names": list[str] | None,
-    "target": str | None,
 }
+"""And of those that chose everything."""
 
 
 def _is_frame(X: Any) -> bool:

@@ -37,6 +37,27 @@ class ReadTable:
     target: str | None
     """The name of the target, if it is a column of the table."""
 
+    @property
+    def all_in_order(self) -> bool:
+        """Whether the rows are those of the table, one after another."""
+        return np.array_equal(self.rows, np.arange(self.diagnosis.n_rows))
+
+
+@dataclass(frozen=True)
+class TableOfNumbers:
+    """What models are fitted to."""
+
+    X: np.ndarray
+    targets: np.ndarray
+    """Shape (n, t); of classes columns of −1 and 1."""
+    codes: np.ndarray | None
+    """Class numbers; None for regression."""
+    labels: np.ndarray
+    """The targets as they were given."""
+    weights: np.ndarray | None
+    groups: np.ndarray | None
+    seed: int
+
 
 def as_table(table: Any) -> Any:
     """What `diagnose` takes: matrices checked as scikit-learn does, others as they are."""
@@ -211,5 +232,4 @@ def standardised_by_weight(encoder: TableEncoder, X: np.ndarray, weights: np.nda
         else:
             changed.append(column)
         place += len(column.feature_names)
-    columns = TableColumns(tuple(changed), encoder.columns.missing)
-    return TableEncoder(columns), X
+    return TableEncoder(TableColumns(tuple(changed))), X

@@ -17,12 +17,15 @@ from ridgefold.estimators.effects import (
     check_estimand,
     effects_in_short,
     effects_of,
+    require_columns,
+    rows_and_shares,
 )
 from ridgefold.estimators.effects_table import MarginalEffects
 from ridgefold.estimators.facts import to_numpy
 from ridgefold.estimators.posterior import forget_posterior
 from ridgefold.estimators.table_effects import places_of_numbers, table_effects
 from ridgefold.estimators.validation import out_of_memory_is_a_budget_error
+from ridgefold.linalg.namespace import on_device
 
 if TYPE_CHECKING:
     from ridgefold.automatic.table_estimator import TableEstimator
@@ -100,32 +103,38 @@ class KnowsItsSlopes:
         """
         check_is_fitted(self, "stack_")
         check_estimand(estimand)
-        model = _AsOneModel(self)
-        rows, weights = model.X_fit_, model.weights_fit_
-        if X is not None:
-            rows, weights = self._numbers(X), np.ones(1)
-        shares = np.broadcast_to(weights, len(rows)) / np.broadcast_to(weights, len(rows)).sum()
+        model: Any = self.model_ if self._is_given else _AsOneModel(self)
+        numbers = None if X is None else self._numbers(X)
+        if self._is_given:
+            require_columns(model)
+            at = None if numbers is None else on_device(numbers, self.device)
+            rows, shares = rows_and_shares(model, at, None)
+        else:
+            rows, weights = model.X_fit_, model.weights_fit_
+            if numbers is not None:
+                rows, weights = numbers, np.ones(len(numbers))
+            rows, shares = rows[weights > 0], weights[weights > 0] / weights.sum()
         return effects_of(
             model,
-            rows[shares > 0],
-            shares[shares > 0],
-            self._table_effects(model),
+            rows,
+            shares,
+            self._table_effects(to_numpy(model.X_fit_)),
             estimand=estimand,
             errors=bool(standard_errors),
             decision=bool(decision),
         )
 
-    def _table_effects(self: TableEstimator, model: _AsOneModel) -> Sequence[Effect]:  # type: ignore[misc]
+    def _table_effects(self: TableEstimator, numbers: np.ndarray) -> Sequence[Effect]:  # type: ignore[misc]
         if not self._encoder.names:
             raise InvalidInputError(
                 "no column of the table says anything of the target, so that there are no effects"
             )
-        return table_effects(self._encoder.columns, model.X_fit_)
+        return table_effects(self._encoder.columns, numbers)
 
     def _effects_for_facts(self: TableEstimator) -> MarginalEffects:  # type: ignore[misc]
         """Effects at some of the rows, for a report."""
         model = _AsOneModel(self)
-        return effects_in_short(model, self._table_effects(model))
+        return effects_in_short(model, self._table_effects(model.X_fit_))
 
     def _deviations(self: TableEstimator, numbers: np.ndarray, *, noise: bool) -> np.ndarray:  # type: ignore[misc]
         """Σ w_m σ_m of rows of numbers, shape (n, t): no correlation of the models' errors makes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ridgefold.automatic.known import AutomaticWork, Candidate
+from ridgefold.automatic.automatic_work import AutomaticWork, Candidate
 from ridgefold.selection.stack.nested import NestedStack, fold_groups, nested_stack, rows_of_groups
 from ridgefold.selection.stack.weights import (
     SMALLEST_SHARE,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ridgefold.cells.average_search import error_of_average, search_average
-from ridgefold.cells.cell_rows import Training
+from ridgefold.cells.cell_rows import RowsToFit
 from ridgefold.cells.checked_arguments import CellArguments
 from ridgefold.cells.partition_count import choose_count_of_average, effective_dimension
 from ridgefold.executors import Executor
@@ -29,7 +29,7 @@ def first_number(options: CellArguments, n_rows: int, most_rows: float = math.in
 
 
 def choose_average(
-    training: Training,
+    training: RowsToFit,
     options: CellArguments,
     grid_of: Callable[[np.ndarray], Grid],
     rng: np.random.Generator,

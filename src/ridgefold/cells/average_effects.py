@@ -15,7 +15,7 @@ import numpy as np
 
 from ridgefold.cells.cell_posteriors import CellPosteriors, CellProcess
 from ridgefold.cells.cell_rows import number_of, spaced
-from ridgefold.cells.scaled_rows import in_metric
+from ridgefold.cells.computed_rows import in_metric
 from ridgefold.errors import NumericalError
 from ridgefold.exact.effects import mean_difference, mean_slopes
 

@@ -16,10 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ridgefold.cells.cell_rows import Training, number_of, rows_of
-from ridgefold.cells.local_fit import CellData, CellSystem
+from ridgefold.cells.cell_rows import RowsToFit, ScoredRows, number_of, rows_of
+from ridgefold.cells.local_fit import CellSystem
 from ridgefold.cells.local_search import Choice, best_of, search_with_all_ridges
-from ridgefold.cells.merged_rows import MergedRows
 from ridgefold.executors import Executor
 from ridgefold.kernels import Kernel, KernelGram
 from ridgefold.kernels.gram import columns_of
@@ -42,22 +41,10 @@ _FEWEST_SAMPLED_ROWS = 500
 
 
 @dataclass(frozen=True)
-class _Sample:
-    """Rows to be predicted by models without them: given ones where these are known."""
-
-    rows: np.ndarray
-    """Their merged rows, or they themselves; in ascending order."""
-    targets: np.ndarray
-    counts: np.ndarray
-    members: MergedRows | None
-    """What each is to its merged row, one after the other."""
-
-
-@dataclass(frozen=True)
 class _Task:
-    training: Training
+    training: RowsToFit
     rows: np.ndarray
-    sample: _Sample
+    sample: ScoredRows
     kernel: Kernel
     alphas: np.ndarray
     bias: bool
@@ -147,7 +134,7 @@ def _leave_out_what_keeps_the_rank(
         row, others = rows[at[place]], np.delete(rows, at[place])
         if len(others) == 0:
             continue
-        data = CellData(
+        data = RowsToFit(
             np.asarray(training.X[others], dtype=np.float64),
             np.asarray(training.targets[others], dtype=np.float64),
             None if training.weights is None else training.weights[others],
@@ -165,7 +152,7 @@ def _leave_out_what_keeps_the_rank(
 
 
 def search_average(
-    training: Training,
+    training: RowsToFit,
     cells: Cells,
     grid: Grid,
     executor: Executor,
@@ -202,26 +189,14 @@ def search_average(
     return best_of(grid, look)
 
 
-def _draw(training: Training, rng: np.random.Generator) -> _Sample:
-    """Some rows of positive weight, in order."""
-    members = training.members
-    if members is None:
-        candidates = np.arange(training.X.shape[0])
-        if training.weights is not None:
-            candidates = candidates[training.weights > 0]
-    else:
-        candidates = np.arange(len(members.weights))
-    wanted = max(_FEWEST_SAMPLED_ROWS, _SAMPLED_TARGETS // training.targets.shape[1])
-    drawn = np.sort(rng.choice(candidates, min(len(candidates), wanted), replace=False))
-    if members is None:
-        return _Sample(drawn, training.targets[drawn], training.counts(drawn), None)
-    some, rows = members.apart(drawn)
-    counts = some.weights if training.weighted_scores else np.ones(len(rows))
-    return _Sample(rows, training.targets[rows] + some.deviations, counts, some)
+def _draw(training: RowsToFit, rng: np.random.Generator) -> ScoredRows:
+    """Rows to be predicted by models without them."""
+    most = max(_FEWEST_SAMPLED_ROWS, _SAMPLED_TARGETS // training.n_targets)
+    return training.scored_sample(most, rng)
 
 
 def error_of_average(
-    training: Training,
+    training: RowsToFit,
     cells: Cells,
     pair: tuple[Kernel, float],
     executor: Executor,
@@ -248,13 +223,13 @@ def error_of_average(
 
 
 def _errors_of_average(
-    training: Training,
+    training: RowsToFit,
     cells: Cells,
     kernel: Kernel,
     alphas: np.ndarray,
     executor: Executor,
     *,
-    sample: _Sample,
+    sample: ScoredRows,
     bias: bool,
     fixed: tuple[int, ...] = (),
     device: str | None,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ridgefold.cells.average_choice import first_number
-from ridgefold.cells.cell_request import CellRequest, CellShape
+from ridgefold.cells.cell_request import CellProblem, CellRequest
 from ridgefold.cells.checked_arguments import asks_for_columns
 from ridgefold.cells.cut import Guided, learning_sample
 from ridgefold.cells.linear_part import looks_for_linear_part
@@ -34,14 +34,14 @@ _LIKELY_STEPS = 20
 
 
 @dataclass(frozen=True)
-class CellStep(MeasuredStep[CellShape, "CellFitting"]):
+class CellStep(MeasuredStep[CellProblem, "CellFitting"]):
     """A step that is planned from the request and the shapes, and performed by `CellFitting`."""
 
     request: CellRequest
 
     def _attempt(
-        self, known: CellShape, plan: Plan, work: CellFitting
-    ) -> tuple[CellShape, StepRecord] | None:
+        self, known: CellProblem, plan: Plan, work: CellFitting
+    ) -> tuple[CellProblem, StepRecord] | None:
         """With the memory of the plan; a second attempt draws the same random numbers."""
         state = work.rng.bit_generator.state
         work.allowed = plan.resources
@@ -56,21 +56,23 @@ class LookAtRows(CellStep):
 
     name = "looking at all rows"
 
-    def needed(self, known: CellShape) -> bool:
+    def needed(self, known: CellProblem) -> bool:
         return self.request.in_files
 
-    def cost(self, known: CellShape, resources: Resources) -> Plan:
+    def cost(self, known: CellProblem, resources: Resources) -> Plan:
         files = self.request.files
         assert isinstance(files, SharedFiles)
         return files.looking(self.request.plans(known, resources).looking())
 
-    def run(self, known: CellShape, plan: Plan, work: CellFitting, progress: Progress) -> CellShape:
+    def run(
+        self, known: CellProblem, plan: Plan, work: CellFitting, progress: Progress
+    ) -> CellProblem:
         work.look_at_rows()
         return known
 
     def perform(
-        self, known: CellShape, work: CellFitting, plan: Plan | None = None
-    ) -> tuple[CellShape, StepRecord]:
+        self, known: CellProblem, work: CellFitting, plan: Plan | None = None
+    ) -> tuple[CellProblem, StepRecord]:
         """With the time in which rows had been read before there was anything to plan with."""
         after, record = super().perform(known, work, plan)
         return after, replace(record, seconds=record.seconds + work.seconds_read)
@@ -81,17 +83,19 @@ class FitLinear(CellStep):
 
     name = "fitting a linear part"
 
-    def needed(self, known: CellShape) -> bool:
+    def needed(self, known: CellProblem) -> bool:
         request = self.request
         return looks_for_linear_part(
             request.model, request.options, request.n_rows, request.problem.n_columns
         )
 
-    def cost(self, known: CellShape, resources: Resources) -> Plan:
+    def cost(self, known: CellProblem, resources: Resources) -> Plan:
         plan = self.request.plans(known, resources).linear()
         return self.request.files.reading(plan, known.problem.n_rows)
 
-    def run(self, known: CellShape, plan: Plan, work: CellFitting, progress: Progress) -> CellShape:
+    def run(
+        self, known: CellProblem, plan: Plan, work: CellFitting, progress: Progress
+    ) -> CellProblem:
         return replace(known, linear_open=work.fit_linear())
 
 
@@ -100,17 +104,17 @@ class LearnScales(CellStep):
 
     name = "learning scales"
 
-    def needed(self, known: CellShape) -> bool:
+    def needed(self, known: CellProblem) -> bool:
         return self.request.learning is not None
 
-    def cost(self, known: CellShape, resources: Resources) -> Plan:
+    def cost(self, known: CellProblem, resources: Resources) -> Plan:
         kernel = self.request.model.kernel
         families = len(families_of(AUTO)) if is_automatic(kernel) else 1
         rows = self._rows(known, resources)
         plan = learning_plan(known.problem, resources, rows, families=families)
         return self.request.files.reading(plan, rows)
 
-    def _rows(self, known: CellShape, resources: Resources) -> int:
+    def _rows(self, known: CellProblem, resources: Resources) -> int:
         request = self.request
         assert request.learning is not None
         most = int(request.learning.rows)
@@ -119,7 +123,9 @@ class LearnScales(CellStep):
         room = request.memory.room(resources.memory_bytes) + WORK_BYTES
         return learning_rows_within(room, most, known.problem.n_rows, known.problem.n_columns)
 
-    def run(self, known: CellShape, plan: Plan, work: CellFitting, progress: Progress) -> CellShape:
+    def run(
+        self, known: CellProblem, plan: Plan, work: CellFitting, progress: Progress
+    ) -> CellProblem:
         kept = self._learn(work, self._rows(known, plan.resources))
         before = known.problem
         left_out = before.n_columns + before.columns_left_out - kept
@@ -139,7 +145,7 @@ class LearnScalesOfRest(LearnScales):
     name = "learning scales of what a linear part leaves"
     _is_first = False
 
-    def needed(self, known: CellShape) -> bool:
+    def needed(self, known: CellProblem) -> bool:
         return known.linear_open
 
     def _learn(self, work: CellFitting, rows: int) -> int:
@@ -151,19 +157,21 @@ class FindSlopes(CellStep):
 
     name = "finding slopes"
 
-    def needed(self, known: CellShape) -> bool:
+    def needed(self, known: CellProblem) -> bool:
         partitioner = self.request.options.partitioner
         guided = isinstance(partitioner, Guided) and partitioner.slopes is None
         usual = round(self.request.n_rows / CELL_SEARCH.smallest_tried)
         most = usual if known.n_cells is None else known.n_cells
         return guided and min(most, self.request.n_rows) > 1
 
-    def cost(self, known: CellShape, resources: Resources) -> Plan:
+    def cost(self, known: CellProblem, resources: Resources) -> Plan:
         plan, problem = self.request.plans(known, resources).slopes(), known.problem
         rows = CELL_SEARCH.rows_for_slopes(problem.n_rows, problem.n_columns)
         return self.request.files.reading(plan, rows)
 
-    def run(self, known: CellShape, plan: Plan, work: CellFitting, progress: Progress) -> CellShape:
+    def run(
+        self, known: CellProblem, plan: Plan, work: CellFitting, progress: Progress
+    ) -> CellProblem:
         work.find_slopes()
         return known
 
@@ -177,15 +185,15 @@ class ChooseCount(CellStep):
 
     name = "choosing how many cells"
 
-    def needed(self, known: CellShape) -> bool:
+    def needed(self, known: CellProblem) -> bool:
         return known.n_cells is None
 
-    def cost(self, known: CellShape, resources: Resources) -> Plan:
+    def cost(self, known: CellProblem, resources: Resources) -> Plan:
         request = self.request
         plan = request.plans(known, resources).count(choose=request.choose, pair=request.is_choice)
         return request.files.trying(plan)
 
-    def foresee(self, known: CellShape) -> CellShape:
+    def foresee(self, known: CellProblem) -> CellProblem:
         request = self.request
         m = request.likely_cells()
         if request.n_rows > CELL_SEARCH.regions * CELL_SEARCH.region_rows:
@@ -193,7 +201,9 @@ class ChooseCount(CellStep):
         after = replace(known, n_cells=m, sizes=request.likely_sizes(m), pair_open=False)
         return replace(after, fitted=not request.choose)
 
-    def run(self, known: CellShape, plan: Plan, work: CellFitting, progress: Progress) -> CellShape:
+    def run(
+        self, known: CellProblem, plan: Plan, work: CellFitting, progress: Progress
+    ) -> CellProblem:
         return work.choose_count(known)
 
 
@@ -202,21 +212,23 @@ class CutCells(CellStep):
 
     name = "cutting cells"
 
-    def title(self, known: CellShape) -> str:
+    def title(self, known: CellProblem) -> str:
         return f"cutting {known.n_cells:,} cells"
 
-    def needed(self, known: CellShape) -> bool:
+    def needed(self, known: CellProblem) -> bool:
         return known.sizes is None and not self.request.in_files
 
-    def cost(self, known: CellShape, resources: Resources) -> Plan:
+    def cost(self, known: CellProblem, resources: Resources) -> Plan:
         assert known.n_cells is not None
         return self.request.plans(known, resources).cut(self.request.partition, known.n_cells)
 
-    def foresee(self, known: CellShape) -> CellShape:
+    def foresee(self, known: CellProblem) -> CellProblem:
         assert known.n_cells is not None
         return replace(known, sizes=self.request.likely_sizes(known.n_cells))
 
-    def run(self, known: CellShape, plan: Plan, work: CellFitting, progress: Progress) -> CellShape:
+    def run(
+        self, known: CellProblem, plan: Plan, work: CellFitting, progress: Progress
+    ) -> CellProblem:
         return work.cut_cells(known)
 
 
@@ -225,14 +237,14 @@ class LearnCells(CellStep):
 
     name = "learning cells"
 
-    def title(self, known: CellShape) -> str:
+    def title(self, known: CellProblem) -> str:
         rows = learning_sample(known.problem.n_rows, known.problem.n_columns, known.n_cells or 1)
         return f"learning {known.n_cells:,} cells from {rows:,} rows"
 
-    def needed(self, known: CellShape) -> bool:
+    def needed(self, known: CellProblem) -> bool:
         return known.sizes is None and self.request.in_files
 
-    def cost(self, known: CellShape, resources: Resources) -> Plan:
+    def cost(self, known: CellProblem, resources: Resources) -> Plan:
         assert known.n_cells is not None
         problem, m = known.problem, known.n_cells
         rows = learning_sample(problem.n_rows, problem.n_columns, m)
@@ -240,19 +252,22 @@ class LearnCells(CellStep):
         plan = plans.cut(self.request.partition, m, rows=rows)
         return self.request.files.reading(plan, rows, f"{m:,} cuts written to shared files")
 
-    def run(self, known: CellShape, plan: Plan, work: Any, progress: Progress) -> CellShape:
+    def run(self, known: CellProblem, plan: Plan, work: Any, progress: Progress) -> CellProblem:
         return replace(known, n_cells=work.learn_cells(known))
 
 
-class PlaceRows(CellStep):
+class PlaceRows(CutCells):
     """Where rows lie in files, put every row into its cells, block by block."""
 
     name = "placing rows"
 
-    def needed(self, known: CellShape) -> bool:
+    def title(self, known: CellProblem) -> str:
+        return self.name
+
+    def needed(self, known: CellProblem) -> bool:
         return known.sizes is None and self.request.in_files
 
-    def cost(self, known: CellShape, resources: Resources) -> Plan:
+    def cost(self, known: CellProblem, resources: Resources) -> Plan:
         assert known.n_cells is not None
         request, m = self.request, known.n_cells
         files = request.files
@@ -261,31 +276,26 @@ class PlaceRows(CellStep):
         plan = request.plans(known, resources).placing(request.partition, m, block)
         return files.placing(plan, m)
 
-    def foresee(self, known: CellShape) -> CellShape:
-        assert known.n_cells is not None
-        return replace(known, sizes=self.request.likely_sizes(known.n_cells))
-
-    def run(self, known: CellShape, plan: Plan, work: CellFitting, progress: Progress) -> CellShape:
-        return work.cut_cells(known)
-
 
 class ChoosePair(CellStep):
     """Choose one kernel and ridge for all cells, which keep them or begin their search there."""
 
     name = "choosing a pair for all cells"
 
-    def needed(self, known: CellShape) -> bool:
+    def needed(self, known: CellProblem) -> bool:
         return known.pair_open
 
-    def cost(self, known: CellShape, resources: Resources) -> Plan:
+    def cost(self, known: CellProblem, resources: Resources) -> Plan:
         assert known.sizes is not None
         plan = self.request.plans(known, resources).pair(float(np.median(known.sizes)))
         return self.request.files.asking(plan)
 
-    def foresee(self, known: CellShape) -> CellShape:
+    def foresee(self, known: CellProblem) -> CellProblem:
         return replace(known, pair_open=False)
 
-    def run(self, known: CellShape, plan: Plan, work: CellFitting, progress: Progress) -> CellShape:
+    def run(
+        self, known: CellProblem, plan: Plan, work: CellFitting, progress: Progress
+    ) -> CellProblem:
         work.choose_pair()
         return replace(known, pair_open=False)
 
@@ -295,10 +305,10 @@ class ChooseAverage(CellStep):
 
     name = "cutting cells and choosing a pair for their mean"
 
-    def title(self, known: CellShape) -> str:
+    def title(self, known: CellProblem) -> str:
         return self.name if self.request.is_choice else CutCells.name
 
-    def cost(self, known: CellShape, resources: Resources) -> Plan:
+    def cost(self, known: CellProblem, resources: Resources) -> Plan:
         plans = self.request.plans(known, resources)
         m = first_number(self.request.options, self.request.n_rows, plans.limits.most_cell_rows)
         rows = self.request.n_rows // m
@@ -306,12 +316,14 @@ class ChooseAverage(CellStep):
             return plans.cut(self.request.partition, m)
         return plans.average(self.request.partition, np.full(m, rows))
 
-    def foresee(self, known: CellShape) -> CellShape:
+    def foresee(self, known: CellProblem) -> CellProblem:
         m = first_number(self.request.options, self.request.n_rows)
         sizes = np.full(m, self.request.n_rows / m)
         return replace(known, n_cells=m, sizes=sizes, pair_open=False)
 
-    def run(self, known: CellShape, plan: Plan, work: CellFitting, progress: Progress) -> CellShape:
+    def run(
+        self, known: CellProblem, plan: Plan, work: CellFitting, progress: Progress
+    ) -> CellProblem:
         return work.choose_average(known)
 
 
@@ -320,23 +332,25 @@ class FitCells(CellStep):
 
     name = "fitting cells"
 
-    def title(self, known: CellShape) -> str:
+    def title(self, known: CellProblem) -> str:
         return f"fitting {known.n_cells:,} cells"
 
-    def needed(self, known: CellShape) -> bool:
+    def needed(self, known: CellProblem) -> bool:
         return not known.fitted
 
-    def cost(self, known: CellShape, resources: Resources) -> Plan:
+    def cost(self, known: CellProblem, resources: Resources) -> Plan:
         assert known.sizes is not None
         request = self.request
         plans = request.plans(known, resources)
         plan = plans.cells(known.sizes, choose=request.choose, held_out=request.held_out)
         return request.files.fitting(plan, known.sizes)
 
-    def foresee(self, known: CellShape) -> CellShape:
+    def foresee(self, known: CellProblem) -> CellProblem:
         return replace(known, fitted=True)
 
-    def run(self, known: CellShape, plan: Plan, work: CellFitting, progress: Progress) -> CellShape:
+    def run(
+        self, known: CellProblem, plan: Plan, work: CellFitting, progress: Progress
+    ) -> CellProblem:
         work.fit_cells()
         return replace(known, fitted=True)
 
@@ -346,7 +360,7 @@ class FitCoarse(CellStep):
 
     name = "fitting a coarse model of all rows"
 
-    def needed(self, known: CellShape) -> bool:
+    def needed(self, known: CellProblem) -> bool:
         request = self.request
         options = request.options
         return (
@@ -360,10 +374,12 @@ class FitCoarse(CellStep):
             and (known.n_cells or 1) > 1
         )
 
-    def cost(self, known: CellShape, resources: Resources) -> Plan:
+    def cost(self, known: CellProblem, resources: Resources) -> Plan:
         return self.request.plans(known, resources).coarse_model()
 
-    def run(self, known: CellShape, plan: Plan, work: CellFitting, progress: Progress) -> CellShape:
+    def run(
+        self, known: CellProblem, plan: Plan, work: CellFitting, progress: Progress
+    ) -> CellProblem:
         work.fit_coarse()
         return known
 
@@ -377,29 +393,29 @@ class RefiningWork(Work):
 
 
 @dataclass(frozen=True)
-class Refine(MeasuredStep[CellShape, RefiningWork]):
+class Refine(MeasuredStep[CellProblem, RefiningWork]):
     """Turn the models of the cells into one of all rows, by conjugate gradients from there."""
 
     request: CellRequest
     name = "refining"
 
-    def needed(self, known: CellShape) -> bool:
+    def needed(self, known: CellProblem) -> bool:
         return self.request.options.refine is not None
 
-    def cost(self, known: CellShape, resources: Resources) -> Plan:
+    def cost(self, known: CellProblem, resources: Resources) -> Plan:
         asked, m = self.request.options.refine, known.n_cells or 1
         steps = asked if isinstance(asked, int) else _LIKELY_STEPS
         own = np.full(m, self.request.n_rows / m)
         return self.request.plans(known, resources).refining(own, max(1, steps))
 
     def run(
-        self, known: CellShape, plan: Plan, work: RefiningWork, progress: Progress
-    ) -> CellShape:
+        self, known: CellProblem, plan: Plan, work: RefiningWork, progress: Progress
+    ) -> CellProblem:
         work.refine(self.request.memory.room(plan.resources.memory_bytes))
         return known
 
 
-def cell_steps(request: CellRequest) -> list[Step[CellShape, Any]]:
+def cell_steps(request: CellRequest) -> list[Step[CellProblem, Any]]:
     """The steps of a fit in cells, in order, up to models of all cells; `Refine` comes after."""
     if request.options.combiner.scales_alpha:
         return [LearnScales(request), ChooseAverage(request), FitCells(request)]

@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ridgefold.cells.cell_prediction import CellModel, CellsOfRows
+from ridgefold.cells.cell_prediction import CellModel
+from ridgefold.cells.cell_rows import RowsByCell
 from ridgefold.cells.combine import Assignment
 from ridgefold.kernels import KernelGram
-from ridgefold.kernels.slopes import SlopeGram
+from ridgefold.kernels.slope_gram import SlopeGram
 from ridgefold.records import Backdrop, Cells, LocalModels
 
 _STEP = 1e-5
@@ -31,7 +32,7 @@ _STEP = 1e-5
 
 
 def combined_gradients(
-    rows: CellsOfRows,
+    rows: RowsByCell,
     cells: Cells,
     models: LocalModels,
     assign: Callable[[np.ndarray], Assignment],
@@ -57,7 +58,7 @@ def combined_gradients(
             chosen = reached.indices[reached.indptr[cell] : reached.indptr[cell + 1]]
         if len(chosen) == 0:
             continue
-        (X,) = rows.rows_of_cells((cell,))
+        (X,) = rows.batch(cells, (cell,))
         dual = models.dual_coef[cells.offsets[cell] : cells.offsets[cell + 1]].astype(np.float64)
         share: np.ndarray | float = 1.0 / assignment.n_cells
         if weights is not None:

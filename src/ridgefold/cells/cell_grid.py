@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,9 +30,8 @@ from ridgefold.selection.learned_grid import is_automatic
 _SETTINGS = ("gamma", "kernel_params")
 """Arguments of kernels."""
 _MORE_WIDTHS = 4
-"""Steps beyond each end of the ordinary grid that a search may walk."""
-_STRIDE = 2
-"""Widths to a step of the ordinary grid: for large cells, its best two may be too far apart."""
+"""Steps beyond each end of the ordinary grid that a search may walk: effects of places that are far
+narrower than a typical distance are not learned otherwise."""
 SAMPLE_ROWS = 512
 """Rows from which a grid is made, where there are no cells yet."""
 
@@ -112,13 +111,15 @@ def _kernel_grids(kernel: Any, settings: Mapping[str, Any], data: TrainingData) 
 
 
 def _many_widths(grid: KernelGrid) -> list[Candidate]:
-    """Widths in between those of an ordinary grid, and beyond its ends."""
+    """The widths of an ordinary grid, and more beyond its ends."""
     middle = grid.candidates[len(grid.candidates) // 2]
-    reach = _STRIDE * (len(grid.candidates) // 2 + _MORE_WIDTHS)
-    return [wider(middle, WIDTH_STEP ** (k / _STRIDE)) for k in range(-reach, reach + 1)]
+    reach = len(grid.candidates) // 2 + _MORE_WIDTHS
+    return [wider(middle, WIDTH_STEP**k) for k in range(-reach, reach + 1)]
 
 
-def _grid(candidates: list[Candidate], alpha: Any, data: TrainingData, *, ordered: bool) -> Grid:
+def _grid(
+    candidates: Sequence[Candidate], alpha: Any, data: TrainingData, *, ordered: bool
+) -> Grid:
     kernels = []
     for candidate in candidates:
         if not isinstance(candidate.kernel, Kernel):
@@ -137,5 +138,4 @@ def _grid(candidates: list[Candidate], alpha: Any, data: TrainingData, *, ordere
         start=start,
         start_alpha=int(np.argmin(np.abs(np.log(alphas / 0.1)))) if len(alphas) > 1 else 0,
         ordered=ordered,
-        stride=_STRIDE if ordered else 1,
     )

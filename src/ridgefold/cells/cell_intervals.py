@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ridgefold.cells.cell_rows import rows_of
+from ridgefold.cells.cell_surroundings import heaviest_cells
 from ridgefold.cells.coarse_model import directions, residuals_without
 from ridgefold.cells.combine import Assignment
-from ridgefold.cells.outside import heaviest_cells
 from ridgefold.exact.interval_ranks import interval_from_models
 from ridgefold.exact.leave_one_out import Smoother, smoother
 from ridgefold.kernels import KernelGram

@@ -13,7 +13,7 @@ import numpy as np
 
 from ridgefold.cells.cell_grid import SAMPLE_ROWS, grid_asked, rbf_grid
 from ridgefold.cells.cell_rows import spaced
-from ridgefold.cells.slopes import mean_slopes
+from ridgefold.cells.sample_slopes import mean_slopes
 from ridgefold.errors import InvalidInputError, NumericalError
 from ridgefold.kernels import RBF
 from ridgefold.kernels.distances import DistanceKernel

@@ -24,8 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ridgefold.cells.cell_prediction import CellsOfRows
-from ridgefold.cells.cell_rows import number_of, rows_of
+from ridgefold.cells.cell_rows import RowsByCell, number_of, rows_of
 from ridgefold.cells.combine import Assignment
 from ridgefold.errors import NumericalError
 from ridgefold.exact.posterior import Posterior, posterior, prior_variance
@@ -42,7 +41,7 @@ _BLOCK_BYTES = 32e6
 class CellPosteriors:
     """The cells of a regressor as Gaussian processes."""
 
-    rows: CellsOfRows
+    rows: RowsByCell
     targets: np.ndarray
     """The targets of all training rows, shape (n, t)."""
     weights: np.ndarray | None
@@ -78,7 +77,7 @@ class CellPosteriors:
 
     def process(self, cell: int, alpha: float | None = None) -> CellProcess:
         """The process of a cell, with its own ridge or another one."""
-        (X,) = self.rows.rows_of_cells((cell,))
+        (X,) = self.rows.batch(self.cells, (cell,))
         numbers = rows_of(self.cells, cell)
         X, y = np.asarray(X, np.float64), np.asarray(self.targets[numbers], np.float64)
         weights = None if self.weights is None else np.asarray(self.weights[numbers], np.float64)

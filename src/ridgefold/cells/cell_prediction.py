@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from ridgefold.cells.cell_rows import batches_of, rows_of
+from ridgefold.cells.cell_rows import RowsByCell, batches_of
 from ridgefold.cells.combine import Assignment
 from ridgefold.cells.stacked_prediction import StackedCell, predict_together
 from ridgefold.errors import NumericalError
@@ -24,37 +24,6 @@ _BLOCK_BYTES = 16 * CACHE_BYTES
 _MOST_BATCHES = 128
 """Cells take a third of a millisecond each; it takes as long to hand out a batch as to predict with
 twenty of them."""
-
-
-class CellsOfRows(Protocol):
-    """Training rows, by cell."""
-
-    def rows_of_cells(self, numbers: tuple[int, ...]) -> Iterable[np.ndarray]:
-        """X of some cells, in ascending order, one after the other.
-
-        What comes back can be sent to a worker: rows are read where they are gone through.
-        """
-
-
-@dataclass(frozen=True)
-class IndexedRows:
-    """Training rows in one array, taken by their numbers."""
-
-    X: np.ndarray
-    cells: Cells
-
-    def rows_of_cells(self, numbers: tuple[int, ...]) -> Iterable[np.ndarray]:
-        return _TakenRows(self.X, tuple(rows_of(self.cells, cell) for cell in numbers))
-
-
-@dataclass(frozen=True)
-class _TakenRows:
-    X: np.ndarray
-    rows: tuple[np.ndarray, ...]
-
-    def __iter__(self) -> Iterator[np.ndarray]:
-        for some in self.rows:
-            yield np.ascontiguousarray(self.X[some])
 
 
 @dataclass(frozen=True)
@@ -181,7 +150,7 @@ def _predict_together(task: _Predictions, device: str) -> list[np.ndarray]:
 
 
 def predict_cells(
-    training: CellsOfRows,
+    training: RowsByCell,
     cells: Cells,
     models: LocalModels,
     assignment: Assignment,
@@ -198,7 +167,7 @@ def predict_cells(
         rows, weights = zip(*(assignment.of_cell(c) for c in numbers), strict=True)
         tasks.append(
             _Predictions(
-                training.rows_of_cells(numbers),
+                training.batch(cells, numbers),
                 tuple(CellModel.of(models, c) for c in numbers),
                 tuple(models.dual_coef[at[c] : at[c + 1]] for c in numbers),
                 new,

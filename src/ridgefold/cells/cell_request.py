@@ -21,7 +21,7 @@ from ridgefold.records import CELL_SEARCH, CellSearch, Problem, Resources
 
 
 @dataclass(frozen=True)
-class CellShape:
+class CellProblem:
     """What is known between the steps of a fit in cells."""
 
     problem: Problem
@@ -137,11 +137,11 @@ class CellRequest:
 
     # -- plans ---------------------------------------------------------------------------
 
-    def shape(self) -> CellShape:
+    def shape(self) -> CellProblem:
         """What is known before the first step."""
-        return CellShape(self.problem, self.is_choice, n_cells=self.options.n_cells)
+        return CellProblem(self.problem, self.is_choice, n_cells=self.options.n_cells)
 
-    def plans(self, known: CellShape, resources: Resources) -> CellPlans:
+    def plans(self, known: CellProblem, resources: Resources) -> CellPlans:
         """Plans of single steps, for these shapes and resources."""
         return CellPlans(
             known.problem,

@@ -1,29 +1,40 @@
-"""Rows of cells: in memory (or mapped), taken by their numbers."""
+"""The rows that cells are fitted to: all of them, or those of one cell.
+
+`RowsByCell` gives the rows of every cell, wherever they are: `RowsToFit` takes them by their
+numbers from arrays that are in memory or mapped, and `cells.cell_store` reads them from files in
+which they lie cell by cell.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 
-from ridgefold.cells.local_fit import CellData
 from ridgefold.cells.merged_rows import MergedRows
-from ridgefold.records import Cells
+from ridgefold.linalg import Array, namespace_of
+from ridgefold.linalg.leave_one_out import LeaveOneOut
+from ridgefold.linalg.namespace import is_foreign_array
+from ridgefold.records import CELL_SEARCH, Cells
 
 
 class Batch(Protocol):
-    """The rows of some cells, in a form that can be sent to a worker."""
+    """The rows of some cells, in a form that can be sent to a worker: read where they are used."""
 
     def __len__(self) -> int: ...
 
-    def data(self, position: int) -> CellData:
-        """The rows of one of them."""
+    def __iter__(self) -> Iterator[np.ndarray]:
+        """X of every one of them, one after the other."""
+
+    def data(self, position: int) -> RowsToFit:
+        """The rows of one of them, with targets and weights."""
 
 
-class CellRows(Protocol):
-    """The rows to fit, by cell."""
+class RowsByCell(Protocol):
+    """The rows of a fit, by cell."""
 
     @property
     def n_targets(self) -> int: ...
@@ -31,62 +42,42 @@ class CellRows(Protocol):
     @property
     def dtype(self) -> np.dtype: ...
 
-    def batch(self, cells: Cells, some: slice) -> Batch:
-        """A run of cells."""
+    def batch(self, cells: Cells, numbers: Sequence[int]) -> Batch:
+        """The rows of some cells, by the numbers of these in ascending order."""
 
 
 @dataclass(frozen=True)
 class ScoredRows:
     """The rows that scores leave out: those of a fit, or the given ones behind merged rows."""
 
+    rows: np.ndarray
+    """Which rows of the fit they are, or were merged into; in ascending order."""
     targets: np.ndarray
     weights: np.ndarray
     counts: np.ndarray
     """What each of them counts."""
-    spread: Callable[[np.ndarray], np.ndarray]
-    """What is known of the rows of the fit, for each of these."""
+    members: MergedRows | None
+    """What each is to its merged row, if rows were merged."""
+
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        """What is known of the rows of the fit, for each of these."""
+        return values if self.members is None else self.members.spread(values)
 
 
 @dataclass(frozen=True)
-class Training:
-    """All rows; X may be memory-mapped and is only read cell by cell."""
+class RowsToFit:
+    """Rows with targets and weights; X may be memory-mapped, and is read where rows are taken."""
 
-    X: np.ndarray
-    targets: np.ndarray
+    X: Array
+    targets: Array
     """Shape (n, t)."""
-    weights: np.ndarray | None
+    weights: Array | None
+    shares: np.ndarray | None = None
+    """The cell's part in the combined prediction of each row; None if it is all of it."""
     weighted_scores: bool = False
-    """True if rows count in scores by their weights."""
+    """True if rows count in scores by their weights, too."""
     members: MergedRows | None = None
     """The given rows, if scores are to leave out each of them by itself."""
-
-    def taken(self, rows: np.ndarray) -> Training:
-        """Some of the rows, as an array of their own."""
-        return Training(
-            np.ascontiguousarray(self.X[rows]),
-            self.targets[rows],
-            None if self.weights is None else self.weights[rows],
-            self.weighted_scores,
-            None if self.members is None else self.members.taken(rows),
-        )
-
-    def counts(self, rows: np.ndarray) -> np.ndarray:
-        """How much some rows count in scores; those of weight zero not at all."""
-        if self.weights is None:
-            return np.ones(len(rows))
-        weights = np.asarray(self.weights[rows], dtype=np.float64)
-        return weights if self.weighted_scores else (weights > 0).astype(np.float64)
-
-    def scored(self, some: slice) -> ScoredRows:
-        """The rows that scores leave out, of some rows."""
-        targets, numbers = self.targets[some], np.arange(some.start, some.stop)
-        if self.members is None:
-            weights = np.ones(len(targets)) if self.weights is None else self.weights[some]
-            return ScoredRows(targets, weights, self.counts(numbers), lambda values: values)
-        members = self.members.taken(numbers)
-        counts = members.weights if self.weighted_scores else np.ones(len(members.weights))
-        targets = members.spread(targets) + members.deviations
-        return ScoredRows(targets, members.weights, counts, members.spread)
 
     @property
     def n_targets(self) -> int:
@@ -94,30 +85,144 @@ class Training:
 
     @property
     def dtype(self) -> np.dtype:
-        return self.targets.dtype
+        dtype: np.dtype = self.targets.dtype
+        return dtype
 
-    def cell(self, rows: np.ndarray, shares: np.ndarray | None) -> CellData:
-        some = self.taken(rows)
-        return CellData(
-            some.X, some.targets, some.weights, shares, some.weighted_scores, some.members
+    def taken(self, rows: np.ndarray) -> RowsToFit:
+        """Some of the rows, as arrays of their own."""
+        return replace(
+            self,
+            X=_taken(self.X, rows),
+            targets=_taken(self.targets, rows),
+            weights=_taken(self.weights, rows),
+            shares=_taken(self.shares, rows),
+            members=None if self.members is None else self.members.taken(rows),
         )
 
-    def batch(self, cells: Cells, some: slice) -> Batch:
-        numbers = range(some.start, some.stop)
-        return _RowsOfCells(self, tuple((rows_of(cells, c), shares_of(cells, c)) for c in numbers))
+    def batch(self, cells: Cells, numbers: Sequence[int]) -> Batch:
+        inside = tuple((rows_of(cells, c), shares_of(cells, c)) for c in numbers)
+        return _TakenBatch(self, inside)
+
+    # -- in scores -----------------------------------------------------------------------
+
+    def scored(self, some: slice) -> ScoredRows:
+        """The rows that scores leave out, of a stretch of all rows."""
+        rows = np.arange(some.start, some.stop)
+        if self.members is not None:
+            return self._members_scored(self.members.taken(rows), rows)
+        return self._themselves(some, rows)
+
+    def scored_sample(self, most: int, rng: np.random.Generator) -> ScoredRows:
+        """Some rows of positive weight among those that scores leave out."""
+        if self.members is not None:
+            candidates = np.arange(len(self.members.weights))
+        elif self.weights is not None:
+            candidates = np.flatnonzero(self.weights > 0)
+        else:
+            candidates = np.arange(self.X.shape[0])
+        drawn = np.sort(rng.choice(candidates, min(len(candidates), most), replace=False))
+        if self.members is not None:
+            return self._members_scored(*self.members.apart(drawn))
+        return self._themselves(drawn, drawn)
+
+    def _themselves(self, taken: slice | np.ndarray, rows: np.ndarray) -> ScoredRows:
+        weights = np.ones(len(rows)) if self.weights is None else self.weights[taken]
+        counts = np.asarray(weights, dtype=np.float64)
+        counts = counts if self.weighted_scores else (counts > 0).astype(np.float64)
+        return ScoredRows(rows, self.targets[taken], weights, counts, None)
+
+    def _members_scored(self, members: MergedRows, rows: np.ndarray) -> ScoredRows:
+        targets = members.spread(self.targets[rows]) + members.deviations
+        counts = members.weights if self.weighted_scores else np.ones(len(members.weights))
+        return ScoredRows(members.spread(rows), targets, members.weights, counts, members)
+
+    def counts(self) -> np.ndarray | None:
+        """What each row of a cell (of the given ones, if they are known) counts in scores; None if
+        alike."""
+        shares, weights = self.shares, self.weights
+        if self.members is not None:
+            shares = None if shares is None else self.members.spread(shares)
+            weights = self.members.weights
+        if not self.weighted_scores or weights is None:
+            return shares
+        weights = namespace_of(weights).to_numpy(weights)
+        if not np.any(weights > 0):
+            return shares
+        return weights if shares is None else shares * weights
+
+    def mean_square(
+        self, solved: LeaveOneOut, alpha: float, rows: np.ndarray | None = None
+    ) -> float:
+        """Of the residuals of rows left out, by what they count, over targets; or infinite.
+
+        `solved` is a fit with this ridge of all rows, or of `rows`.
+        """
+        counts = self.counts()
+        residuals = self._left_out(solved, alpha)
+        if counts is None:
+            counts = np.ones(len(residuals))
+        elif rows is not None:
+            counts = counts[rows]
+        parts = np.asarray(counts / counts.sum(), dtype=np.float64)
+        mean = float(np.mean(parts @ residuals**2))
+        return mean if math.isfinite(mean) else math.inf
+
+    def _left_out(self, solved: LeaveOneOut, alpha: float) -> np.ndarray:
+        """Residuals of the rows that scores are of, each left out by itself."""
+        namespace = namespace_of(solved.residuals)
+        residuals = np.asarray(namespace.to_numpy(solved.residuals), dtype=np.float64)
+        if self.members is None:
+            return residuals
+        assert self.weights is not None  # of merged rows, none of them zero
+        roots = np.sqrt(namespace_of(self.weights).to_numpy(self.weights))
+        errors = alpha * namespace.to_numpy(solved.coefficients) / roots[:, None]
+        return self.members.residuals(errors, residuals)
+
+    def core(self) -> RowsToFit:
+        """The rows that the cell has the largest parts in, on which pairs are compared.
+
+        A third of the work: rows that overlap with other cells are near its edge, and tell less
+        about it. As dense as all of them, unlike a sample.
+        """
+        parts = self.shares
+        count = CELL_SEARCH.core_rows(len(self.X), overlap=parts is not None)
+        if parts is None or count == len(self.X):
+            return self
+        if self.weights is not None:
+            parts = np.where(namespace_of(self.weights).to_numpy(self.weights) > 0, parts, 0.0)
+        return self.taken(np.sort(np.argsort(-parts, kind="stable")[:count]))
 
 
 @dataclass(frozen=True)
-class _RowsOfCells:
-    training: Training
-    cells: tuple[tuple[np.ndarray, np.ndarray | None], ...]
-    """Rows and shares of every cell."""
+class _TakenBatch:
+    """Cells whose rows are taken by their numbers."""
+
+    all_rows: RowsToFit
+    inside: tuple[tuple[np.ndarray, np.ndarray | None], ...]
+    """Numbers and shares of the rows of every cell."""
 
     def __len__(self) -> int:
-        return len(self.cells)
+        return len(self.inside)
 
-    def data(self, position: int) -> CellData:
-        return self.training.cell(*self.cells[position])
+    def __iter__(self) -> Iterator[np.ndarray]:
+        for rows, _ in self.inside:
+            yield _taken(self.all_rows.X, rows)
+
+    def data(self, position: int) -> RowsToFit:
+        rows, shares = self.inside[position]
+        return replace(self.all_rows.taken(rows), shares=shares)
+
+
+def _taken(array: Any, rows: np.ndarray) -> Any:
+    """Some entries of an array, as an array of their own."""
+    if array is None or not is_foreign_array(array):
+        return None if array is None else np.ascontiguousarray(array[rows])
+    return namespace_of(array).take_rows(array, rows)
+
+
+def rows_alone(X: Any) -> RowsToFit:
+    """Rows to predict with, whose targets nobody asks for."""
+    return RowsToFit(X, np.empty((X.shape[0], 0), dtype=X.dtype), None)
 
 
 def spaced(n: int, most: int) -> np.ndarray:

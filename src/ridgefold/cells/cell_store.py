@@ -9,17 +9,15 @@ the executor says; no two tasks write to one file, and a task that is lost is ru
 from __future__ import annotations
 
 import functools
-import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ridgefold.cells.cell_rows import Batch
+from ridgefold.cells.cell_rows import Batch, RowsToFit
 from ridgefold.cells.cut import Partitioner
-from ridgefold.cells.local_fit import CellData
 from ridgefold.crossval import Progress, no_progress
 from ridgefold.errors import ModelFileError
 from ridgefold.executors import Executor
@@ -27,6 +25,7 @@ from ridgefold.linalg.blocks import row_blocks
 from ridgefold.records import Cells, Membership
 from ridgefold.runtime import finished_pieces
 from ridgefold.storage.container import Opened, open_container
+from ridgefold.storage.mapped import read_array
 from ridgefold.storage.run_directory import PIECE_KIND, Piece, RunDirectory
 
 _ROWS_A_CELL_AND_BLOCK = 16
@@ -69,15 +68,15 @@ def _place(task: _Block) -> dict[str, np.ndarray]:
     X = placing.X[task.rows]
     n = len(X)
     if placing.overlap and m > 1:
-        found = placing.partitioner.membership(router, X)
-        held = found.weights > 0
-        found = Membership(found.rows[held], found.cells[held], found.weights[held])
+        placed = placing.partitioner.membership(router, X)
+        held = placed.weights > 0
+        placed = Membership(placed.rows[held], placed.cells[held], placed.weights[held])
     else:
-        found = Membership(np.arange(n), placing.partitioner.route(router, X), np.ones(n))
-    order = np.lexsort((found.rows, found.cells))
-    rows = found.rows[order]
+        placed = Membership(np.arange(n), placing.partitioner.route(router, X), np.ones(n))
+    order = np.lexsort((placed.rows, placed.cells))
+    rows = placed.rows[order]
     offsets = np.zeros(m + 1, dtype=np.int64)
-    np.cumsum(np.bincount(found.cells, minlength=m), out=offsets[1:])
+    np.cumsum(np.bincount(placed.cells, minlength=m), out=offsets[1:])
     block = {
         "offsets": offsets,
         "rows": rows.astype(np.int64) + start,
@@ -85,7 +84,7 @@ def _place(task: _Block) -> dict[str, np.ndarray]:
         "X": X[rows],
     }
     if placing.overlap and m > 1:
-        block["shares"] = found.weights[order]
+        block["shares"] = placed.weights[order]
     if placing.weights is not None:
         block["weights"] = placing.weights[task.rows][rows]
     return block
@@ -113,8 +112,8 @@ def place_rows(
 
 def _opened(path: Path) -> Opened:
     """What a file holds, and where; read once, unless there is another file of that name now."""
-    found = path.stat()
-    return _opened_once(path, (found.st_ino, found.st_mtime_ns, found.st_size))
+    status = path.stat()
+    return _opened_once(path, (status.st_ino, status.st_mtime_ns, status.st_size))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -126,14 +125,10 @@ def _stretch(descriptor: int, opened: Opened, name: str, start: int, stop: int) 
     """Some entries of an array in a file."""
     entry = opened.entries[f"value/{name}"]
     width = entry.dtype.itemsize * int(np.prod(entry.shape[1:]))
-    out = np.empty((stop - start, *entry.shape[1:]), dtype=entry.dtype)
-    view = memoryview(out.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
-    place, done = opened.data_start + entry.start + start * width, 0
-    while done < len(view):
-        count = os.preadv(descriptor, [view[done:]], place + done)
-        if count == 0:
-            raise ModelFileError(f"{str(opened.path)!r} ends too early: it was cut off")
-        done += count
+    place = opened.data_start + entry.start + start * width
+    out = read_array(descriptor, place, (stop - start, *entry.shape[1:]), entry.dtype)
+    if out is None:
+        raise ModelFileError(f"{str(opened.path)!r} ends too early: it was cut off")
     return out
 
 
@@ -179,7 +174,7 @@ class StoredRows:
     def read(self, first: int, last: int, names: tuple[str, ...]) -> list[dict[str, np.ndarray]]:
         """Arrays of the cells from `first` up to (not including) `last`."""
         names = tuple(name for name in names if self._has(name))
-        parts: list[dict[str, list[np.ndarray]]] = [
+        by_cell: list[dict[str, list[np.ndarray]]] = [
             {name: [] for name in names} for _ in range(first, last)
         ]
         for block in range(self.n_blocks):
@@ -188,28 +183,15 @@ class StoredRows:
             with path.open("rb") as file:
                 at = _stretch(file.fileno(), opened, "offsets", first, last + 1)
                 for name in names:
-                    found = _stretch(file.fileno(), opened, name, int(at[0]), int(at[-1]))
-                    for part, piece in zip(parts, np.split(found, at[1:-1] - at[0]), strict=True):
-                        part[name].append(piece)
-        return [{name: np.concatenate(part[name]) for name in names} for part in parts]
+                    stretch = _stretch(file.fileno(), opened, name, int(at[0]), int(at[-1]))
+                    for arrays, piece in zip(
+                        by_cell, np.split(stretch, at[1:-1] - at[0]), strict=True
+                    ):
+                        arrays[name].append(piece)
+        return [{name: np.concatenate(arrays[name]) for name in names} for arrays in by_cell]
 
-    def batch(self, cells: Cells, some: slice) -> Batch:
-        return _StoredBatch(self, tuple(range(some.start, some.stop)))
-
-    def rows_of_cells(self, numbers: tuple[int, ...]) -> Iterable[np.ndarray]:
-        """X of some cells, in ascending order; read while they are gone through."""
-        return _StoredX(self, numbers)
-
-
-@dataclass(frozen=True)
-class _StoredX:
-    store: StoredRows
-    numbers: tuple[int, ...]
-
-    def __iter__(self) -> Iterator[np.ndarray]:
-        batch = _StoredBatch(self.store, self.numbers)
-        for position in range(len(self.numbers)):
-            yield batch.part(position, ("X",))["X"]
+    def batch(self, cells: Cells, numbers: Sequence[int]) -> Batch:
+        return _StoredBatch(self, tuple(numbers))
 
 
 class _StoredBatch:
@@ -225,22 +207,26 @@ class _StoredBatch:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def part(self, position: int, names: tuple[str, ...]) -> dict[str, np.ndarray]:
+    def __iter__(self) -> Iterator[np.ndarray]:
+        for position in range(len(self.numbers)):
+            yield self._part(position, ("X",))["X"]
+
+    def _part(self, position: int, names: tuple[str, ...]) -> dict[str, np.ndarray]:
         """Arrays of one cell; each is read once, with its neighbours if that is not too much."""
         if position not in self._read:
             number, count = self.numbers[position], self.store.cells_at_once
             run = [k for k in range(number, number + count) if k in self.numbers[position:]]
             run = run[: next((i for i, k in enumerate(run) if k != number + i), len(run))]
-            found = self.store.read(number, number + len(run), names)
-            self._read = dict(enumerate(found, position))
+            cells = self.store.read(number, number + len(run), names)
+            self._read = dict(enumerate(cells, position))
         return self._read.pop(position)
 
-    def data(self, position: int) -> CellData:
-        part = self.part(position, ("X", "targets", "weights", "shares"))
-        return CellData(
-            part["X"],
-            part["targets"],
-            part.get("weights"),
-            part.get("shares"),
+    def data(self, position: int) -> RowsToFit:
+        arrays = self._part(position, ("X", "targets", "weights", "shares"))
+        return RowsToFit(
+            arrays["X"],
+            arrays["targets"],
+            arrays.get("weights"),
+            arrays.get("shares"),
             self.store.weighted_scores,
         )

@@ -23,7 +23,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ridgefold.cells.cell_rows import Training, spaced
+from ridgefold.cells.cell_rows import RowsToFit, spaced
 from ridgefold.cells.feature_ridge import (
     FeatureRidge,
     blocks_of,
@@ -43,7 +43,7 @@ does not justify a second model."""
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def fit_coarse_model(
-    training: Training, kernels: Sequence[Kernel], rng: np.random.Generator
+    training: RowsToFit, kernels: Sequence[Kernel], rng: np.random.Generator
 ) -> Backdrop:
     """The coarse model whose kernel and ridge have the least leave-one-out error.
 
@@ -67,7 +67,7 @@ def _features(kernel: Kernel, centres: np.ndarray, X: np.ndarray, map_: np.ndarr
 class _Fits(FeatureRidge):
     """The coarse models of one kernel with every ridge value."""
 
-    def __init__(self, training: Training, kernel: Kernel, centres: np.ndarray) -> None:
+    def __init__(self, training: RowsToFit, kernel: Kernel, centres: np.ndarray) -> None:
         self.kernel, self.centres = kernel, centres
         values, vectors = spectrum(KernelGram(kernel, centres).full())
         kept = values > _DEPENDENT * values[-1]
@@ -127,7 +127,7 @@ def mix_predictions(coarse_model: Backdrop, X: np.ndarray, values: np.ndarray) -
             values[block] += coarse_model.share * (coarse - values[block])
 
 
-def mix_residuals(coarse_model: Backdrop, training: Training, residuals: np.ndarray) -> None:
+def mix_residuals(coarse_model: Backdrop, training: RowsToFit, residuals: np.ndarray) -> None:
     """Mix those of the coarse model into leave-one-out residuals of the cells, in place."""
     X = training.X
     with threads(1):
@@ -139,7 +139,7 @@ def mix_residuals(coarse_model: Backdrop, training: Training, residuals: np.ndar
 
 @np.errstate(over="ignore", invalid="ignore")
 def with_share(
-    coarse_model: Backdrop, training: Training, residuals: np.ndarray, counts: np.ndarray
+    coarse_model: Backdrop, training: RowsToFit, residuals: np.ndarray, counts: np.ndarray
 ) -> Backdrop | None:
     """The model with the best share for every target; None if the error hardly falls with it.
 

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import eigh
 
-from ridgefold.cells.cell_rows import Training
+from ridgefold.cells.cell_rows import RowsToFit
 from ridgefold.errors import NumericalError
 from ridgefold.linalg.blocks import row_blocks
 
@@ -39,7 +39,7 @@ def spectrum(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return values, vectors
 
 
-def targets_and_weights(training: Training, some: slice) -> tuple[np.ndarray, np.ndarray]:
+def targets_and_weights(training: RowsToFit, some: slice) -> tuple[np.ndarray, np.ndarray]:
     """Targets and weights of some rows."""
     y, w = np.asarray(training.targets[some], dtype=np.float64), training.weights
     return y, np.ones(len(y)) if w is None else np.asarray(w[some], dtype=np.float64)
@@ -50,7 +50,7 @@ class FeatureRidge:
 
     def __init__(
         self,
-        training: Training,
+        training: RowsToFit,
         features: Callable[[slice], np.ndarray],
         n_features: int,
         width: int,

@@ -17,18 +17,19 @@ from ridgefold.cells.average_choice import choose_average, first_number
 from ridgefold.cells.cell_fit_steps import cell_steps
 from ridgefold.cells.cell_grid import SAMPLE_ROWS, coarse_kernels, grid_asked
 from ridgefold.cells.cell_metric import learned_scales, sample_slopes
-from ridgefold.cells.cell_request import CellRequest, CellShape
-from ridgefold.cells.cell_rows import CellRows, Training, number_of, rows_of, spaced
+from ridgefold.cells.cell_request import CellProblem, CellRequest
+from ridgefold.cells.cell_rows import RowsByCell, RowsToFit, number_of, rows_of, spaced
 from ridgefold.cells.checked_arguments import CellArguments
 from ridgefold.cells.coarse_model import fit_coarse_model, with_share
 from ridgefold.cells.combine import cell_alpha
+from ridgefold.cells.computed_rows import scaled_rows
 from ridgefold.cells.cut import Guided
 from ridgefold.cells.held_out_errors import held_out_errors
 from ridgefold.cells.linear_part import (
-    LeftToCells,
     Task,
     explains_enough,
     fit_linear_part,
+    left_to_cells,
     lowers_errors,
     spreads_of,
     with_limits,
@@ -42,7 +43,6 @@ from ridgefold.cells.partition_count import (
     choose_count,
 )
 from ridgefold.cells.run_cells import in_memory, run_cells
-from ridgefold.cells.scaled_rows import ScaledRows
 from ridgefold.cells.shared_pair import choose_pair
 from ridgefold.errors import BudgetError, NumericalError
 from ridgefold.executors import Executor, Serial
@@ -76,8 +76,6 @@ _FIRST_LOOK, _SECOND_LOOK = 1, 2
 """Random numbers of two looks at a linear part, beside those of the fit."""
 _MOST_CUTS = 6
 """How often rows are cut anew, into more cells, where some are larger than memory holds."""
-_NEAREST_NUMBERS = 1 << 22
-"""Numbers of the rows among which neighbours are looked for: 32 MB."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +86,7 @@ class FittedCells:
     models: LocalModels
     residuals: np.ndarray | None
     """Leave-one-out residuals, aligned with ``cells.rows``."""
-    rows: CellRows
+    rows: RowsByCell
     """The rows by cell."""
     grid: Grid
     trials: tuple[CellTrial, ...]
@@ -97,7 +95,7 @@ class FittedCells:
     widening: np.ndarray | None
     """A factor for the errors of intervals, one a target, because scales were learned from the same
     rows; None if no scales were learned."""
-    training: Training
+    training: RowsToFit
     """All rows, in the metric of the cells."""
     coarse_model: Backdrop | None
     """A coarse model of all rows that is mixed in."""
@@ -106,7 +104,7 @@ class FittedCells:
     steps: tuple[StepRecord, ...]
     """What was done, with predicted and measured cost."""
     request: CellRequest
-    known: CellShape
+    known: CellProblem
     """Shapes after the last step, from which refining is planned."""
 
 
@@ -115,7 +113,7 @@ class _Search:
     """What is known before the cells are fitted."""
 
     cells: Cells
-    rows: CellRows
+    rows: RowsByCell
     grid: Grid
     trials: tuple[CellTrial, ...]
     dimension: float | None = None
@@ -219,8 +217,12 @@ class CellFitting(Work):
 
     def _take_training(self, X: Any) -> None:
         self.data = replace(self.data, X=X)
-        self.training = Training(
-            X, self.targets, self.data.weights, self.model._weighs_scores(), self._members
+        self.training = RowsToFit(
+            X,
+            self.targets,
+            self.data.weights,
+            weighted_scores=self.model._weighs_scores(),
+            members=self._members,
         )
 
     # -- what cells learn, and in which metric -------------------------------------------
@@ -259,7 +261,7 @@ class CellFitting(Work):
     def _left_by(self, part: LinearPart) -> Any:
         """What the linear part leaves of the targets; of those in files, when it is read."""
         X, targets = self._given
-        left = LeftToCells(targets, X, part)
+        left = left_to_cells(targets, X, part)
         return left if self.in_files else left[:]
 
     def _take_linear(self, part: LinearPart) -> None:
@@ -305,7 +307,7 @@ class CellFitting(Work):
         places = tuple(np.searchsorted(kept, self._fixed).tolist()) if self._fixed else ()
         self.options = replace(self.options, fixed=places)
         # Cells are cut, and distances measured, in the learned metric.
-        self._take_training(ScaledRows(self.data.X, scales))
+        self._take_training(scaled_rows(self.data.X, scales))
         return int(self.data.X.shape[1])
 
     # -- memory --------------------------------------------------------------------------
@@ -396,9 +398,9 @@ class CellFitting(Work):
     def _slopes(self) -> list[Any]:
         """As values that a file can hold; empty if they are unknown."""
         slopes = sample_slopes(self.model, self.data, self.targets, self.rng, self.limits)
-        return [] if slopes is None else [slopes.directions, slopes.squares, slopes.trust]
+        return [] if slopes is None else [slopes.directions, slopes.squares]
 
-    def choose_count(self, known: CellShape) -> CellShape:
+    def choose_count(self, known: CellProblem) -> CellProblem:
         """How many cells; where all rows were tried, the cells themselves."""
         count = _unpacked_count(self.run.step("count", self._count, self.rng))
         self._trials, self._grid_tried = count.trials, count.grid
@@ -415,13 +417,13 @@ class CellFitting(Work):
             fitted=count.fitted is not None,
         )
 
-    def _cut_known(self, known: CellShape) -> CellShape:
+    def _cut_known(self, known: CellProblem) -> CellProblem:
         """The same with the cells that there now are."""
         assert self._search is not None
         sizes = np.diff(self._search.cells.offsets)
         return replace(known, n_cells=len(sizes), sizes=sizes)
 
-    def cut_cells(self, known: CellShape) -> CellShape:
+    def cut_cells(self, known: CellProblem) -> CellProblem:
         """Cells that the budget holds: more of them than were chosen, if some are too large."""
         assert known.n_cells is not None
         m, most = min(known.n_cells, self.n_rows), self.limits.most_cell_rows
@@ -448,8 +450,8 @@ class CellFitting(Work):
 
     def _count(self) -> dict[str, Any]:
         """How many cells, tried on a few regions."""
-        near = _nearest(self.data.X, int(self.rng.integers(self.n_rows)), SAMPLE_ROWS)
-        grid = self._grid(near, len(near))
+        some = spaced(self.n_rows, SAMPLE_ROWS)
+        grid = self._grid(some, len(some))
         count = choose_count(
             self.training,
             self.partitioner,
@@ -464,7 +466,7 @@ class CellFitting(Work):
         )
         return _packed_count(count)
 
-    def _cut(self, m: int, attempt: int) -> tuple[Cells, CellRows]:
+    def _cut(self, m: int, attempt: int) -> tuple[Cells, RowsByCell]:
         """Cut the rows into m cells."""
         cells = self.run.step(
             "cells" if attempt == 0 else f"cells-{attempt}",
@@ -520,7 +522,7 @@ class CellFitting(Work):
         """Where the arrays of the model lie."""
         return in_memory(name, shape, dtype)
 
-    def _handed_out(self, name: str, part: Training) -> CellRows:
+    def _handed_out(self, name: str, part: RowsToFit) -> RowsByCell:
         """Some rows as tasks get them."""
         return as_they_are(name, part)
 
@@ -578,7 +580,7 @@ class CellFitting(Work):
 
     # -- averages ------------------------------------------------------------------------
 
-    def choose_average(self, known: CellShape) -> CellShape:
+    def choose_average(self, known: CellProblem) -> CellProblem:
         """Cells at random, and a pair for the mean of their models."""
         n = self.n_rows
         most = self.limits.most_cell_rows
@@ -633,13 +635,3 @@ def _packed_count(count: CountChoice) -> dict[str, Any]:
 def _unpacked_count(packed: dict[str, Any]) -> CountChoice:
     fitted = None if packed["fitted"] is None else TriedCells(*packed["fitted"])
     return CountChoice(packed["n_cells"], packed["trials"], packed["grid"], packed["cells"], fitted)
-
-
-def _nearest(X: np.ndarray, row: int, count: int) -> np.ndarray:
-    """The rows nearest to one of them, from a sample if there are many."""
-    n = X.shape[0]
-    most = min(200_000, max(2000, _NEAREST_NUMBERS // X.shape[1]))
-    some = np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.intp))
-    count = max(min(n, 8), min(len(some), count * len(some) // n))
-    squares = np.sum((np.asarray(X[some], dtype=np.float64) - X[row]) ** 2, axis=1)
-    return np.asarray(np.sort(some[np.argsort(squares, kind="stable")[:count]]))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ridgefold.cells.cell_rows import Training
+from ridgefold.cells.cell_rows import RowsToFit
 from ridgefold.cells.run_cells import combined_residuals
 from ridgefold.records import Cells, LocalModels
 
 
 def held_out_errors(
-    training: Training, cells: Cells, models: LocalModels, residuals: np.ndarray, *, clip: bool
+    training: RowsToFit, cells: Cells, models: LocalModels, residuals: np.ndarray, *, clip: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """What the combined model is off by at rows left out, and what each of them counts.
 

@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 
 from ridgefold.cells.cell_grid import cell_grid, chooses_widths
-from ridgefold.cells.cell_rows import Training
+from ridgefold.cells.cell_rows import RowsToFit
 from ridgefold.cells.checked_arguments import CellArguments, asks_for_columns
+from ridgefold.cells.computed_rows import ComputedRows, in_metric, scaled_rows
 from ridgefold.cells.feature_ridge import FeatureRidge, blocks_of
 from ridgefold.cells.local_fit import CellSystem
 from ridgefold.cells.local_search import search
 from ridgefold.cells.partition_count import nearest_rows
-from ridgefold.cells.scaled_rows import ScaledRows, in_metric
 from ridgefold.errors import NumericalError
 from ridgefold.linalg import namespace_of
 from ridgefold.linalg.threads import threads
@@ -68,7 +68,7 @@ def looks_for_linear_part(model: Any, options: CellArguments, n_rows: int, n_col
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
-def fit_linear_part(training: Training) -> LinearPart | None:
+def fit_linear_part(training: RowsToFit) -> LinearPart | None:
     """The linear model of all rows with the best ridge; None where numbers overflow."""
     with threads(1):
         mean, spread, lowest, highest = _ranges(training.X)
@@ -165,24 +165,13 @@ def with_limits(part: LinearPart, targets: Any, residuals: np.ndarray | None) ->
     return replace(part, least=low[0], most=high[0])
 
 
-class LeftToCells:
+def left_to_cells(targets: Any, X: Any, part: LinearPart) -> ComputedRows:
     """y − f(x), computed when rows are taken: for targets that lie in files."""
+    return ComputedRows((targets, X), partial(_left, part=part), int(targets.shape[1]))
 
-    def __init__(self, targets: Any, X: Any, part: LinearPart) -> None:
-        self._targets, self._X, self._part = targets, X, part
-        self.shape, self.dtype = targets.shape, targets.dtype
-        self.itemsize, self.ndim = self.dtype.itemsize, 2
 
-    def __len__(self) -> int:
-        return int(self.shape[0])
-
-    def __getitem__(self, rows: Any) -> np.ndarray:
-        targets = np.asarray(self._targets[rows])
-        found = np.asarray(self._X[rows])
-        if found.ndim == 1:
-            return np.asarray(targets - linear_values(self._part, found[None, :])[0])
-        left = targets - linear_values(self._part, found)
-        return np.asarray(left, dtype=self.dtype)
+def _left(targets: np.ndarray, X: np.ndarray, part: LinearPart) -> np.ndarray:
+    return np.asarray(targets - linear_values(part, X), dtype=targets.dtype)
 
 
 @dataclass(frozen=True)
@@ -195,7 +184,7 @@ class Task:
 
 
 def lowers_errors(
-    training: Training,
+    training: RowsToFit,
     given: Task,
     left: Task,
     *,
@@ -211,7 +200,7 @@ def lowers_errors(
     count = min(limits.linear_region_rows, limits.pilot_rows)
     scores = np.zeros(2)
     for number, pivot in enumerate(pivots.tolist()):
-        near = ScaledRows(training.X, (given, left)[number % 2].scales)
+        near = scaled_rows(training.X, (given, left)[number % 2].scales)
         rows = nearest_rows(near, near[pivot], count)
         region = training.taken(rows)
         for j, task in enumerate((given, left)):
@@ -247,9 +236,9 @@ def spreads_of(X: Any) -> np.ndarray:
     return np.where(spread > 0, spread, np.inf)
 
 
-def _best_score(part: Training, *, bias: bool) -> float:
+def _best_score(part: RowsToFit, *, bias: bool) -> float:
     """The least leave-one-out mean square over some widths and ridges, of two kernels."""
-    data = part.cell(np.arange(len(part.X)), None)
+    data = part.taken(np.arange(len(part.X)))
     found = []
     for kernel in _KERNELS:
         asked = TrainingData(namespace_of(), data.X, data.targets, None)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ridgefold.cells.merged_rows import MergedRows
+from ridgefold.cells.cell_rows import RowsToFit
 from ridgefold.errors import NumericalError
 from ridgefold.kernels import Kernel, KernelGram, WidthTable
 from ridgefold.kernels.gram import columns_of
@@ -17,90 +17,6 @@ from ridgefold.linalg.quick import QuickSolver
 from ridgefold.linalg.ridge import solve_ridge
 from ridgefold.linalg.unpenalised import rows_that_keep_the_rank, unpenalised_space
 from ridgefold.records import CELL_SEARCH, CellSearch, Grid
-
-
-@dataclass(frozen=True)
-class CellData:
-    """The rows of one cell."""
-
-    X: Array
-    targets: Array
-    """Shape (n, t)."""
-    weights: Array | None
-    shares: np.ndarray | None
-    """The cell's part in the combined prediction of each row; None if it is all of it."""
-    weighted_scores: bool = False
-    """True if rows count in scores by their weights, too."""
-    members: MergedRows | None = None
-    """The given rows, if scores are to leave out each of them by itself."""
-
-    def counts(self) -> np.ndarray | None:
-        """What each row (of the given ones, if they are known) counts in scores; None if alike."""
-        shares, weights = self.shares, self.weights
-        if self.members is not None:
-            shares = None if shares is None else self.members.spread(shares)
-            weights = self.members.weights
-        if not self.weighted_scores or weights is None:
-            return shares
-        weights = namespace_of(weights).to_numpy(weights)
-        if not np.any(weights > 0):
-            return shares
-        return weights if shares is None else shares * weights
-
-    def mean_square(
-        self, solved: LeaveOneOut, alpha: float, rows: np.ndarray | None = None
-    ) -> float:
-        """Of the residuals of rows left out, by what they count, over targets; or infinite.
-
-        `solved` is a fit with this ridge of all rows, or of `rows`.
-        """
-        counts = self.counts()
-        residuals = self._left_out(solved, alpha)
-        if counts is None:
-            counts = np.ones(len(residuals))
-        elif rows is not None:
-            counts = counts[rows]
-        parts = np.asarray(counts / counts.sum(), dtype=np.float64)
-        mean = float(np.mean(parts @ residuals**2))
-        return mean if math.isfinite(mean) else math.inf
-
-    def _left_out(self, solved: LeaveOneOut, alpha: float) -> np.ndarray:
-        """Residuals of the rows that scores are of, each left out by itself."""
-        namespace = namespace_of(solved.residuals)
-        residuals = np.asarray(namespace.to_numpy(solved.residuals), dtype=np.float64)
-        if self.members is None:
-            return residuals
-        assert self.weights is not None  # of merged rows, none of them zero
-        roots = np.sqrt(namespace_of(self.weights).to_numpy(self.weights))
-        errors = alpha * namespace.to_numpy(solved.coefficients) / roots[:, None]
-        return self.members.residuals(errors, residuals)
-
-    def taken(self, rows: np.ndarray) -> CellData:
-        """Some of the rows."""
-        namespace = namespace_of(self.X)
-        weights = None if self.weights is None else namespace.take_rows(self.weights, rows)
-        return replace(
-            self,
-            X=namespace.take_rows(self.X, rows),
-            targets=namespace.take_rows(self.targets, rows),
-            weights=weights,
-            shares=None if self.shares is None else self.shares[rows],
-            members=None if self.members is None else self.members.taken(rows),
-        )
-
-    def core(self) -> CellData:
-        """The rows that the cell has the largest parts in, on which pairs are compared.
-
-        A third of the work: rows that overlap with other cells are near its edge, and tell less
-        about it. As dense as all of them, unlike a sample.
-        """
-        parts = self.shares
-        count = CELL_SEARCH.core_rows(len(self.X), overlap=parts is not None)
-        if parts is None or count == len(self.X):
-            return self
-        if self.weights is not None:
-            parts = np.where(namespace_of(self.weights).to_numpy(self.weights) > 0, parts, 0.0)
-        return self.taken(np.sort(np.argsort(-parts, kind="stable")[:count]))
 
 
 @dataclass(frozen=True)
@@ -155,7 +71,7 @@ class CellSystem:
 
     def __init__(
         self,
-        data: CellData,
+        data: RowsToFit,
         kernels: tuple[Kernel, ...],
         *,
         bias: bool,
@@ -270,11 +186,10 @@ class CellSystem:
         residuals, columns = self.namespace.copy(solved.residuals), columns_of(self._X, self.fixed)
         for row in rows:
             kept = np.delete(np.arange(self.n_rows), row)
-            data = CellData(
+            data = RowsToFit(
                 self.namespace.take_rows(self._X, kept),
                 self.namespace.take_rows(self._y, kept),
                 None if self._roots is None else self.namespace.take_rows(self._roots, kept) ** 2,
-                None,
             )
             fit = CellSystem(data, self.kernels, bias=self.bias, fixed=self.fixed).fit(
                 kernel, alpha, held_out=False

@@ -2,10 +2,8 @@
 
 The kernels of a grid stand in the order of their widths. The error as a function of the width
 (with the best ridge for each) mostly falls and then rises, so the search walks downhill from a good
-start to both sides, by `Grid.stride` widths at a time, and stops when two in a row are worse: five
-to eight widths instead of all, and those beyond the ends of an ordinary grid can be reached. The
-best ridge moves little from one width to the next, so that some four or five of them are looked at.
-Widths in between are for searches near a good pair.
+start to both sides and stops when a width is worse. The best ridge moves little from one
+width to the next, so that some four or five of them are looked at.
 
 Searches are generators: they yield what they want scored, are sent the scores and return the
 choice. So one search can be answered by one cell, and those of many cells together.
@@ -84,10 +82,6 @@ def answered_together(
     return [choices[number] for number in range(len(searches))]
 
 
-_FAR = 2
-"""Widths beyond the best that are looked at, in steps: there may be a valley behind a ridge."""
-
-
 def search_kernels(grid: Grid) -> KernelSearch:
     """Walk downhill in width from the grid's start; of kernels without an order, all."""
     known: dict[int, Choice] = {}
@@ -102,14 +96,14 @@ def search_kernels(grid: Grid) -> KernelSearch:
             note(kernel, (yield kernel))
     else:
         first = note(grid.start, (yield grid.start))
-        for step in (grid.stride, -grid.stride):
+        for step in (1, -1):
             # Either side from the start: ever smaller gains towards one end may hide the other.
             best, kernel = first, grid.start + step
-            while 0 <= kernel < len(grid.kernels) and abs(kernel - best.kernel) <= _FAR * abs(step):
+            while 0 <= kernel < len(grid.kernels):
                 following = note(kernel, (yield kernel))
-                if following.score < best.score:
-                    best = following
-                kernel += step
+                if not following.score < best.score:
+                    break
+                best, kernel = following, kernel + step
     # Ties go to the first in the order of the grid.
     winner = min(known.values(), key=lambda choice: (choice.score, choice.kernel))
     if not np.isfinite(winner.score):
@@ -192,12 +186,6 @@ _MOVES = ((0, 1), (0, -1), (1, -1), (-1, 1), (1, 0), (-1, 0))
 """Steps in width and ridge; wider kernels want smaller ridges, so the valley runs aslant."""
 
 
-def _moves(stride: int) -> tuple[tuple[int, int], ...]:
-    """Wide steps first; then those in between."""
-    wide = tuple((stride * width, ridge) for width, ridge in _MOVES)
-    return wide if stride == 1 else (*wide, *((w, r) for w, r in _MOVES if w))
-
-
 _WORTH_MOVING = 0.995
 """A pair of a cell's own must lower the error by this factor: smaller gains are noise."""
 
@@ -226,7 +214,7 @@ def search_pairs(grid: Grid, most: int = CELL_SEARCH.pairs) -> PairSearch:
     moved = True
     while moved:
         moved = False
-        for width, ridge in _moves(grid.stride):
+        for width, ridge in _MOVES:
             if width and not grid.ordered:
                 continue
             while True:

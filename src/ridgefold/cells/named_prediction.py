@@ -10,16 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from ridgefold.cells.cell_prediction import (
     CellModel,
-    CellsOfRows,
     busy_batches,
     require_finite,
 )
+from ridgefold.cells.cell_rows import RowsByCell
 from ridgefold.cells.cell_store import StoredRows
 from ridgefold.cells.combine import Assignment
 from ridgefold.executors import Executor
@@ -39,33 +38,18 @@ def kernel_values(cells: Cells, assignment: Assignment) -> float:
     return float(sizes @ np.diff(assignment.offsets))
 
 
-class _NamedTraining(Protocol):
-    """Training rows by the files that they are in."""
-
-    def of(self, numbers: tuple[int, ...], spans: np.ndarray) -> Iterable[np.ndarray]:
-        """X of some cells, by their numbers or by where their entries stand."""
-
-
 @dataclass(frozen=True)
-class _Stored:
-    """Rows in the order of their cells."""
-
-    rows: StoredRows
-
-    def of(self, numbers: tuple[int, ...], spans: np.ndarray) -> Iterable[np.ndarray]:
-        return self.rows.rows_of_cells(numbers)
-
-
-@dataclass(frozen=True)
-class _Indexed:
-    """Rows in their own order, with the numbers of those of every cell."""
+class _Named:
+    """Rows of cells in a file, each taken by its number, which another file has."""
 
     X: NamedArray
     numbers: NamedArray
+    spans: np.ndarray
+    """Where the numbers of each cell stand, shape (cells, 2)."""
 
-    def of(self, numbers: tuple[int, ...], spans: np.ndarray) -> Iterator[np.ndarray]:
+    def __iter__(self) -> Iterator[np.ndarray]:
         X = self.X.rows()
-        for start, stop in spans.tolist():
+        for start, stop in self.spans.tolist():
             yield X[self.numbers.part(start, stop)]
 
 
@@ -79,7 +63,8 @@ class _Assigned:
 
 @dataclass(frozen=True)
 class _Task:
-    training: _NamedTraining
+    training: Iterable[np.ndarray]
+    """X of every cell."""
     dual: NamedArray
     new: NamedArray
     assigned: _Assigned | float
@@ -101,9 +86,8 @@ def _predict(task: _Task) -> str:
 
 def _predictions(task: _Task) -> Iterator[np.ndarray]:
     new = task.new.rows()
-    training = task.training.of(task.numbers, task.spans)
     for model, X, span, place in zip(
-        task.models, training, task.spans.tolist(), task.places.tolist(), strict=True
+        task.models, task.training, task.spans.tolist(), task.places.tolist(), strict=True
     ):
         dual = task.dual.part(*span)
         if isinstance(task.assigned, _Assigned):
@@ -114,7 +98,7 @@ def _predictions(task: _Task) -> Iterator[np.ndarray]:
 
 
 def predict_elsewhere(
-    training: CellsOfRows,
+    training: RowsByCell,
     X: np.ndarray,
     cells: Cells,
     models: LocalModels,
@@ -131,12 +115,10 @@ def predict_elsewhere(
     """
     folder = run.path / "data"
     folder.mkdir(exist_ok=True)
-    by_name: _NamedTraining
-    if isinstance(training, StoredRows):
-        by_name = _Stored(training)
-    else:
+    stored = isinstance(training, StoredRows)
+    if not stored:
         rows = named(np.ascontiguousarray(X), folder, "X")
-        by_name = _Indexed(rows, named(np.asarray(cells.rows), folder, "rows"))
+        row_numbers = named(np.asarray(cells.rows), folder, "rows")
     dual = named(np.ascontiguousarray(models.dual_coef), folder, "dual_coef")
     inputs = named(np.ascontiguousarray(new), folder, "new")
     assigned: _Assigned | float = 1.0 / assignment.n_cells
@@ -154,7 +136,7 @@ def predict_elsewhere(
             places = np.stack([assignment.offsets[some], assignment.offsets[some + 1]], axis=1)
         tasks.append(
             _Task(
-                by_name,
+                training.batch(cells, cell_numbers) if stored else _Named(rows, row_numbers, spans),
                 dual,
                 inputs,
                 assigned,

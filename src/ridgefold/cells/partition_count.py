@@ -4,11 +4,7 @@ Larger cells are more accurate and cost more, n·(n/m)² operations for all of t
 256 rows are tried first, then twice as many, and so on, and every size is scored by the
 leave-one-out error of the combined model, which the cells give exactly (residuals of a row in
 its cells, weighted by its shares, which sum to 1). When doubling gains less than half the
-stated loss it stops, and the smallest size within the stated loss of the best is taken. If the
-first doubling is worse by more than that loss, one more is tried: more rows should do no harm, so
-the pair does not suit them, and some functions give way only to cells of a thousand rows. Where
-it still gains at the largest size that is tried, the gains are extrapolated: each doubling gains
-a constant share of the one before.
+stated loss it stops, and the smallest size within the stated loss of the best is taken.
 
 All cells of a size share one pair of kernel and ridge while sizes are compared, even if each will
 choose its own: that takes one inverse a cell instead of eleven, and what own pairs gain is
@@ -32,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from ridgefold.cells.cell_rows import CellRows, Training, number_of
+from ridgefold.cells.cell_rows import RowsByCell, RowsToFit, number_of
 from ridgefold.cells.cut import Partitioner
 from ridgefold.cells.held_out_errors import held_out_errors
 from ridgefold.cells.local_fit import FitSettings
@@ -42,13 +38,6 @@ from ridgefold.executors import Executor
 from ridgefold.executors.base import KeyOf, same_name
 from ridgefold.linalg.blocks import row_blocks
 from ridgefold.records import CELL_SEARCH, Cells, CellTrial, Grid, LocalModels
-
-LARGEST_CELL = 8192
-"""Rows of the largest cells that are ever chosen here."""
-_DECAY = 0.85
-"""What a doubling is expected to gain, as a share of what the one before did. Errors fall about
-as a power of the rows, which would be 1, until noise is all that is left; and gains of a few
-percent, measured to about one, say little about their ratio."""
 
 _REPEATS = 2.0
 """Rows of a cell with those that it shares, in parts of its own, at most."""
@@ -79,11 +68,11 @@ class CountChoice:
     """The chosen cells with their models, if these are already as a fit would make them."""
 
 
-HandOut = Callable[[str, Training], CellRows]
+HandOut = Callable[[str, RowsToFit], RowsByCell]
 """Gives the rows of a region, known by a name, as tasks get them."""
 
 
-def as_they_are(name: str, training: Training) -> CellRows:
+def as_they_are(name: str, training: RowsToFit) -> RowsByCell:
     """Rows in memory, for tasks of this machine."""
     return training
 
@@ -93,9 +82,9 @@ class _Region:
     """A region: rows on which sizes of cells are compared."""
 
     name: str
-    training: Training
+    training: RowsToFit
     """Its rows in memory."""
-    handed: CellRows
+    handed: RowsByCell
     """Its rows in the form that tasks get them in."""
 
 
@@ -125,7 +114,7 @@ def nearest_rows(X: Any, centre: np.ndarray, count: int) -> np.ndarray:
 
 
 def choose_count(
-    training: Training,
+    training: RowsToFit,
     partitioner: Partitioner,
     overlap: float,
     grid: Grid,
@@ -182,15 +171,12 @@ def choose_count(
         squares, count = (sum(values) for values in zip(*(m.scored for m in measured), strict=True))
         error = math.sqrt(squares / count) if count else 0.0
         tried.append(measured[-1].fitted)
-        trials.append(CellTrial(size, error, measured=True))
+        trials.append(CellTrial(size, error))
         starts.append([m.grid for m in measured])
-        if error == 0.0 or _enough([trial.error for trial in trials], loss):
+        before = min((trial.error for trial in trials[:-1]), default=math.inf)
+        if error == 0.0 or error > before * (1.0 - loss / 2):
             break
         size *= 2
-    else:
-        held = most_rows / _REPEATS if overlap > 0 else most_rows
-        if not many and _count(n, trials[-1].cell_rows) > 1:
-            trials += _extrapolated(trials, int(min(n, LARGEST_CELL, held)), loss)
     best = min(trial.error for trial in trials)
     chosen = next(i for i, trial in enumerate(trials) if trial.error <= (1.0 + loss) * best)
     n_cells = _count(n, trials[chosen].cell_rows)
@@ -210,15 +196,6 @@ def _smallest_within(most_rows: float, overlap: float) -> int:
     while size > _FEWEST_TRIED and size * (_REPEATS if overlap > 0 else 1.0) > most_rows:
         size //= 2
     return size
-
-
-def _enough(errors: list[float], loss: float) -> bool:
-    """Whether larger cells are not worth a look, by the errors of sizes that were doubled."""
-    if len(errors) == 1:
-        return False
-    last, best = errors[-1], min(errors[:-1])
-    suspect = len(errors) == 2 and last > best * (1.0 + loss)
-    return not suspect and last > best * (1.0 - loss / 2)
 
 
 def _count(n_rows: int, cell_rows: int) -> int:
@@ -282,24 +259,6 @@ def _measure(
     return _Measured(grid, scored, TriedCells(cells, models, residuals))
 
 
-def _extrapolated(trials: list[CellTrial], largest: int, loss: float) -> list[CellTrial]:
-    """Sizes beyond those that were measured, while they are predicted to gain enough."""
-    if len(trials) < 3:
-        return []
-    errors = [trial.error for trial in trials[-3:]]
-    gains = [math.log(errors[0] / errors[1]), math.log(errors[1] / errors[2])]
-    if min(gains) <= 0:
-        return []
-    found, size, error, gain = [], trials[-1].cell_rows, errors[2], gains[1]
-    while size < largest:
-        size, gain = min(2 * size, largest), gain * _DECAY
-        error *= math.exp(-gain)
-        found.append(CellTrial(size, error, measured=False))
-        if gain < loss / 2:
-            break
-    return found
-
-
 Scorer = Callable[[int], float]
 
 
@@ -316,7 +275,7 @@ def choose_count_of_average(
     m = int(min(max(1, 4 * first_guess), max(1, n_rows // 32)))
     m = max(m, math.ceil(n_rows / most_rows))
     while True:
-        trials.append(CellTrial(max(1, n_rows // m), score(m), measured=True))
+        trials.append(CellTrial(max(1, n_rows // m), score(m)))
         counts.append(m)
         small_gain = len(trials) > 1 and trials[-1].error > trials[-2].error * (1.0 - loss / 2)
         halved = max(1, m // 2)

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ridgefold.cells.cell_rows import Training
+from ridgefold.cells.cell_rows import RowsToFit
 from ridgefold.errors import ConvergenceWarning
 from ridgefold.kernels import Gram, Kernel, KernelGram, WeightedGram
 from ridgefold.kernels.gram import columns_of
@@ -67,7 +67,7 @@ def coarse_rank(n_rows: int) -> int:
 
 
 def refine(
-    training: Training,
+    training: RowsToFit,
     kernel: Kernel,
     alpha: float,
     groups: list[np.ndarray],
@@ -173,8 +173,8 @@ def refine(
 
 
 def _weighing_rows(
-    training: Training, groups: list[np.ndarray], start: np.ndarray
-) -> tuple[Training, list[np.ndarray], np.ndarray, np.ndarray | slice]:
+    training: RowsToFit, groups: list[np.ndarray], start: np.ndarray
+) -> tuple[RowsToFit, list[np.ndarray], np.ndarray, np.ndarray | slice]:
     """The system without rows of weight zero, which are no part of it, and which rows stay."""
     weights = training.weights
     if weights is None or np.all(weights > 0):

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ridgefold.cells.cell_rows import Batch, CellRows, batches_of, number_of
-from ridgefold.cells.local_fit import CellData, CellFit, CellSystem, FitSettings
+from ridgefold.cells.cell_rows import Batch, RowsByCell, RowsToFit, batches_of, number_of
+from ridgefold.cells.local_fit import CellFit, CellSystem, FitSettings
 from ridgefold.cells.local_search import search_cell
 from ridgefold.cells.stacked_fit import cell_on, fit_together, here
 from ridgefold.crossval import Progress, no_progress
@@ -55,14 +55,14 @@ def _fit_batch(task: _Task) -> FittedBatch:
     )
 
 
-def _one_by_one(task: _Task) -> Iterator[tuple[CellData, CellFit]]:
+def _one_by_one(task: _Task) -> Iterator[tuple[RowsToFit, CellFit]]:
     for position, factor in enumerate(task.factors):
         data = task.batch.data(position)
         yield data, _fit_cell(task.settings, data, factor)
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
-def _together(task: _Task) -> Iterator[tuple[CellData, CellFit]]:
+def _together(task: _Task) -> Iterator[tuple[RowsToFit, CellFit]]:
     """On a device: stacked where that can be done, else one after the other there."""
     settings = task.settings
     cells = [task.batch.data(position) for position in range(len(task.factors))]
@@ -71,7 +71,7 @@ def _together(task: _Task) -> Iterator[tuple[CellData, CellFit]]:
         yield data, _alone(settings, data, factor) if fit is None else fit
 
 
-def _alone(settings: FitSettings, data: CellData, factor: float) -> CellFit:
+def _alone(settings: FitSettings, data: RowsToFit, factor: float) -> CellFit:
     """One cell on the settings' device."""
     counted = len(data.X) if data.weights is None else int(np.sum(data.weights > 0))
     if counted == 0 or settings.device is None:
@@ -80,7 +80,7 @@ def _alone(settings: FitSettings, data: CellData, factor: float) -> CellFit:
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
-def _fit_cell(settings: FitSettings, data: CellData, factor: float) -> CellFit:
+def _fit_cell(settings: FitSettings, data: RowsToFit, factor: float) -> CellFit:
     grid = settings.grid
     kernels = grid.kernels if settings.choose else (grid.kernels[grid.start],)
     system = CellSystem(data, kernels, bias=settings.bias, fixed=settings.fixed)
@@ -98,7 +98,7 @@ def _fit_cell(settings: FitSettings, data: CellData, factor: float) -> CellFit:
     return system.fit(choice.kernel, float(grid.alphas[choice.alpha]), held_out=settings.held_out)
 
 
-def _range(data: CellData, settings: FitSettings) -> tuple[np.ndarray, np.ndarray]:
+def _range(data: RowsToFit, settings: FitSettings) -> tuple[np.ndarray, np.ndarray]:
     """Least and greatest targets of a cell's rows of positive weight."""
     targets = data.targets if data.weights is None else data.targets[data.weights > 0]
     if len(targets) == 0:
@@ -123,7 +123,7 @@ def in_memory(name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 
 def run_cells(
-    training: CellRows,
+    training: RowsByCell,
     cells: Cells,
     settings: FitSettings,
     alpha_factors: np.ndarray,
@@ -143,7 +143,11 @@ def run_cells(
     sizes = np.diff(cells.offsets)
     batches = batches_of(sizes.tolist(), stacked=settings.device is not None)
     tasks = [
-        _Task(training.batch(cells, batch), settings, tuple(alpha_factors[batch].tolist()))
+        _Task(
+            training.batch(cells, range(batch.start, batch.stop)),
+            settings,
+            tuple(alpha_factors[batch].tolist()),
+        )
         for batch in batches
     ]
     dual = new_array("dual_coef", (entries, t), training.dtype)

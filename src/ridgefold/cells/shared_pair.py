@@ -7,12 +7,12 @@ of the cells. So the choice is the same wherever the tasks run.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ridgefold.cells.cell_rows import Batch, CellRows, number_of, rows_of, spaced
+from ridgefold.cells.cell_rows import Batch, RowsByCell, number_of, rows_of, spaced
 from ridgefold.cells.local_fit import CellSystem
 from ridgefold.cells.local_search import (
     FEWEST_ROWS,
@@ -29,7 +29,7 @@ from ridgefold.records import CELL_SEARCH, Cells, CellSearch, Grid
 
 
 def choose_pair(
-    training: CellRows,
+    training: RowsByCell,
     cells: Cells,
     grid: Grid,
     executor: Executor,
@@ -56,7 +56,7 @@ def choose_pair(
 
     def pool(name: str, one: Grid, some: list[int], most: int) -> _Pool:
         pilots = [
-            _Pilot(training.batch(cells, slice(c, c + 1)), most, one.kernels, (bias, fixed), device)
+            _Pilot(training.batch(cells, (c,)), most, one.kernels, (bias, fixed), device)
             for c in some
         ]
         return _Pool(name, tuple(some), tuple(pilots), one.alphas, executor, key_of)
@@ -68,7 +68,7 @@ def choose_pair(
         if not (one.ordered or len(one.kernels) == 1):
             return widely(number, one)
         near = pool(f"near-{number}", one, _spread(numbers), limits.near_rows)
-        return search_near(near.pair, replace(one, stride=1))
+        return search_near(near.pair, one)
 
     if good_start:
         return best_of(grid, near_its_start)

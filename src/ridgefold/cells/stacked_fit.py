@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ridgefold.cells.local_fit import CellData, CellFit, CellSystem, FitSettings
+from ridgefold.cells.cell_rows import RowsToFit
+from ridgefold.cells.local_fit import CellFit, CellSystem, FitSettings
 from ridgefold.cells.local_search import (
     Choice,
     answered_together,
@@ -28,8 +29,8 @@ from ridgefold.linalg import Array, namespace_of
 from ridgefold.linalg.leave_one_out import LeaveOneOut
 from ridgefold.linalg.namespace import on_device
 from ridgefold.linalg.stacked import (
-    StackedRows,
     StackedSolution,
+    StackedSystems,
     pad_diagonals,
     solve_stack,
 )
@@ -71,7 +72,7 @@ def padded(arrays: Sequence[np.ndarray], size: int) -> np.ndarray:
     return out
 
 
-def cell_on(data: CellData, device: str) -> CellData:
+def cell_on(data: RowsToFit, device: str) -> RowsToFit:
     """The rows of a cell on a device; shares stay here, where scores are averaged."""
     X, targets = on_device(np.array(data.X), device), on_device(np.array(data.targets), device)
     weights = None if data.weights is None else on_device(np.array(data.weights), device)
@@ -94,7 +95,7 @@ def here(fit: CellFit) -> CellFit:
 class CellStack:
     """The ridge systems of cells of similar size, all of whose rows have a weight."""
 
-    def __init__(self, cells: Sequence[CellData], settings: FitSettings, device: str) -> None:
+    def __init__(self, cells: Sequence[RowsToFit], settings: FitSettings, device: str) -> None:
         self.cells, self.settings, self.device = cells, settings, device
         grid = settings.grid
         self.kernels = grid.kernels if settings.choose else (grid.kernels[grid.start],)
@@ -110,7 +111,7 @@ class CellStack:
         uploaded = on_device(values, self.device)
         return uploaded if dtype is None else self.namespace.astype(uploaded, dtype)
 
-    def _systems(self, X: Array, counts: np.ndarray, m: int) -> StackedRows:
+    def _systems(self, X: Array, counts: np.ndarray, m: int) -> StackedSystems:
         targets = self._upload(padded([cell.targets for cell in self.cells], m))
         there = np.arange(m)[None, :] < counts[:, None]
         present = self._upload(there.astype(np.float64), X.dtype)
@@ -125,7 +126,7 @@ class CellStack:
             sizes = self.namespace.xp.sqrt(self.namespace.xp.sum(directions**2, axis=1))
             basis = (directions / sizes[:, None])[:, :, None]
             transforms = (1.0 / sizes)[:, None, None]
-        return StackedRows(
+        return StackedSystems(
             targets=targets,
             present=present,
             basis=basis,
@@ -134,7 +135,7 @@ class CellStack:
             counts=counts,
         )
 
-    def _part(self, places: np.ndarray) -> StackedRows:
+    def _part(self, places: np.ndarray) -> StackedSystems:
         """The systems of the cells at these places in the stack."""
 
         def take(a: Array | None) -> Array | None:
@@ -143,7 +144,7 @@ class CellStack:
         rows = self._rows
         if len(places) == len(self.cells):
             return rows
-        return StackedRows(
+        return StackedSystems(
             targets=take(rows.targets),
             present=take(rows.present),
             basis=take(rows.basis),
@@ -152,7 +153,7 @@ class CellStack:
             counts=rows.counts[places],
         )
 
-    def _matrices(self, kernel: int, places: np.ndarray, part: StackedRows) -> Array:
+    def _matrices(self, kernel: int, places: np.ndarray, part: StackedSystems) -> Array:
         """K̃ of the cells at these places, with padded diagonals."""
         matrices = self._grams.matrices(kernel, places)
         scale = part.present
@@ -287,7 +288,7 @@ class CellStack:
                 yield dual[k, :n], intercept[k], None if residuals is None else residuals[k, :n]
 
 
-def _counts(cell: CellData) -> np.ndarray:
+def _counts(cell: RowsToFit) -> np.ndarray:
     counts = cell.counts()
     return np.ones(len(cell.X)) if counts is None else np.asarray(counts, dtype=float)
 
@@ -299,7 +300,7 @@ def _by_kernel(kernels: Mapping[int, int]) -> Iterator[tuple[int, np.ndarray]]:
 
 
 def fit_together(
-    cells: Sequence[CellData], settings: FitSettings, factors: np.ndarray
+    cells: Sequence[RowsToFit], settings: FitSettings, factors: np.ndarray
 ) -> list[CellFit | None]:
     """The models of many cells; None for those that have to be fitted alone."""
     assert settings.device is not None
@@ -323,7 +324,7 @@ def fit_together(
     return fits_of_cells
 
 
-def _choices(cells: Sequence[CellData], settings: FitSettings, device: str) -> list[Choice]:
+def _choices(cells: Sequence[RowsToFit], settings: FitSettings, device: str) -> list[Choice]:
     """The pair of every cell, its own where it may choose."""
     grid = settings.grid
     choices = [Choice(grid.start, grid.start_alpha, np.nan)] * len(cells)

@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from ridgefold.cells.cell_request import CellShape
-from ridgefold.cells.cell_rows import CellRows, Training, batches_of, spaced
+from ridgefold.cells.cell_request import CellProblem
+from ridgefold.cells.cell_rows import RowsByCell, RowsToFit, batches_of, spaced
 from ridgefold.cells.cell_run_directory import asked_of
 from ridgefold.cells.cell_store import Placing, StoredRows, place_rows
 from ridgefold.cells.checked_arguments import CellArguments
+from ridgefold.cells.computed_rows import scaled_rows
 from ridgefold.cells.cut import learning_rows
 from ridgefold.cells.fitting import CellFitting, FittedCells
-from ridgefold.cells.linear_part import LeftToCells
-from ridgefold.cells.scaled_rows import ScaledRows
+from ridgefold.cells.linear_part import left_to_cells
 from ridgefold.errors import InvalidInputError, RepeatedRowsWarning
 from ridgefold.linalg import namespace_of
 from ridgefold.linalg.blocks import row_blocks
@@ -33,14 +33,13 @@ from ridgefold.records import Cells
 from ridgefold.runtime.progress import progress_bar
 from ridgefold.runtime.run_request import folder_of
 from ridgefold.runtime.training_data import TrainingData, require_usable_weights
-from ridgefold.storage.mapped import new_array, release
+from ridgefold.storage.mapped import MappedRows, new_array, release
 from ridgefold.storage.named_arrays import named
+from ridgefold.storage.row_source import RowSource
 from ridgefold.storage.run_directory import RunDirectory, asked_before
 from ridgefold.tables.sources import (
     ArraySource,
-    MappedSource,
     ParquetSource,
-    RowSource,
     SomeRows,
     open_source,
     to_file,
@@ -73,7 +72,7 @@ class Stream:
 
     def loaded(self) -> tuple[Any, Any, Any]:
         """All of it in memory; a mapped array stays mapped."""
-        in_place = isinstance(self.X, MappedSource) and isinstance(self.given, np.ndarray)
+        in_place = isinstance(self.X, MappedRows) and isinstance(self.given, np.ndarray)
         X = self.given if in_place else self.X.read()
         return X, _read(self.y), _read(self.weights)
 
@@ -196,7 +195,7 @@ def _taken(data: TrainingData, rows: np.ndarray, folder: Path) -> TrainingData:
     parts: dict[str, Any] = {"X": data.X, "y": data.y, "weights": data.weights}
     taken: dict[str, Any] = {
         name: to_file(
-            SomeRows(MappedSource(part), rows),
+            SomeRows(part, rows),
             folder / f"{name}-counted.npy",
             part.dtype,
             finite=name,
@@ -216,12 +215,10 @@ def _among_all(
         rows[some] = used[cells.rows[some]]
         release(rows)
         release(cells.rows)
-    X: Any = data.X
-    if fitted.length_scales is not None:
-        X = ScaledRows(X, fitted.length_scales)
+    X = scaled_rows(data.X, fitted.length_scales)
     targets: Any = data.y
     if fitted.linear is not None:
-        targets = LeftToCells(targets, data.X, fitted.linear)
+        targets = left_to_cells(targets, data.X, fitted.linear)
     training = replace(fitted.training, X=X, targets=targets, weights=data.weights)
     return replace(fitted, cells=replace(cells, rows=rows), training=training)
 
@@ -274,7 +271,7 @@ class _StreamFitting(CellFitting):
     def _new_array(self, name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         return self._space.new_array(name, shape, dtype)
 
-    def _handed_out(self, name: str, part: Training) -> CellRows:
+    def _handed_out(self, name: str, part: RowsToFit) -> RowsByCell:
         """Named by files of their own, which workers read at once; the rows lie scattered in
         those of all."""
         if not self._executor.remote:
@@ -287,7 +284,7 @@ class _StreamFitting(CellFitting):
         weights = None if part.weights is None else rows("w", part.weights)
         return replace(part, X=rows("X", part.X), targets=rows("y", part.targets), weights=weights)
 
-    def _cut(self, m: int, attempt: int) -> tuple[Cells, CellRows]:
+    def _cut(self, m: int, attempt: int) -> tuple[Cells, RowsByCell]:
         options, X = self.options, self.data.X
         placing = Placing(
             X,
@@ -313,7 +310,7 @@ class _StreamFitting(CellFitting):
             _warn_of_repeats(store)
         return self._cells(store, self._router), store
 
-    def learn_cells(self, known: CellShape) -> int:
+    def learn_cells(self, known: CellProblem) -> int:
         """Find out which region is whose; of how many cells."""
         assert known.n_cells is not None
         asked = min(known.n_cells, self.n_rows)
@@ -377,7 +374,9 @@ def new_source(model: Any, X: Any) -> RowSource | None:
     source = open_source(X)
     if source is None:
         return None
-    if isinstance(X, np.ndarray) and source.n_bytes <= predicted_bytes(model.memory_budget):
+    if isinstance(X, (np.ndarray, MappedRows)) and source.n_bytes <= predicted_bytes(
+        model.memory_budget
+    ):
         return None
     if isinstance(source, ParquetSource):
         names = getattr(model, "feature_names_in_", None)

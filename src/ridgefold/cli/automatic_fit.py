@@ -43,32 +43,41 @@ def read_table(
     columns: Sequence[str] | None,
     drop: Sequence[str] | None,
     task: str,
-    groups: str | None,
-    weights: str | None,
-    class_weight: str | None,
     memory: str,
     talk: bool,
+    groups: str | None = None,
+    weights: str | None = None,
+    class_weight: str | None = None,
+    standardise: bool = True,
 ) -> TableToFit:
     """Read and understand a table; columns of groups and weights are not learned from."""
     from ridgefold.tables.diagnose import diagnose
     from ridgefold.tables.tables import open_table
 
-    choices = column_choices(columns, drop)
     names = open_table(path).names()
+    choices = choices_of(columns, drop, target, task)
     for option, name in (("--groups", groups), ("--weights", weights)):
         if name is not None:
             require_columns([name], names, option)
             if name == target:
                 raise CommandLineError(f"{option} and --target both name {name!r}")
             choices.setdefault(name, "drop")
-    if task != "auto":
-        choices.setdefault(target, "number" if task == "regression" else "category")
     _require_memory_for(path, memory)
     with _working(f"reading {path.name}", talk):
-        diagnosis = diagnose(path, target, columns=choices)
+        diagnosis = diagnose(path, target, columns=choices, standardise=standardise)
     counts = None if weights is None else _weights_in(diagnosis, weights)
     by_class = None if class_weight is None else _class_weight(diagnosis, class_weight)
     return TableToFit(diagnosis, groups, counts, by_class)
+
+
+def choices_of(
+    columns: Sequence[str] | None, drop: Sequence[str] | None, target: str, task: str
+) -> dict[str, Any]:
+    """What the options say of columns and of the target."""
+    choices = column_choices(columns, drop)
+    if task != "auto":
+        choices.setdefault(target, "number" if task == "regression" else "category")
+    return choices
 
 
 def _require_memory_for(path: Path, memory: str) -> None:
@@ -138,17 +147,21 @@ def say_problems(diagnosis: TableDiagnosis, path: Path) -> None:
         console.print(said, style="yellow", markup=False, highlight=False)
 
 
-def fitted_model(read: TableToFit, *, talk: bool, **settings: Any) -> Any:
-    """The model that the table and the time give."""
+def front_door(diagnosis: TableDiagnosis, model: Any, device: str | None = None) -> Any:
+    """The estimator for a table of this task; `model` is the one to fit, None to choose."""
     from ridgefold.automatic.classifier import RidgefoldClassifier
     from ridgefold.automatic.regressor import RidgefoldRegressor
 
+    cls: Any = RidgefoldClassifier if diagnosis.task == "classification" else RidgefoldRegressor
+    return cls(model=model, device=device)
+
+
+def fitted_model(read: TableToFit, *, talk: bool, **settings: Any) -> Any:
+    """The model that the table and the time give."""
     settings["verbose"] = int(talk and messages().is_terminal)
-    model: Any
     if read.task == "classification":
-        model = RidgefoldClassifier(class_weight=read.class_weight, **settings)
-    else:
-        model = RidgefoldRegressor(**settings)
+        settings["class_weight"] = read.class_weight
+    model = front_door(read.diagnosis, None).set_params(**settings)
     return model.fit(read.diagnosis, groups=read.groups, sample_weight=read.sample_weight)
 
 

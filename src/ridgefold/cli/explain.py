@@ -189,4 +189,4 @@ def _of_file(path: Path) -> Any:
     from ridgefold.estimators.saving import load
 
     fitted = load(path)
-    return getattr(fitted, "model_", fitted).explain()
+    return fitted.explain()

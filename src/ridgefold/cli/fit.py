@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from ridgefold.cli.automatic_fit import fitted_beside, fitted_model, read_table, say_problems
-from ridgefold.cli.automatic_summary import fit_summary, what_next
-from ridgefold.cli.exit_codes import command, require_free
+from ridgefold.cli.exit_codes import command
+from ridgefold.cli.fit_outputs import FitOutputs
+from ridgefold.cli.fit_summary import fit_summary, what_next
 from ridgefold.cli.options import (
     CommandLineError,
     Task,
@@ -19,11 +19,8 @@ from ridgefold.cli.options import (
     require_jobs,
     require_memory,
     require_positive,
-    say,
 )
 from ridgefold.cli.options import CommandOptions as Options
-from ridgefold.cli.unseen_table import notes_of_target
-from ridgefold.storage.atomic import created_whole
 
 _TABLE = "The table"
 _COST = "Time, memory, machine"
@@ -140,16 +137,14 @@ def fit(
     every column is taken for is said by ridgefold diagnose, and --columns and --drop decide
     otherwise. Families of models are tried and put together by their errors on held-out rows.
     """
-    require_free(output, force)
-    if report is not None:
-        require_free(report, force)
-        if report.resolve() == output.resolve():
-            raise CommandLineError(f"--report and --output both name {str(output)!r}")
+    outputs = FitOutputs(
+        data, output, report, force=force, float32=float32, quiet=quiet, as_json=as_json
+    )
     budget = seconds_of_text(time_limit)
     require_memory(memory)
     require_device(device)
     require_jobs(jobs)
-    started, talk = time.perf_counter(), not (quiet or as_json)
+    talk = outputs.talk
     read = read_table(
         data,
         target,
@@ -174,25 +169,9 @@ def fit(
         n_jobs=jobs,
         device=device,
     )
-    fitted_in = time.perf_counter() - started
+    fitted_in = outputs.seconds()
     beside = fitted_beside(read, model, talk=talk) if compare else None
-    notes = {"target": target, "task": read.task, "data": data.name}
-    notes |= notes_of_target(read.diagnosis)
-    with created_whole(output, replace=force) as path:
-        model.save(path, dtype="float32" if float32 else None, notes=notes)
-    title = f"{target} from {data.name}"
-    if report is not None:
-        from ridgefold.report import write_report
-
-        write_report(model, report, target_name=target, title=title, force=force)
-    summary: dict[str, Any] = {
-        **fit_summary(model, beside),
-        "seconds": round(fitted_in, 2),
-        "model": str(output),
-        "model_bytes": output.stat().st_size,
-        **({} if report is None else {"report": str(report)}),
-    }
-    say(summary, quiet=quiet, as_json=as_json, title=title)
+    outputs.write(model, read.diagnosis, fit_summary(model, beside), fitted_in)
     if talk:
         for line in what_next(model, read, data, output):
             messages().print(f"next: {line}", markup=False, highlight=False)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-import time
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
-from ridgefold.cli.exit_codes import command, require_free
+from ridgefold.cli.automatic_fit import choices_of, front_door, read_table, say_problems
+from ridgefold.cli.exit_codes import command
+from ridgefold.cli.fit_outputs import FitOutputs
+from ridgefold.cli.fit_summary import fit_summary
+from ridgefold.cli.kernel_machine import ScalesToLearn, choose_model
 from ridgefold.cli.options import (
     Categories,
     CommandLineError,
     Kept,
-    Missing,
     Task,
     messages,
     require_device,
@@ -24,12 +27,13 @@ from ridgefold.cli.options import (
     require_kernel,
     require_memory,
     require_positive,
-    say,
 )
 from ridgefold.cli.options import CommandOptions as Options
-from ridgefold.cli.streaming import fitted_from_stream, worth_streaming
-from ridgefold.cli.training import choose_model, read_training_table, summary_of
-from ridgefold.storage.atomic import created_whole
+from ridgefold.cli.streaming import rows_on_disk, worth_streaming
+
+if TYPE_CHECKING:
+    from ridgefold.tables.diagnosis import TableDiagnosis
+    from ridgefold.tables.table_stream import WrittenTable
 
 _LONG = 60.0
 """A fit that is predicted to take more seconds than this is announced."""
@@ -102,13 +106,8 @@ def fit_kernel(
             "if not given."
         ),
     ] = None,
-    ignore: Annotated[
-        list[str] | None, typer.Option(help="A column to leave out; may be given again.")
-    ] = None,
-    categorical: Annotated[
-        list[str] | None,
-        typer.Option(help="A column of numbers that are categories; may be given again."),
-    ] = None,
+    columns: Options.Columns = None,
+    drop: Options.Drop = None,
     categories: Annotated[
         Categories,
         typer.Option(
@@ -116,13 +115,6 @@ def fit_kernel(
             "each column of categories."
         ),
     ] = Categories.one_hot,
-    missing: Annotated[
-        Missing,
-        typer.Option(
-            help="error: refuse missing values; drop: leave such rows out; fill: the mean for "
-            "numbers, a category of its own for text."
-        ),
-    ] = Missing.error,
     standardise: Annotated[
         bool, typer.Option(help="Bring numbers to mean 0 and standard deviation 1.")
     ] = True,
@@ -155,16 +147,15 @@ def fit_kernel(
     quiet: Options.Quiet = False,
     as_json: Options.Json = False,
 ) -> None:
-    """Choose, fit and save a model of one column of a table.
+    """Fit and save a kernel machine of one column of a table.
 
-    Kernel width and ridge are chosen by exact cross-validation. Numbers are standardised and text
-    becomes categories inside the model file, so that raw tables can be predicted.
+    Kernel width and ridge are chosen by exact cross-validation. The table is read as ridgefold fit
+    reads it, and the model file holds how, so that raw tables can be predicted.
     """
-    require_free(output, force)
-    if report is not None:
-        require_free(report, force)
-        if report.resolve() == output.resolve():
-            raise CommandLineError(f"--report and --output both name {str(output)!r}")
+    outputs = FitOutputs(
+        data, output, report, force=force, float32=float32, quiet=quiet, as_json=as_json
+    )
+    talk = outputs.talk
     if categories is Categories.product and not learn_scales:
         raise CommandLineError(
             "--categories product learns one scale for each column of categories, and needs "
@@ -188,17 +179,18 @@ def fit_kernel(
     if nu is not None and (nu not in (0.5, 1.5, 2.5) or kernels != ["matern"]):
         raise CommandLineError(f"--nu must be 0.5, 1.5 or 2.5, with --kernel matern, got {nu:g}")
     require_jobs(jobs)
-    started, talk = time.perf_counter(), not (quiet or as_json)
+    choices = choices_of(columns, drop, target, task.value)
 
-    def make(task: str) -> Any:
+    def make(diagnosis: TableDiagnosis) -> Any:
+        scales = ScalesToLearn(categories.value, diagnosis.encoder.columns)
         return choose_model(
-            task,
+            str(diagnosis.task),
             kernels=kernels,
             alpha=alpha,
             length_scale=length_scale,
             nu=nu,
             cv=folds,
-            learn_scales=learn_scales,
+            scales=scales if learn_scales else None,
             partitions=cells,
             run_dir=None if run_dir is None else str(run_dir),
             executor=executor,
@@ -211,68 +203,43 @@ def fit_kernel(
             verbose=talk,
         )
 
-    def finish(model: Any, task: str) -> None:
-        notes = {"target": target, "task": task, "data": data.name}
-        with created_whole(output, replace=force) as path:
-            model.save(path, dtype="float32" if float32 else None, notes=notes)
-        title = f"{target} from {data.name}"
-        if report is not None:
-            from ridgefold.report import write_report
-
-            write_report(model, report, target_name=target, title=title, force=force)
-        summary: dict[str, Any] = {
-            **summary_of(model, target, task),
-            "seconds": round(time.perf_counter() - started, 2),
-            "model": str(output),
-            "model_bytes": output.stat().st_size,
-            **({} if report is None else {"report": str(report)}),
-        }
-        say(summary, quiet=quiet, as_json=as_json, title=title)
+    def finish(inner: Any, table: TableDiagnosis | WrittenTable, diagnosis: TableDiagnosis) -> None:
+        # Cells go to the device themselves.
+        model = front_door(diagnosis, inner, None if partitions is not None else device).fit(table)
+        outputs.write(model, diagnosis, fit_summary(model))
         if talk:
             messages().print(f"next: ridgefold predict {output} NEW.csv -o OUT.csv", markup=False)
 
     if partitions is not None and worth_streaming(data, memory):
-        with fitted_from_stream(
-            data,
-            target,
-            make,
-            ignore=ignore or [],
-            categorical=categorical or [],
-            categories=categories.value,
-            missing=missing.value,
-            standardise=standardise,
-            task=task.value,
-            run_dir=run_dir,
-            quiet=not talk,
-        ) as streamed:
-            finish(streamed.model, streamed.task)
+        with rows_on_disk(data, target, choices, standardise, run_dir) as table:
+            if talk:
+                say_problems(table.diagnosis, data)
+                lost = f"; {table.without_target:,} have no target" if table.without_target else ""
+                said = f"{len(table.X) + table.without_target:,} rows, read in batches{lost}"
+                messages().print(said, markup=False)
+            finish(make(table.diagnosis), table, table.diagnosis)
         return
-    table = read_training_table(
+    read = read_table(
         data,
         target,
-        ignore=ignore or [],
-        categorical=categorical or [],
-        missing=missing.value,
+        columns=columns,
+        drop=drop,
         task=task.value,
-        quiet=not talk,
-    )
-    order = np.arange(len(table.y))
-    if shuffle:
-        order = np.random.default_rng(seed).permutation(len(order))
-    from ridgefold.estimators.table_model import TableModel
-
-    inner = make(table.task)
-    if talk:
-        _say_if_long(inner, len(order), len(table.frame.columns))
-    model = TableModel(
-        inner,
+        memory=memory,
+        talk=talk,
         standardise=standardise,
-        categorical=[name for name in categorical or () if name in table.frame.columns],
-        categories=categories.value,
-        missing=missing.value,
-        device=None if partitions is not None else device,  # cells go there themselves
-    ).fit(table.frame[order], table.y[order])
-    finish(model, table.task)
+    )
+    diagnosis = read.diagnosis
+    if talk:
+        say_problems(diagnosis, data)
+    inner = make(diagnosis)
+    if talk:
+        _say_if_long(inner, len(diagnosis.rows), max(1, len(diagnosis.encoder.names)))
+    if shuffle:
+        assert diagnosis.y is not None
+        order = np.random.default_rng(seed).permutation(len(diagnosis.rows))
+        diagnosis = replace(diagnosis, rows=diagnosis.rows[order], y=diagnosis.y[order])
+    finish(inner, diagnosis, diagnosis)
 
 
 def _say_if_long(model: Any, n: int, d: int) -> None:

@@ -7,11 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from ridgefold.cli.automatic_summary import fit_summary, is_automatic
 from ridgefold.cli.exit_codes import command, reading
+from ridgefold.cli.fit_summary import (
+    fit_summary,
+    intervals_of,
+    is_automatic,
+    kernel_summary,
+    ways_of,
+)
 from ridgefold.cli.options import CommandOptions as Options
 from ridgefold.cli.options import say
-from ridgefold.cli.training import intervals_of, kernel_summary
 
 _MOST_ARRAYS = 4
 """Arrays that are named, the largest ones; with --json all of them."""
@@ -54,32 +59,28 @@ def summary_of(model: Path, *, every_array: bool = False) -> dict[str, Any]:
 
 
 def _model_summary(fitted: Any) -> dict[str, Any]:
-    if is_automatic(fitted):
-        return {"model": type(fitted).__name__, **fit_summary(fitted), **_columns_shown(fitted)}
-    inner = getattr(fitted, "model_", fitted)
-    columns = getattr(fitted, "columns_", None)
-    classes = getattr(inner, "classes_", None)
+    if hasattr(fitted, "leaderboard_"):
+        name = type(fitted if is_automatic(fitted) else fitted.model_).__name__
+        return {"model": name, **fit_summary(fitted), **_columns_shown(fitted)}
+    classes = getattr(fitted, "classes_", None)
     return {
-        "model": type(inner).__name__,
-        **kernel_summary(inner),
-        "training rows": int(inner.X_fit_.shape[0]),
+        "model": type(fitted).__name__,
+        **kernel_summary(fitted),
+        "training rows": int(fitted.X_fit_.shape[0]),
         **_columns_shown(fitted),
         "classes": None if classes is None else [str(label) for label in classes],
-        "missing values": columns.missing if columns else None,
-        "held-out score": getattr(inner, "best_score_", None),
-        "cross-validation": inner.cv_plan_.method if hasattr(inner, "cv_plan_") else None,
-        "solver": inner.plan_.method if hasattr(inner, "plan_") else None,
-        "intervals": None if classes is not None else intervals_of(inner),
+        "held-out score": getattr(fitted, "best_score_", None),
+        **ways_of(fitted),
+        "intervals": None if classes is not None else intervals_of(fitted),
     }
 
 
 def _columns_shown(fitted: Any) -> dict[str, Any]:
     """The names of the columns that are read, or their number."""
-    inner = getattr(fitted, "model_", fitted)
     columns = getattr(fitted, "columns_", None)
-    names = list(columns.names) if columns else getattr(inner, "feature_names_in_", None)
+    names = list(columns.names) if columns else getattr(fitted, "feature_names_in_", None)
     if names is None:
-        return {"columns": int(inner.n_features_in_)}
+        return {"columns": int(fitted.n_features_in_)}
     shown = [str(name) for name in names[:_MOST_COLUMNS]]
     more = len(names) - len(shown)
     return {"columns": [*shown, f"and {more} more"] if more else shown}

@@ -91,14 +91,6 @@ class Task(StrEnum):
     classification = "classification"
 
 
-class Missing(StrEnum):
-    """What to do about missing values."""
-
-    error = "error"
-    drop = "drop"
-    fill = "fill"
-
-
 class Categories(StrEnum):
     """How columns of categories enter a learned kernel."""
 

@@ -93,7 +93,7 @@ def predict(
     columns = [*kept, *(name for name in inputs if name not in kept)]
     # What is only copied is copied as text, cell by cell.
     types = {name: pa.string() for name in kept} | predictor.input_types(inputs)
-    n_rows = n_missing = n_outside = 0
+    n_rows = n_outside = 0
     with (
         writing(output, replace=force) as write,
         _progress(quiet or as_json or output is None) as share,
@@ -102,25 +102,14 @@ def predict(
             if table.num_rows == 0:
                 continue
             results = predictor(table, n_rows, file.places)
-            copied = table.select(kept)
-            if not kept and predictor.may_skip_rows:
-                # A line with nothing on it is none to many readers of CSV.
-                numbers = np.arange(n_rows + 1, n_rows + 1 + table.num_rows)
-                copied = pa.table({"row": numbers})
             n_rows += table.num_rows
-            n_missing += results[0][1].null_count
             n_outside += sum(v.true_count for name, v in results if name == OUTSIDE)
-            write(_joined(copied, results))
+            write(_joined(table.select(kept), results))
         predictor.report_unreadable(file.places)
         if n_rows == 0:
             raise InvalidInputError(f"{str(data)!r} has no rows to predict")
-        if predictor.may_skip_rows and n_missing == n_rows:
-            raise InvalidInputError(
-                f"{str(data)!r} has no row that can be predicted: all have missing values"
-            )
     summary = {
         "rows": n_rows,
-        "rows_without_prediction": n_missing or None,
         "rows_outside": n_outside or None,
         "seconds": round(time.perf_counter() - started, 2),
         "output": "stdout" if output is None else str(output),
@@ -175,58 +164,35 @@ class _Predictor:
             )
         return list(available)
 
-    @property
-    def may_skip_rows(self) -> bool:
-        """Whether rows with missing values have no prediction."""
-        return self._columns is not None and self._columns.missing == "drop"
-
     def input_types(self, names: list[str]) -> dict[str, Any]:
         """Types that the model's columns must have, so that they need not be guessed."""
         import pyarrow as pa
 
-        from ridgefold.records import NumberColumn
+        from ridgefold.tables.table_stream import types_to_read
 
         if self._columns is None:
             return {name: pa.float64() for name in names}
-        types = {}
-        for column in self._columns.columns:
-            if not isinstance(column, NumberColumn) or column.text is not None:
-                types[column.name] = pa.string()
-            else:
-                types[column.name] = pa.bool_() if column.boolean else pa.float64()
-        return types
+        return types_to_read(self._columns)
 
     def report_unreadable(self, places: Places) -> None:
-        """Refuse or announce what stood in columns of numbers and is none."""
-        if self._columns is not None:
-            report_unreadable(list(self._seen.values()), self._columns.missing, places)
+        """Announce what stood in columns of numbers and is none."""
+        report_unreadable(list(self._seen.values()), places)
 
     def __call__(self, table: Any, first_row: int, places: Places) -> list[tuple[str, Any]]:
         import pyarrow as pa
 
         from ridgefold.tables.encode import numbers_for
-        from ridgefold.tables.frames import as_frame, complete_rows
+        from ridgefold.tables.frames import as_frame
 
         rows: Any = as_frame(table.select(self.input_names(table.column_names)))
         if self._columns is None:
             rows = self._matrix(rows, first_row, places)
         else:
             rows = numbers_for(rows, self._columns, self._seen, first_row)
-            if self._columns.missing == "error":
-                self.report_unreadable(places)
-        if self.may_skip_rows and not complete_rows(rows).any():
-            return [(name, pa.nulls(table.num_rows, kind)) for name, kind in self._result_types()]
-        results = []
-        for name, values in self._values(self._fitted, rows):
-            missing = (
-                np.isnan(values)
-                if values.dtype.kind == "f"
-                else np.asarray([value is None for value in values])
-                if values.dtype.kind == "O"
-                else None
-            )
-            results.append((name, pa.array(values, mask=missing)))
-        return results
+        return [
+            (name, pa.array(values, from_pandas=True))  # NaN is no prediction
+            for name, values in self._values(self._fitted, rows)
+        ]
 
     def _matrix(self, rows: Any, first_row: int, places: Places) -> np.ndarray:
         """The rows for a model that knows no columns; all of them must be numbers."""
@@ -240,16 +206,8 @@ class _Predictor:
                 wrong.append(cells)
             else:
                 out[:, j] = numbers_of(rows[name])
-        report_unreadable(wrong, "error", places)
+        report_unreadable(wrong, places, refuse=True)
         return out
-
-    def _result_types(self) -> list[tuple[str, Any]]:
-        """Names and types of the columns of results, from a row that stands in for others."""
-        import pyarrow as pa
-
-        inner = self._fitted.model_
-        row = np.zeros((1, inner.n_features_in_))
-        return [(name, pa.array(values).type) for name, values in self._values(inner, row)]
 
     def _values(self, model: Any, rows: Any) -> Iterator[tuple[str, np.ndarray]]:
         predicted = np.asarray(model.predict(rows))
@@ -267,9 +225,8 @@ class _Predictor:
                     for j in range(end.shape[1]):
                         yield f"{name}_{j}", end[:, j]
         if self._probabilities:
-            classes = getattr(model, "model_", model).classes_
             values = model.predict_proba(rows)
-            for j, label in enumerate(classes):
+            for j, label in enumerate(model.classes_):
                 yield f"probability of {label}", values[:, j]
         if (self._outside or self._coverage is not None) and hasattr(model, "is_outside"):
             yield OUTSIDE, np.asarray(model.is_outside(rows), dtype=bool)

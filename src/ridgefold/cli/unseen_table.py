@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ridgefold.cli.automatic_summary import is_automatic
 from ridgefold.cli.options import CommandLineError
 from ridgefold.errors import InvalidInputError
-from ridgefold.records import CategoryColumn, NumberText
+from ridgefold.records import NumberText
 from ridgefold.tables.diagnosis import TableDiagnosis
 
 _HOW_WRITTEN = "target numbers"
@@ -36,75 +35,25 @@ def rows_with_targets(path: Path, fitted: Any, notes: Mapping[str, str]) -> tupl
             "--test needs a model that ridgefold fit has written, which knows its columns and "
             "target: use ridgefold.write_report(model, page, X_test, y_test) for others"
         )
-    read = _for_automatic if is_automatic(fitted) else _for_kernel
-    return read(path, fitted, notes)
-
-
-def _for_automatic(path: Path, fitted: Any, notes: Mapping[str, str]) -> tuple[Any, np.ndarray]:
-    from ridgefold.tables.column_kinds import ColumnKind
-    from ridgefold.tables.encode import level_codes, level_texts
-    from ridgefold.tables.learned_columns import column_numbers
     from ridgefold.tables.names import require_columns
     from ridgefold.tables.table_input import read_input
+    from ridgefold.tables.target_column import targets_again
 
     frame, target = read_input(path).frame, notes["target"]
-    require_columns(fitted.columns_.names, frame.columns, "the model needs the column")
+    require_columns(columns.names, frame.columns, "the model needs the column")
     require_columns([target], frame.columns, "the target")
-    if notes["task"] == "classification":
-        classes = np.asarray(fitted.classes_)
-        texts = level_texts(frame[target])
-        codes, missing = level_codes(texts, tuple(str(label) for label in classes))
-        wrong = np.flatnonzero((codes < 0) & ~missing)
-        if len(wrong):
-            raise InvalidInputError(
-                f"the target {target!r} is {texts[int(wrong[0])].as_py()!r} in row {wrong[0] + 1} "
-                f"of {str(path)!r}, and the model knows the classes {', '.join(map(str, classes))}"
-            )
-        rows = np.flatnonzero(codes >= 0)
-        y = classes[codes[rows]]
-    else:
-        rule = NumberText(**json.loads(notes[_HOW_WRITTEN])) if _HOW_WRITTEN in notes else None
-        kind = ColumnKind("number", "as in the fit", rule or NumberText())
-        values, _ = column_numbers(frame[target], kind)
-        rows = np.flatnonzero(~np.isnan(values))
-        y = values[rows]
+    classes = np.asarray(fitted.classes_) if notes["task"] == "classification" else None
+    rule = NumberText(**json.loads(notes[_HOW_WRITTEN])) if _HOW_WRITTEN in notes else None
+    rows, y = targets_again(frame[target], classes, rule)
     if len(rows) == 0:
         raise InvalidInputError(f"{str(path)!r} has no row with a target {target!r}")
     return frame[rows], y
 
 
-def _for_kernel(path: Path, fitted: Any, notes: Mapping[str, str]) -> tuple[Any, np.ndarray]:
-    from ridgefold.cli.training import read_training_table
-    from ridgefold.tables.names import require_columns
-    from ridgefold.tables.tables import open_table
-
-    names = open_table(path).names()
-    require_columns(fitted.columns_.names, names, "the model needs the column")
-    categories = [each.name for each in fitted.columns_.columns if isinstance(each, CategoryColumn)]
-    known = {*fitted.columns_.names, notes["target"]}
-    table = read_training_table(
-        path,
-        notes["target"],
-        ignore=[name for name in names if name not in known],
-        categorical=categories,
-        missing="drop",
-        task=notes["task"],
-        quiet=True,
-    )
-    return table.frame, table.y
-
-
 def errors_on(fitted: Any, rows: Any, targets: np.ndarray) -> dict[str, Any]:
-    """How far off the model is on these rows; those that it has no prediction for are left out."""
+    """How far off the model is on these rows."""
     predicted = np.asarray(fitted.predict(rows))
-    known = ~np.isnan(predicted) if predicted.dtype.kind == "f" else predicted != np.array(None)
-    errors: dict[str, Any] = {
-        "test_rows": int(known.sum()),
-        "rows_without_prediction": int((~known).sum()) or None,
-    }
-    if not known.any():
-        return errors
-    predicted, targets = predicted[known], targets[known]
+    errors: dict[str, Any] = {"test_rows": len(predicted)}
     if targets.dtype.kind != "f" or not np.issubdtype(predicted.dtype, np.number):
         shares = np.unique(targets, return_counts=True)[1] / len(targets)
         return {

@@ -147,18 +147,18 @@ def _predict_inside(
     """Predictions of several folds that lie in one block, from C over that block."""
     namespace, folds = state.matrix.gram.namespace, state.folds
     rows = np.concatenate([folds.test[k] for k in group.folds])
-    t, some = targets.shape[1], elimination.columns is not None
+    t, has_columns = targets.shape[1], elimination.columns is not None
     block, corner, border = elimination.eliminated(targets, rows, group.pivots)
     # With S, [d g] what elimination leaves of K_pp and [y G], and M = GᵀH_cG:
     # C_pp = (S + gM⁻¹gᵀ)⁻¹ and a_p = C_pp(d − gM⁻¹(GᵀH_cy)).
     residual = corner[:, :t]
-    if some:
+    if has_columns:
         residual = residual - corner[:, t:] @ namespace.xp.linalg.solve(
             border[:, t:], border[:, :t]
         )
 
     def add_columns(block: Array) -> Array:
-        if some:
+        if has_columns:
             values, vectors = namespace.eigh_in_place(namespace.copy(border[:, t:]))
             # Negative only where the kernel is indefinite.
             g = corner[:, t:] @ vectors / namespace.xp.sqrt(namespace.xp.abs(values))[None, :]
@@ -177,17 +177,17 @@ def _predict_inside(
     out = namespace.empty((len(rows), t), targets)
     start = 0
     for k in group.folds:
-        part = slice(start, start + len(folds.test[k]))
+        inside = slice(start, start + len(folds.test[k]))
 
-        def refill(storage: Array, part: slice = part) -> None:
-            storage[...] = inverse[part, part]
+        def refill(storage: Array, inside: slice = inside) -> None:
+            storage[...] = inverse[inside, inside]
 
-        own = namespace.copy(inverse[part, part])
-        d = factorise(namespace, own, refill).solve(coefficients[part, :])
+        own = namespace.copy(inverse[inside, inside])
+        d = factorise(namespace, own, refill).solve(coefficients[inside, :])
         if state.matrix.roots is not None:
             d = d / namespace.take_rows(state.matrix.roots, folds.test[k])[:, None]
-        out[part, :] = namespace.take_rows(targets, folds.test[k]) - d
-        start = part.stop
+        out[inside, :] = namespace.take_rows(targets, folds.test[k]) - d
+        start = inside.stop
     return out
 
 
@@ -294,7 +294,7 @@ def _determined(
     """Groups whose blocks to eliminate determine the unpenalised columns; others fold by fold."""
     numbers = None if weights is None else gram.namespace.to_numpy(weights)
     positive = np.ones(folds.n_rows, dtype=bool) if numbers is None else numbers > 0
-    found: list[_Group] = []
+    determined: list[_Group] = []
     for group in groups:
         held_out = np.concatenate([folds.test[k] for k in group.folds])
         together = Folds(folds.n_rows, (held_out,))
@@ -302,13 +302,13 @@ def _determined(
         if not group.single:
             share = share_of_training(gram, together, numbers, bias=bias)
         if WeightSpread(folds.n_rows, least_training_share=share).enough_in_training(bias, True):
-            found.append(group)
+            determined.append(group)
             continue
         for k in group.folds:
             rest = _training_rows(folds, (k,), positive)
             cut = _cut(rest, _pivot_count(len(rest), folds.sizes[k]))
-            found.append(_Group((k,), cut, True))
-    return tuple(found)
+            determined.append(_Group((k,), cut, True))
+    return tuple(determined)
 
 
 def _in_blocks(
@@ -320,13 +320,13 @@ def _in_blocks(
     The folds are then dealt out by their weight, and what still is too much is one fold's, which
     is solved for by itself.
     """
-    in_order = [tuple(int(k) for k in part) for part in np.array_split(members, _GROUPS_OF_FOLDS)]
+    in_order = [tuple(int(k) for k in block) for block in np.array_split(members, _GROUPS_OF_FOLDS)]
     spread = WeightSpread.of(weights, folds.n_rows, None)
     most = (1.0 - spread.least_share_with_bias) * float(weights.sum())
     held = {k: float(weights[folds.test[k]].sum()) for k in members}
 
-    def too_much(part: Iterable[int]) -> bool:
-        return bias and sum(held[k] for k in part) > most
+    def too_much(block: Iterable[int]) -> bool:
+        return bias and sum(held[k] for k in block) > most
 
     if not any(map(too_much, in_order)):
         return in_order
@@ -356,4 +356,4 @@ def _pivot_count(rest: int, rows: int) -> int:
 
 
 def _cut(rows: np.ndarray, count: int) -> tuple[np.ndarray, ...]:
-    return tuple(part for part in np.array_split(rows, count) if len(part))
+    return tuple(piece for piece in np.array_split(rows, count) if len(piece))

@@ -21,13 +21,13 @@ from ridgefold.estimators.fixed_columns import (
 )
 from ridgefold.estimators.given_work import GivenModelWork
 from ridgefold.estimators.kept_targets import require_targets
-from ridgefold.estimators.outside import KnowsItsSurroundings
+from ridgefold.estimators.model_surroundings import KnowsItsSurroundings
+from ridgefold.estimators.models_without_rows import LeavesRowsOut, keeps_rows
 from ridgefold.estimators.posterior import (
     factor_record,
     forget_posterior,
     without_posterior,
 )
-from ridgefold.estimators.rows_left_out import LeavesRowsOut, keeps_rows
 from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.slopes import WithSlopes
 from ridgefold.estimators.stored_values import Floats, require_kernel
@@ -263,6 +263,11 @@ class KernelModel(
         return self.alpha
 
     # -- prediction ----------------------------------------------------------------------
+
+    @staticmethod
+    def _given_back(values: Array, X: Any) -> Array:
+        """Values for the rows of X, where these are: there they were computed."""
+        return values
 
     @out_of_memory_is_a_budget_error("predicting")
     @np.errstate(over="ignore", invalid="ignore", divide="ignore")

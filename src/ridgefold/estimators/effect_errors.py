@@ -83,13 +83,13 @@ class _Noise:
         self._free = np.zeros(t)
         self._shares = np.zeros(t)
 
-    def add(self, member: _Member, found: Posterior) -> None:
+    def add(self, member: _Member, posterior: Posterior) -> None:
         """Σ w_m (y − f_m) and Σ w_m (n − df_m) of a member."""
         chosen = member.columns
-        own = to_numpy(found.dual(self._known.targets))[:, chosen]
+        own = to_numpy(posterior.dual(self._known.targets))[:, chosen]
         own = member.alpha * own / np.sqrt(self.weights)[:, None]
         self._residuals[:, chosen] += own * member.weights
-        self._free[chosen] += member.weights * found.free
+        self._free[chosen] += member.weights * posterior.free
         self._shares[chosen] += member.weights
 
     def covariance(self, offset: np.ndarray | float = 0.0) -> np.ndarray:
@@ -124,8 +124,8 @@ class _ErrorsOfEffects:
     def difference_of_basis(self, effect: Any, up: Array, down: Array) -> Array:
         """Σ_r [u_r F(high_r) − v_r F(low_r)], of shape (q,)."""
         high, low = effect.rows(self.X)
-        found = self.basis_of(high, up[:, None]) - self.basis_of(low, down[:, None])
-        return found[:, 0]
+        difference = self.basis_of(high, up[:, None]) - self.basis_of(low, down[:, None])
+        return difference[:, 0]
 
 
 class PlainErrors(_ErrorsOfEffects):
@@ -139,24 +139,24 @@ class PlainErrors(_ErrorsOfEffects):
         posterior = np.full((p, t), np.nan)
         # A classifier's labels are no normal numbers, so that only regressors have a posterior.
         gaussian = stack is None and not hasattr(self.model, "classes_")
-        found_functionals: dict[Any, Functionals] = {}
+        functionals: dict[Any, Functionals] = {}
         for member in _members(self.model):
-            found = posterior_of(
+            of_member = posterior_of(
                 self.model, member.alpha, self.known, kernel=member.kernel, copies=1
             )
-            noise.add(member, found)
-            if member.kernel not in found_functionals:
-                found_functionals = {
+            noise.add(member, of_member)
+            if member.kernel not in functionals:
+                functionals = {
                     member.kernel: self._functionals(member.kernel, effects, prior=gaussian)
                 }
-            each = found_functionals[member.kernel]
-            L = to_numpy(found.weights_of_targets(each.a, each.phi))
+            each = functionals[member.kernel]
+            L = to_numpy(of_member.weights_of_targets(each.a, each.phi))
             for j, weight in zip(member.columns, member.weights, strict=True):
                 total[:, :, j] += weight * L
             if gaussian:
                 assert each.prior is not None
-                unit = to_numpy(found.variances(self.placed(each.prior), each.a, each.phi))
-                s2 = to_numpy(prior_variance(found, self.known.targets))[member.columns]
+                unit = to_numpy(of_member.variances(self.placed(each.prior), each.a, each.phi))
+                s2 = to_numpy(prior_variance(of_member, self.known.targets))[member.columns]
                 posterior[:, member.columns] = np.sqrt(np.outer(unit, s2))
         sigma2 = np.diagonal(noise.covariance(0.0 if stack is None else stack.offset))
         norms = np.einsum("npt,npt,n->pt", total, total, 1.0 / noise.weights)
@@ -176,9 +176,9 @@ class PlainErrors(_ErrorsOfEffects):
         if slopes:
             columns = np.array([effects[i].column for i in slopes])  # type: ignore[union-attr]
             units = np.array([effects[i].unit for i in slopes])  # type: ignore[union-attr]
-            found, own = mean_slopes(kernel, X, self.known.X, shares, columns, prior=prior)
+            coefficients, own = mean_slopes(kernel, X, self.known.X, shares, columns, prior=prior)
             places = namespace.indices(np.array(slopes), a)
-            a[:, places] = found * self.placed(units)
+            a[:, places] = coefficients * self.placed(units)
             linear = slopes_of_unpenalised(self.model, columns)
             phi[:, places] = linear * self.placed(units * float(np.sum(self.shares)))
             if own is not None:
@@ -211,15 +211,15 @@ class LinkedErrors(_ErrorsOfEffects):
         n, p = int(self.like.shape[0]), len(effects)
         total, noise = np.zeros((n, p, outputs, t)), _Noise(self.known)
         for member in _members(self.model):
-            found = posterior_of(
+            of_member = posterior_of(
                 self.model, member.alpha, self.known, kernel=member.kernel, copies=1
             )
-            noise.add(member, found)
+            noise.add(member, of_member)
             for column in member.columns:
                 for output in range(outputs):
                     each = self._functionals(member.kernel, effects, output, int(column))
                     total[:, :, output, column] = to_numpy(
-                        found.weights_of_targets(each.a, each.phi)
+                        of_member.weights_of_targets(each.a, each.phi)
                     )
         products = np.einsum("npct,npcs,n->pcts", total, total, 1.0 / noise.weights, optimize=True)
         variances = np.einsum("pcts,ts->pc", products, noise.covariance())
@@ -242,11 +242,13 @@ class LinkedErrors(_ErrorsOfEffects):
                 "r,rs,rjs->rj", self.shares, at.second[:, output, column], gradients[:, columns]
             )
             X, shares = self.placed(self.X), self.placed(self.shares * at.first[:, output, column])
-            found, _ = mean_slopes(kernel, X, self.known.X, shares, columns, prior=False)
+            coefficients, _ = mean_slopes(kernel, X, self.known.X, shares, columns, prior=False)
             # The slope of a curve of f: where f itself changes, so does the slope of the curve.
-            found = found + weighted_values(kernel, X, self.known.X, self.placed(bends))
+            coefficients = coefficients + weighted_values(
+                kernel, X, self.known.X, self.placed(bends)
+            )
             places = namespace.indices(np.array(slopes), a)
-            a[:, places] = found * self.placed(units)
+            a[:, places] = coefficients * self.placed(units)
             phi[:, places] = self.basis_of(self.X, self.placed(bends * units))
             linear = slopes_of_unpenalised(self.model, columns)
             phi[:, places] += linear * namespace.xp.sum(shares) * self.placed(units)
@@ -259,10 +261,10 @@ class LinkedErrors(_ErrorsOfEffects):
                 for rows in pair
             ]
             high, low = map(self.placed, pair)
-            found, _ = mean_difference(
+            coefficients, _ = mean_difference(
                 kernel, high, low, self.known.X, (weights[0], weights[1]), prior=False
             )
-            a[:, i] = found[:, 0]
+            a[:, i] = coefficients[:, 0]
             phi[:, i] = self.difference_of_basis(each, *weights)
         return Functionals(a, phi)
 

@@ -14,7 +14,6 @@ from ridgefold.estimators.cross_validated import CrossValidatedModel
 from ridgefold.estimators.fixed_columns import resolve_fixed
 from ridgefold.estimators.kernel_ridge_cv import KernelRidgeCV
 from ridgefold.estimators.partitioned_base import PartitionedModel
-from ridgefold.estimators.table_model import TableModel
 from ridgefold.kernels import Kernel, KernelSettings, resolve_kernel
 from ridgefold.metric import FAMILIES
 from ridgefold.metric.metric import families_of
@@ -83,8 +82,6 @@ def explain(
     ...
     """
     model = KernelRidgeCV() if estimator is None else estimator
-    if isinstance(model, TableModel):
-        model = getattr(model, "model_", model.model)
     if (hasattr(model, "plan_") or hasattr(model, "run_record_")) and n_samples is None:
         return model.explain()
     rows, columns = _count("n_samples", n_samples), _count("n_features", n_features)

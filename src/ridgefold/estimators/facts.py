@@ -7,7 +7,7 @@ given. A part that a model does not have (a search, cells, a learned metric) is 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -183,19 +183,6 @@ def numbered_columns(names: Any, n_columns: int) -> tuple[str, ...]:
     if names is None:
         return tuple(f"column {j}" for j in range(n_columns))
     return tuple(str(name) for name in np.asarray(names))
-
-
-def with_classes(
-    facts: ModelFacts, classes: Any, calibration: np.ndarray | None, predict_proba: Any
-) -> ModelFacts:
-    """The facts of a classifier, whose columns are classes of one target."""
-    return replace(
-        facts,
-        n_targets=1,
-        classes=to_numpy(classes),
-        calibration=calibration,
-        predict_proba=None if calibration is None else predict_proba,
-    )
 
 
 def class_columns(codes: np.ndarray, n_columns: int) -> np.ndarray:

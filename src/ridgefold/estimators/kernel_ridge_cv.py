@@ -299,38 +299,6 @@ class KernelRidgeCV(MultiOutputMixin, RegressorMixin, CrossValidatedModel, Kerne
     def _set_held_out(self, columns: Array) -> None:
         self.held_out_predictions_ = columns[:, 0] if self.dual_coef_.ndim == 1 else columns
 
-    def predict(
-        self,
-        X: Any,
-        return_std: bool = False,
-        return_cov: bool = False,
-        *,
-        noise: bool = False,
-        variance: Any = None,
-    ) -> Any:
-        """Predictions for the rows of X, in blocks of bounded memory.
-
-        Parameters
-        ----------
-        X : array of shape (n_rows, n_columns)
-        return_std : bool, default=False
-            Also the standard deviation of f(x) given the targets, for a Gaussian process of
-            covariance s²·k and noise of variance s²·alpha. The first time, the n × n matrix of the
-            training rows is factorised again and kept in memory.
-        return_cov : bool, default=False
-            Also the covariances of the rows of X, an n_rows × n_rows matrix.
-        noise : bool, default=False
-            Add the variance of the noise of a new observation: the standard deviation of y.
-        variance : float or array of shape (n_targets,), optional
-            s²; :attr:`prior_variance_`, the most likely one, otherwise.
-
-        Returns
-        -------
-        mean : array of shape (n_rows,) or (n_rows, n_targets)
-        std or cov : arrays of the shape of `mean`, or (n_rows, n_rows[, n_targets]), if asked for
-        """
-        return self._with_uncertainty(X, return_std, return_cov, noise, variance)
-
 
 @with_defaults(fit_intercept=True)
 class LSSVMRegressorCV(KernelRidgeCV):

@@ -7,34 +7,31 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
-from ridgefold.errors import InvalidInputError, ModelFileError
+from ridgefold.errors import ModelFileError
 from ridgefold.estimators.base import KernelModel
-from ridgefold.estimators.facts import HeldOutFacts, ModelFacts, to_numpy, with_classes
+from ridgefold.estimators.facts import HeldOutFacts, ModelFacts, to_numpy
 from ridgefold.estimators.kernel_ridge import KernelRidge
+from ridgefold.estimators.labels import (
+    CLASSES_STATE,
+    WithClasses,
+    class_numbers,
+    label_targets,
+    row_counts,
+)
 from ridgefold.estimators.other_defaults import with_defaults
-from ridgefold.estimators.stored_values import Classes, HeldOut
+from ridgefold.estimators.stored_values import HeldOut
 from ridgefold.estimators.validation import (
     check_training_data,
     require_symmetric_if_precomputed,
     unchanged_on_error,
 )
 from ridgefold.kernels import KernelSettings
-from ridgefold.linalg import Array, namespace_of
 from ridgefold.options import Compute
 from ridgefold.records import Problem
 from ridgefold.runtime import Step
-from ridgefold.runtime.training_data import (
-    TrainingData,
-    as_ridgefold_errors,
-    require_usable_weights,
-)
 from ridgefold.selection.fit_steps import HoldOut
-from ridgefold.selection.probabilities import fit_curves, probabilities
+from ridgefold.selection.probabilities import fit_curves
 
 
 @with_defaults(kernel="rbf", fit_intercept=True)
@@ -74,14 +71,7 @@ _FOLDS = 5
 """Folds whose decision values probabilities are calibrated on."""
 
 
-def has_probability(model: Any) -> bool:
-    """Whether `predict_proba` was asked for; scikit-learn hides the method otherwise."""
-    if not model.probability:
-        raise AttributeError(f"predict_proba needs {type(model).__name__}(probability=True)")
-    return True
-
-
-class LSSVMClassifier(ClassifierMixin, KernelModel):
+class LSSVMClassifier(WithClasses, KernelModel):
     """LS-SVM classification: ridge on labels ±1, one column a class, one factorisation for all.
 
     Parameters
@@ -183,23 +173,15 @@ class LSSVMClassifier(ClassifierMixin, KernelModel):
         self.calibration_ = fit_curves(decisions, codes, row_counts(sample_weight, len(codes)))
         self.held_out_decisions_ = decisions[:, 0] if decisions.shape[1] == 1 else decisions
 
-    _further_state: Mapping[str, Any] = {"classes": Classes, "calibration": np.ndarray | None}
+    _further_state: Mapping[str, Any] = CLASSES_STATE
     _optional_state: Mapping[str, Any] = {
         **KernelModel._optional_state,
         "held_out": ("held_out_decisions_", HeldOut),
     }
 
-    def _state(self) -> dict[str, Any]:
-        calibration = getattr(self, "calibration_", None)
-        return {**super()._state(), "classes": self.classes_, "calibration": calibration}
-
     def _restore(self, state: Mapping[str, Any]) -> None:
         super()._restore(state)
         n_targets = self._model.intercept.shape[0]
-        require_classes(state["classes"], n_targets)
-        self.classes_ = state["classes"]
-        if state["calibration"] is not None:
-            self.calibration_ = require_curves(state["calibration"], n_targets)
         if "held_out" in state:
             tail = () if n_targets == 1 else (n_targets,)
             held_out = state["held_out"]
@@ -216,143 +198,4 @@ class LSSVMClassifier(ClassifierMixin, KernelModel):
             columns = to_numpy(decisions).reshape(len(decisions), -1)
             how = f"{_FOLDS}-fold cross-validation"
             facts = replace(facts, held_out=HeldOutFacts(how, lambda rows: columns[rows]))
-        calibration = getattr(self, "calibration_", None)
-        return with_classes(facts, self.classes_, calibration, getattr(self, "predict_proba", None))
-
-    @available_if(has_probability)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Array:
-        """Probability of every class, calibrated on held-out decision values."""
-        if not hasattr(self, "calibration_"):
-            raise InvalidInputError(
-                "probability=True was set after the fit, which looked for no probabilities: fit "
-                "again"
-            )
-        return probabilities_of(self._decision(X), self.calibration_)
-
-    def decision_function(self, X: Any) -> Array:
-        """Decision values: one a row for two classes (positive: the second), else one a class."""
-        values = self._decision(X)
-        return values[:, 0] if values.shape[1] == 1 else values
-
-    def predict(self, X: Any) -> Array:
-        """The class of each row."""
-        decisions = self._decision(X)
-        return labels_of(self.classes_, decisions)
-
-
-def class_numbers(columns: np.ndarray) -> np.ndarray:
-    """Class numbers from columns of ±1."""
-    if columns.shape[1] == 1:
-        return np.asarray(columns[:, 0] > 0, dtype=int)
-    return np.asarray(np.argmax(columns, axis=1))
-
-
-def row_counts(sample_weight: Any, n_rows: int) -> np.ndarray | None:
-    """Sample weights as NumPy, without those of the classes: frequencies are what is estimated."""
-    if sample_weight is None:
-        return None
-    weights = namespace_of(sample_weight).to_numpy(sample_weight)
-    return np.broadcast_to(np.asarray(weights, dtype=np.float64), (n_rows,))
-
-
-def probabilities_of(decisions: Array, curves: np.ndarray) -> Array:
-    """Probabilities in the array library of the decision values."""
-    namespace = namespace_of(decisions)
-    values = probabilities(namespace.to_numpy(decisions), curves)
-    return namespace.asarray(values, decisions)
-
-
-def require_curves(curves: np.ndarray, n_targets: int) -> np.ndarray:
-    """Stored curves of probabilities: two finite numbers a column."""
-    if (
-        curves.shape != (n_targets, 2)
-        or curves.dtype != np.float64
-        or not np.all(np.isfinite(curves))
-    ):
-        raise ModelFileError("model.state.calibration must hold two numbers for each column")
-    return curves
-
-
-def require_classes(classes: np.ndarray, n_targets: int) -> None:
-    """Stored classes are as many as the columns of a model say: two for one column."""
-    if classes.ndim != 1 or len(classes) != (2 if n_targets == 1 else n_targets):
-        raise ModelFileError("model.state.classes must name one class for each column of the model")
-
-
-def label_targets(
-    estimator: Any, data: TrainingData, class_weight: Any
-) -> tuple[TrainingData, Array, Array]:
-    """Labels as columns of ±1, and the data with class weights multiplied in.
-
-    Two classes give one column, +1 for the second class; more give one column a class.
-    """
-    namespace = data.namespace
-    on_device = namespace_of(data.y).name == namespace.name and namespace.name != "numpy"
-    labels = namespace.to_numpy(data.y) if on_device else np.asarray(data.y)
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        labels = column_or_1d(labels, warn=True)
-    if labels.ndim != 1:
-        raise InvalidInputError(
-            f"y must hold one label a row, got shape {labels.shape}: "
-            "fit one classifier a column (sklearn.multioutput.MultiOutputClassifier)"
-        )
-    with as_ridgefold_errors("y must hold one label for each row of X, all of one type"):
-        check_classification_targets(labels)
-        classes, codes = np.unique(labels, return_inverse=True)
-    if len(classes) < 2:
-        raise InvalidInputError(
-            f"{type(estimator).__name__} needs at least two classes, but y holds only one class: "
-            f"{classes[0]}"
-        )
-    columns = np.where(codes[:, None] == np.arange(len(classes))[None, :], 1.0, -1.0)
-    if len(classes) == 2:
-        columns = columns[:, 1:]
-    weights = data.weights
-    if class_weight is not None:
-        counts = None if weights is None else namespace.to_numpy(weights)
-        factors = namespace.asarray(
-            _class_factors(class_weight, classes, codes, counts)[codes], data.like
-        )
-        weights = factors if weights is None else weights * factors
-        require_usable_weights(namespace.to_numpy(weights))
-    data = TrainingData(namespace, data.X, data.y, weights)
-    kept = namespace.placed(classes, data.like) if on_device else classes
-    return data, namespace.asarray(columns, data.like), kept
-
-
-def _class_factors(
-    class_weight: Any, classes: np.ndarray, codes: np.ndarray, weights: np.ndarray | None
-) -> np.ndarray:
-    """The weight of each class; "balanced" counts rows by their weight, as if repeated."""
-    if isinstance(class_weight, str) and class_weight == "balanced":
-        totals = np.bincount(codes, weights=weights, minlength=len(classes)).astype(np.float64)
-        present = totals > 0
-        shares = totals.sum() / np.where(present, present.sum() * totals, 1.0)
-        return np.where(present, shares, 0.0)
-    if not isinstance(class_weight, Mapping):
-        raise InvalidInputError(
-            f'class_weight must be a dict, "balanced" or None, got {class_weight!r}'
-        )
-    unknown = [label for label in class_weight if label not in set(classes.tolist())]
-    if unknown:
-        raise InvalidInputError(
-            f"class_weight has weights for {unknown}, but the classes in y are {classes.tolist()}"
-        )
-    factors = np.asarray([class_weight.get(label, 1.0) for label in classes.tolist()])
-    if factors.dtype.kind not in "iuf" or not np.all(np.isfinite(factors)) or np.any(factors < 0):
-        raise InvalidInputError(
-            f"class_weight must give finite numbers >= 0, got {dict(class_weight)!r}"
-        )
-    return factors.astype(np.float64)
-
-
-def labels_of(classes: Array, decisions: Array) -> Array:
-    """The class of the largest decision value; with one column, of its sign."""
-    namespace = namespace_of(decisions)
-    if decisions.shape[1] == 1:
-        codes = namespace.astype(decisions[:, 0] > 0, namespace.xp.int64)
-    else:
-        codes = namespace.xp.argmax(decisions, axis=1)
-    if namespace_of(classes).name == namespace.name:
-        return namespace.xp.take(classes, codes, axis=0)
-    return classes[namespace.to_numpy(codes)]
+        return facts

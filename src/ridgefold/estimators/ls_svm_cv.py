@@ -6,22 +6,17 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
-from sklearn.utils.metaestimators import available_if
 
 from ridgefold.estimators.cross_validated import CrossValidatedModel
-from ridgefold.estimators.facts import ModelFacts, with_classes
-from ridgefold.estimators.ls_svm import (
+from ridgefold.estimators.labels import (
+    CLASSES_STATE,
+    WithClasses,
     class_numbers,
-    has_probability,
     label_targets,
     labels_of,
-    probabilities_of,
     require_classes,
-    require_curves,
     row_counts,
 )
-from ridgefold.estimators.stored_values import Classes
 from ridgefold.estimators.validation import (
     check_training_data,
     require_symmetric_if_precomputed,
@@ -34,7 +29,7 @@ from ridgefold.selection.scoring import Truth
 from ridgefold.selection.splits import folds_of
 
 
-class LSSVMClassifierCV(ClassifierMixin, CrossValidatedModel):
+class LSSVMClassifierCV(WithClasses, CrossValidatedModel):
     """LS-SVM classification that chooses kernel width and ridge by exact cross-validation.
 
     Parameters
@@ -186,44 +181,5 @@ fixed_coef_std_, fixed_names_
 
     _further_state: Mapping[str, Any] = {
         **CrossValidatedModel._further_state,
-        "classes": Classes,
-        "calibration": np.ndarray | None,
+        **CLASSES_STATE,
     }
-
-    def _state(self) -> dict[str, Any]:
-        return {
-            **super()._state(),
-            "classes": self.classes_,
-            "calibration": getattr(self, "calibration_", None),
-        }
-
-    def _restore(self, state: Mapping[str, Any]) -> None:
-        self.classes_ = state.get("classes")
-        super()._restore(state)
-        if state["calibration"] is not None:
-            n_targets = self._model.intercept.shape[0]
-            self.calibration_ = require_curves(state["calibration"], n_targets)
-
-    def report_facts(self) -> ModelFacts:
-        """What a report may know of the fitted model."""
-        calibration = getattr(self, "calibration_", None)
-        predict_proba = getattr(self, "predict_proba", None)
-        return with_classes(super().report_facts(), self.classes_, calibration, predict_proba)
-
-    def decision_function(self, X: Any) -> Array:
-        """Decision values: one a row for two classes (positive: the second), else one a class."""
-        values = self._decision(X)
-        return values[:, 0] if values.shape[1] == 1 else values
-
-    @available_if(has_probability)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Array:
-        """Probability of every class, calibrated on the held-out decision values of the search.
-
-        Platt's curve, one a class against the others (:mod:`ridgefold.selection.probabilities`).
-        """
-        return probabilities_of(self._decision(X), self.calibration_)
-
-    def predict(self, X: Any) -> Array:
-        """The class of each row."""
-        decisions = self._decision(X)
-        return labels_of(self.classes_, decisions)

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
-from sklearn.utils.metaestimators import available_if
+from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ridgefold.cells.cell_intervals import CellIntervals, interval_bytes
@@ -20,21 +19,17 @@ from ridgefold.errors import (
     ModelFileError,
     NumericalError,
 )
-from ridgefold.estimators.facts import IntervalFacts, ModelFacts, class_columns, with_classes
-from ridgefold.estimators.ls_svm import (
+from ridgefold.estimators.facts import IntervalFacts, ModelFacts, class_columns
+from ridgefold.estimators.labels import (
+    CLASSES_STATE,
+    WithClasses,
     class_numbers,
-    has_probability,
     label_targets,
-    labels_of,
-    probabilities_of,
-    require_classes,
-    require_curves,
     row_counts,
 )
 from ridgefold.estimators.other_defaults import with_defaults
 from ridgefold.estimators.partitioned_base import PartitionedModel
 from ridgefold.estimators.regressor import check_coverage
-from ridgefold.estimators.stored_values import Classes
 from ridgefold.estimators.uncertainty import check_variance
 from ridgefold.estimators.validation import out_of_memory_is_a_budget_error, unchanged_on_error
 from ridgefold.linalg import Array, namespace_of
@@ -44,7 +39,8 @@ from ridgefold.planning.amounts import in_bytes
 from ridgefold.planning.cell_memory import WORK_BYTES
 from ridgefold.runtime.training_data import TrainingData
 from ridgefold.selection.probabilities import fit_curves
-from ridgefold.tables.sources import ArraySource, RowSource
+from ridgefold.storage.row_source import RowSource
+from ridgefold.tables.sources import ArraySource
 
 
 class PartitionedKernelRidge(MultiOutputMixin, RegressorMixin, PartitionedModel):
@@ -423,7 +419,7 @@ intervals, memory_budget, compute, random_state
     _nature = "LS-SVM regression in cells"
 
 
-class PartitionedLSSVMClassifier(ClassifierMixin, PartitionedModel):
+class PartitionedLSSVMClassifier(WithClasses, PartitionedModel):
     """LS-SVM classification on cells of the rows: ridge on labels ±1.
 
     Parameters
@@ -553,44 +549,10 @@ certificate_, n_steps_
             )
         self.calibration_ = fit_curves(decisions, codes, row_counts(sample_weight, len(codes)))
 
-    _further_state: Mapping[str, Any] = {"classes": Classes, "calibration": np.ndarray | None}
-
-    def _state(self) -> dict[str, Any]:
-        calibration = getattr(self, "calibration_", None)
-        return {**super()._state(), "classes": self.classes_, "calibration": calibration}
-
-    def _restore(self, state: Mapping[str, Any]) -> None:
-        super()._restore(state)
-        require_classes(state["classes"], self._models.intercept.shape[1])
-        self.classes_ = state["classes"]
-        if state["calibration"] is not None:
-            n_targets = self._models.intercept.shape[1]
-            self.calibration_ = require_curves(state["calibration"], n_targets)
-
-    def report_facts(self) -> ModelFacts:
-        """What a report may know of the fitted model."""
-        calibration = getattr(self, "calibration_", None)
-        predict_proba = getattr(self, "predict_proba", None)
-        return with_classes(super().report_facts(), self.classes_, calibration, predict_proba)
+    _further_state: Mapping[str, Any] = CLASSES_STATE
 
     def _fitted_targets(self) -> np.ndarray:
         return class_columns(np.asarray(self.y_fit_), int(self._models.intercept.shape[1]))
 
     def _target_columns(self, rows: np.ndarray) -> np.ndarray:
         return class_columns(self.y_fit_[rows], int(self._models.intercept.shape[1]))
-
-    def decision_function(self, X: Any) -> Array:
-        """Decision values: one a row for two classes (positive: the second), else one a class."""
-        values = self._decision(X)
-        return self._given_back(values[:, 0] if values.shape[1] == 1 else values, X)
-
-    @available_if(has_probability)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Array:
-        """Probability of every class, calibrated on leave-one-out decision values."""
-        found = np.asarray(probabilities_of(self._decision(X), self.calibration_))
-        return self._given_back(found, X)
-
-    def predict(self, X: Any) -> Array:
-        """The class of each row; a tensor if X is one and classes are numbers."""
-        decisions = self._decision(X)
-        return self._given_back(np.asarray(labels_of(self.classes_, decisions)), X)

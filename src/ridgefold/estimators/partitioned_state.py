@@ -9,13 +9,18 @@ from typing import Annotated, Any
 import numpy as np
 
 from ridgefold.cells.combine import COMBINERS
+from ridgefold.cells.computed_rows import in_metric
 from ridgefold.cells.cut import PARTITIONERS
-from ridgefold.cells.scaled_rows import in_metric
-from ridgefold.errors import ModelFileError
+from ridgefold.errors import InvalidInputError, ModelFileError, UnsupportedInputError
+from ridgefold.estimators.fixed_columns import names_of_fixed, numbers_of_fixed
+from ridgefold.estimators.kept_targets import require_targets
+from ridgefold.estimators.partitioned_predict import PredictsByCells
+from ridgefold.estimators.saving import Storable
 from ridgefold.estimators.stored_values import Floats, HeldOut, require_kernel
 from ridgefold.exact.interval_ranks import is_widening
 from ridgefold.records import Backdrop, Cells, CellTrial, LinearPart, LocalModels, RunRecord
 from ridgefold.records.kinds import Count, Limit
+from ridgefold.storage.annotations import check_fields
 
 
 @dataclass(frozen=True)
@@ -200,3 +205,99 @@ def _floats(a: Any, dtype: Any, ndim: int) -> bool:
 
 def _integers(a: Any) -> bool:
     return type(a) is np.ndarray and a.ndim == 1 and a.dtype.kind == "i"
+
+
+class StoresCells(PredictsByCells, Storable):
+    """A fitted model of cells in model files and pickles."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state to pickle, without files that are there only as long as this object is."""
+        state = dict(super().__getstate__())
+        for name in ("_workspace", "_stored", "_known_surroundings"):
+            state.pop(name, None)
+        return state
+
+    _further_state: Mapping[str, Any] = {}
+    """What subclasses store beside the values of every partitioned model, with its types."""
+
+    def _state(self) -> dict[str, Any]:
+        if not isinstance(self._partition, str):
+            raise UnsupportedInputError(
+                f"partition={self._partition!r} cannot be stored in a model file: use one of "
+                f"{', '.join(PARTITIONERS)}"
+            )
+        if self.partition != self._partition:
+            raise InvalidInputError(
+                f"partition={self.partition!r} was set after the fit, whose cells are those of "
+                f"{self._partition!r}: fit again, or set it back"
+            )
+        names = getattr(self, "feature_names_in_", None)
+        kept = {"targets": "y_fit_", "run_record": "run_record_"}
+        optional = {
+            name: getattr(self, attribute)
+            for name, attribute in kept.items()
+            if hasattr(self, attribute)
+        }
+        return {
+            **optional,
+            "rows": np.asarray(self.X_fit_),
+            "cells": self._cells,
+            "model": self._models,
+            "combine": self._combine,
+            "backdrop": self._coarse_model,
+            "partition_sizes": self.partition_sizes_,
+            "trials": list(self.trials_),
+            "effective_dimension": self.effective_dimension_,
+            "held_out": self.held_out_residuals_,
+            "weights": self._weights,
+            "certificate": self.certificate_,
+            "steps": self.n_steps_,
+            "length_scales": self.length_scales_,
+            "widening": self._widening,
+            "linear": self._linear,
+            "column_names": None if names is None else [str(name) for name in names],
+        }
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        check_fields("model.state", state, {**STATE, **self._further_state}, OPTIONAL)
+        require_consistent(state, self.partition)
+        if "targets" in state:
+            n_rows, n_targets = state["rows"].shape[0], state["model"].intercept.shape[1]
+            self.y_fit_ = require_targets(state, n_rows, n_targets)
+        if "run_record" in state:
+            self.run_record_ = state["run_record"]
+        self.X_fit_, self._cells, self._models = state["rows"], state["cells"], state["model"]
+        self._partition, self._combine = self.partition, state["combine"]
+        self._coarse_model = state.get("backdrop")
+        self.partition_sizes_ = state["partition_sizes"]
+        self.n_partitions_ = len(self.partition_sizes_)
+        self.trials_ = tuple(state["trials"])
+        self.effective_dimension_ = state["effective_dimension"]
+        self.held_out_residuals_, self.certificate_ = state["held_out"], state["certificate"]
+        self.n_steps_, self._weights = state["steps"], state["weights"]
+        self.length_scales_ = state["length_scales"]
+        self._widening = state.get("widening")
+        self._linear = state.get("linear")
+        self.n_features_in_ = int(self.X_fit_.shape[1])
+        if state["column_names"] is not None:
+            self.feature_names_in_ = np.asarray(state["column_names"], dtype=object)
+        self._copy_choices()
+
+    def _copy_choices(self) -> None:
+        self.alpha_ = self._models.alpha
+        self.coarse_model_share_ = None if self._coarse_model is None else self._coarse_model.share
+        self.linear_coef_ = None if self._linear is None else self._linear.coefficients
+        self.kernels_ = [self._models.kernels[k] for k in self._models.kernel_of_cell]
+        self.__dict__.pop("fixed_coef_", None)
+        if self._models.fixed_coef is not None:
+            self.fixed_coef_ = self._models.fixed_coef
+            if self.length_scales_ is not None:
+                units = self.length_scales_[list(numbers_of_fixed(self))][None, :, None]
+                self.fixed_coef_ = self.fixed_coef_ / units.astype(self.fixed_coef_.dtype)
+        self._name_fixed()
+
+    def _name_fixed(self) -> None:
+        self.__dict__.pop("fixed_names_", None)
+        if self._models.fixed:
+            names = getattr(self, "feature_names_in_", None)
+            self.fixed_names_ = names_of_fixed(numbers_of_fixed(self), names)

@@ -42,7 +42,6 @@ STORABLE: Mapping[str, str] = {
     "PartitionedLSSVMRegressor": "ridgefold.estimators.partitioned",
     "RidgefoldClassifier": "ridgefold.automatic.classifier",
     "RidgefoldRegressor": "ridgefold.automatic.regressor",
-    "TableModel": "ridgefold.estimators.table_model",
 }
 """Every estimator that a model file may name, and where it is defined."""
 SINGLE = ("rows", "model", "held_out", "intervals", "targets")

@@ -11,7 +11,6 @@ import numpy as np
 from ridgefold.cells.cell_rows import spaced
 from ridgefold.linalg import namespace_of
 from ridgefold.options import metric_of
-from ridgefold.records import CategoryColumn
 
 _SAMPLE_ROWS = 5000
 """Rows whose spreads turn scales into shares."""
@@ -36,9 +35,13 @@ def named_scales(estimator: Any, names: Sequence[str], shares: np.ndarray) -> Na
     inner = getattr(estimator, "model_", estimator)
     groups = [list(group) for group in groups_of(inner) if len(group)]
     called = [names[group[0]] if len(group) == 1 else _both_ends(names, group) for group in groups]
-    columns = getattr(estimator, "columns_", None)
-    if columns is not None and getattr(estimator, "categories", "") == "product":
-        called = [c.name for c in columns.columns if isinstance(c, CategoryColumn)]
+    table = getattr(estimator, "columns_", None)
+    if table is not None:
+        of_categories = {group: table.origins[group[0]] for group in table.category_features}
+        called = [
+            of_categories.get(tuple(sorted(group)), name)
+            for group, name in zip(groups, called, strict=True)
+        ]
     taken = {column for group in groups for column in group}
     entries = [(min(group), name, group) for group, name in zip(groups, called, strict=True)]
     entries += [(j, names[j], [j]) for j in range(len(names)) if j not in taken]

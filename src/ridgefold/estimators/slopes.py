@@ -11,7 +11,7 @@ from ridgefold.errors import NoSlopeError
 from ridgefold.estimators.effects import WithEffects
 from ridgefold.estimators.validation import check_new_rows, out_of_memory_is_a_budget_error
 from ridgefold.kernels import Kernel
-from ridgefold.kernels.slopes import SlopeGram, dual_of_features
+from ridgefold.kernels.slope_gram import SlopeGram, dual_of_features
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.options import search_of
 from ridgefold.records import FittedModel

@@ -79,7 +79,6 @@ def _all_numbers(value: Any, kinds: str) -> bool:
 _Scalar = bool | int | float | str | None
 _READ: Mapping[str, Any] = {
     "alpha": Annotated[Any, Ridges()],
-    "categories": Annotated[str, OneOf(("one_hot", "product"))],
     "combine": Annotated[str, OneOf(tuple(COMBINERS))],
     "fit_intercept": _Scalar,
     "intervals": str | None,

@@ -80,17 +80,17 @@ class WithPosterior:
         check_is_fitted(self, "X_fit_")
         require_one_kernel(self, "log_marginal_likelihood")
         known = fitted_rows(self)
-        given = check_variance(variance, int(known.targets.shape[1]))
+        variances = check_variance(variance, int(known.targets.shape[1]))
         alphas = ridges(self) if alpha is None else check_alphas(alpha)
         n = int(known.targets.shape[0])
         require_memory(self, 24.0 * n**2, f"the eigendecomposition of {n:,} rows")
         gram = known.gram(self.kernel_)
-        found = spectrum(gram, known.targets, known.weights, known.basis)
+        likelihood_by_ridge = spectrum(gram, known.targets, known.weights, known.basis)
         if alpha is None:
-            every = found.log_likelihoods(np.unique(alphas), given)
+            every = likelihood_by_ridge.log_likelihoods(np.unique(alphas), variances)
             return float(sum(every[np.searchsorted(np.unique(alphas), a), t]
                              for t, a in enumerate(alphas)))  # fmt: skip
-        values = found.log_likelihoods(alphas, given).sum(axis=1)
+        values = likelihood_by_ridge.log_likelihoods(alphas, variances).sum(axis=1)
         return float(values[0]) if np.ndim(alpha) == 0 else values
 
     @out_of_memory_is_a_budget_error("sample_y")
@@ -120,7 +120,7 @@ class WithPosterior:
         """
         if not isinstance(n_samples, (int, np.integer)) or n_samples < 1:
             raise InvalidInputError(f"n_samples must be a whole number >= 1, got {n_samples!r}")
-        mean, covariance = self._with_uncertainty(X, False, True, noise, variance)
+        mean, covariance = self.predict(X, return_cov=True, noise=noise, variance=variance)
         mean, covariance = to_numpy(mean).astype(np.float64), to_numpy(covariance)
         one_target = mean.ndim == 1
         means = mean.reshape(len(mean), -1)
@@ -135,15 +135,36 @@ class WithPosterior:
             )
         return drawn[0] if one_target else np.stack(drawn, axis=1)
 
-    def _with_uncertainty(  # type: ignore[misc]
+    def predict(  # type: ignore[misc]
         self: KernelRegressor,
         X: Any,
-        return_std: bool,
-        return_cov: bool,
-        noise: bool,
-        variance: Any,
+        return_std: bool = False,
+        return_cov: bool = False,
+        *,
+        noise: bool = False,
+        variance: Any = None,
     ) -> Any:
-        """Predictions, alone or with what else is asked for."""
+        """Predictions for the rows of X, in blocks of bounded memory.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_columns)
+        return_std : bool, default=False
+            Also the standard deviation of f(x) given the targets, for a Gaussian process of
+            covariance s²·k and noise of variance s²·alpha. The first time, the n × n matrix of the
+            training rows is factorised again and kept in memory.
+        return_cov : bool, default=False
+            Also the covariances of the rows of X, an n_rows × n_rows matrix.
+        noise : bool, default=False
+            Add the variance of the noise of a new observation: the standard deviation of y.
+        variance : float or array of shape (n_targets,), optional
+            s²; :attr:`prior_variance_`, the most likely one, otherwise.
+
+        Returns
+        -------
+        mean : array of shape (n_rows,) or (n_rows, n_targets)
+        std or cov : arrays of the shape of `mean`, or (n_rows, n_rows[, n_targets]), if asked for
+        """
         if not (return_std or return_cov):
             if noise or variance is not None:
                 raise InvalidInputError(
@@ -179,7 +200,7 @@ class WithPosterior:
             )
         known = fitted_rows(self)
         namespace, t = known.namespace, int(known.targets.shape[1])
-        given = check_variance(variance, t)
+        variances = check_variance(variance, t)
         X = in_double(check_new_rows(self, X, self.X_fit_))
         m = int(X.shape[0])
         if covariances:
@@ -190,20 +211,24 @@ class WithPosterior:
         for alpha, columns in by_ridge(self):
             few = None if covariances else in_features(self, alpha, known)
             if few is not None:
-                s2 = to_numpy(few.prior_variances) if given is None else given
+                s2 = to_numpy(few.prior_variances) if variances is None else variances
                 unit = few.variances(_features(self.kernel_, X), unpenalised(self, X))
                 unit = unit + (alpha if noise else 0.0)
                 for j in columns:
                     parts[int(j)] = namespace.xp.sqrt(unit * float(s2[j]))
                 continue
-            found = posterior_of(self, alpha, known)
-            s2 = given if given is not None else to_numpy(prior_variance(found, known.targets))
+            posterior = posterior_of(self, alpha, known)
+            s2 = (
+                variances
+                if variances is not None
+                else to_numpy(prior_variance(posterior, known.targets))
+            )
             if covariances:
-                unit = _unit_covariance(self, found, training, X)
+                unit = _unit_covariance(self, posterior, training, X)
                 if noise:
                     namespace.add_to_diagonal_in_place(unit, alpha)
             else:
-                unit = _unit_variances(self, found, training, X) + (alpha if noise else 0.0)
+                unit = _unit_variances(self, posterior, training, X) + (alpha if noise else 0.0)
             for j in columns:
                 scaled = unit * float(s2[j])
                 parts[int(j)] = scaled if covariances else namespace.xp.sqrt(scaled)
@@ -211,41 +236,41 @@ class WithPosterior:
 
 
 def _unit_variances(
-    model: KernelRegressor, found: Posterior, training: KernelGram, X: Array
+    model: KernelRegressor, posterior: Posterior, training: KernelGram, X: Array
 ) -> Array:
     """Var f(x)/s² of every row of X."""
-    namespace = found.namespace
+    namespace = posterior.namespace
     out = namespace.empty(int(X.shape[0]), training.like)
-    for rows in row_blocks(int(X.shape[0]), 8.0 * found.n_rows, _BLOCK_BYTES):
-        part = X[rows, ...]
-        cross = training.against(part).block()
-        prior = training.kernel.diagonal(namespace, part)
-        out[rows] = found.variances(prior, cross.T, unpenalised(model, part).T)
+    for rows in row_blocks(int(X.shape[0]), 8.0 * posterior.n_rows, _BLOCK_BYTES):
+        new = X[rows, ...]
+        cross = training.against(new).block()
+        prior = training.kernel.diagonal(namespace, new)
+        out[rows] = posterior.variances(prior, cross.T, unpenalised(model, new).T)
     return out
 
 
 def _unit_covariance(
-    model: KernelRegressor, found: Posterior, training: KernelGram, X: Array
+    model: KernelRegressor, posterior: Posterior, training: KernelGram, X: Array
 ) -> Array:
     prior = KernelGram(training.kernel, X).full()
     cross = training.against(X).block()
-    return found.covariance(prior, cross.T, unpenalised(model, X).T)
+    return posterior.covariance(prior, cross.T, unpenalised(model, X).T)
 
 
-def prior_variances(model: KernelRegressor, known: FittedRows, given: Any) -> np.ndarray:
+def prior_variances(model: KernelRegressor, known: FittedRows, variance: Any) -> np.ndarray:
     """s² of every target."""
     require_one_kernel(model, "the prior variance")
     t = int(known.targets.shape[1])
-    if given is not None:
-        return np.asarray(given)
+    if variance is not None:
+        return np.asarray(variance)
     out = np.empty(t)
     for alpha, columns in by_ridge(model):
         few = in_features(model, alpha, known)
         if few is not None:
             out[columns] = to_numpy(few.prior_variances)[columns]
             continue
-        found = posterior_of(model, alpha, known)
-        out[columns] = to_numpy(prior_variance(found, known.targets))[columns]
+        posterior = posterior_of(model, alpha, known)
+        out[columns] = to_numpy(prior_variance(posterior, known.targets))[columns]
     return out
 
 
@@ -287,15 +312,15 @@ def check_variance(variance: Any, n_targets: int) -> np.ndarray | None:
         return None
     try:
         values = np.asarray(variance, dtype=np.float64)
-        found = np.broadcast_to(values, (n_targets,))
+        by_target = np.broadcast_to(values, (n_targets,))
     except (TypeError, ValueError):
-        found = np.full(1, np.nan)
-    if not (np.all(np.isfinite(found)) and np.all(found > 0)):
+        by_target = np.full(1, np.nan)
+    if not (np.all(np.isfinite(by_target)) and np.all(by_target > 0)):
         raise InvalidInputError(
             "variance must be a number > 0, or one for each of the "
             f"{n_targets} targets, got {variance!r}"
         )
-    return found
+    return by_target
 
 
 def check_alphas(alpha: Any) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ridgefold.errors import NoSlopeError
 from ridgefold.kernels import Kernel, KernelGram
-from ridgefold.kernels.slopes import SlopeGram
+from ridgefold.kernels.slope_gram import SlopeGram
 from ridgefold.linalg import Array, namespace_of
 
 

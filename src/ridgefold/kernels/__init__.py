@@ -9,6 +9,7 @@ from ridgefold.kernels.gram import Gram, KernelGram, PrecomputedGram, WeightedGr
 from ridgefold.kernels.named_kernels import *  # noqa: F403 - the list stands where kernels are named
 from ridgefold.kernels.pairwise import CallableKernel
 from ridgefold.kernels.resolve import PRECOMPUTED, resolve_kernel, takes_sparse_and_negative
+from ridgefold.kernels.rotated import Rotated
 from ridgefold.kernels.settings import KernelSettings
 from ridgefold.kernels.warped import Warped
 from ridgefold.kernels.width_table import WidthTable
@@ -24,6 +25,7 @@ __all__ = [
     "KernelSettings",
     "PrecomputedGram",
     "Product",
+    "Rotated",
     "Scaled",
     "Sum",
     "Warped",

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
 
 from ridgefold.errors import InvalidInputError
 from ridgefold.kernels.base import Kernel, Rows
@@ -66,3 +69,11 @@ class DerivedKernel(Kernel):
 
     def features(self, namespace: Namespace, X: Array) -> Array:
         return self.kernel.features(namespace, self.transform(namespace, X))
+
+
+def with_core(kernel: Kernel, change: Callable[[Any], Kernel]) -> Kernel:
+    """The kernel with what it computes on transformed rows changed, and the same transforms."""
+    if not isinstance(kernel, DerivedKernel):
+        return change(kernel)
+    changed: Kernel = replace(cast(Any, kernel), kernel=with_core(kernel.kernel, change))
+    return changed

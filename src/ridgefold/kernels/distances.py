@@ -377,13 +377,21 @@ class EuclideanKernel(DistanceKernel):
     def mixed_terms(
         self, namespace: Namespace, X: Array, Z: Array, left: Rows, right: Rows
     ) -> Iterator[SlopeTerm]:
-        """−(2φ' + 4φ''(z_j − z'_j)²)/ℓ_j²."""
+        yield from self.mixed_terms_along(namespace, left, right, None)
+
+    def mixed_terms_along(
+        self, namespace: Namespace, left: Rows, right: Rows, directions: Array | None
+    ) -> Iterator[SlopeTerm]:
+        """−(2φ' + 4φ''(z_j − z'_j)²)/ℓ_j², or the same in columns that give x by `directions` (one
+        row a coordinate)."""
         exponents = self._exponents(namespace, left, right)
         bend = self.bend_of_exponent(namespace, exponents)
         slope = self._slopes(namespace, exponents)
         z, other, inverse = self._units(namespace, left, right)
-        z, other = z * inverse, other * inverse
-        yield SlopeTerm(slope, left=inverse * inverse)
+        z, other, squares = z * inverse, other * inverse, inverse * inverse
+        if directions is not None:
+            z, other, squares = z @ directions, other @ directions, squares @ directions**2
+        yield SlopeTerm(slope, left=squares)
         yield SlopeTerm(-bend, left=z * z)
         yield SlopeTerm(-bend, right=other * other)
         yield SlopeTerm(2.0 * bend, left=z, right=other)

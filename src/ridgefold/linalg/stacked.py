@@ -18,7 +18,7 @@ from ridgefold.linalg.unpenalised import without_penalty
 
 
 @dataclass(frozen=True)
-class StackedRows:
+class StackedSystems:
     """What the systems of a stack have besides their matrices."""
 
     targets: Array
@@ -50,7 +50,7 @@ class StackedSolution:
     """True for systems with a Cholesky factor that is more than rounding error; shape (b,)."""
 
 
-def pad_diagonals(namespace: Namespace, matrices: Array, rows: StackedRows) -> None:
+def pad_diagonals(namespace: Namespace, matrices: Array, rows: StackedSystems) -> None:
     """Give rows that pad the largest diagonal entry of their system: no other scale comes in."""
     diagonal = diagonals(namespace, matrices)
     largest = namespace.xp.max(diagonal * rows.present, axis=1)
@@ -72,7 +72,7 @@ def add_to_diagonals(namespace: Namespace, matrices: Array, values: Array | floa
 
 
 def solve_stack(
-    namespace: Namespace, matrices: Array, alphas: Array, rows: StackedRows, *, held_out: bool
+    namespace: Namespace, matrices: Array, alphas: Array, rows: StackedSystems, *, held_out: bool
 ) -> StackedSolution:
     """The solution of every system, with `held_out` its leave-one-out residuals too.
 
@@ -125,7 +125,7 @@ def _nearly_all_on_one_row(namespace: Namespace, basis: Array, counts: np.ndarra
 
 
 def _has_large_pivots(
-    namespace: Namespace, factor: Array, rows: StackedRows, largest: np.ndarray
+    namespace: Namespace, factor: Array, rows: StackedSystems, largest: np.ndarray
 ) -> np.ndarray:
     """Whether no pivot is rounding error, as `linalg.symmetric.factorise` sees it."""
     pivots = namespace.to_numpy(diagonals(namespace, factor)) ** 2
@@ -142,5 +142,5 @@ def _identities(namespace: Namespace, matrices: Array) -> Array:
     return out
 
 
-def _unweighted(residuals: Array, rows: StackedRows) -> Array:
+def _unweighted(residuals: Array, rows: StackedSystems) -> Array:
     return residuals if rows.roots is None else residuals / rows.roots[:, :, None]

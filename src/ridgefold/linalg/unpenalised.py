@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from ridgefold.linalg.blocks import CACHE_BYTES, row_blocks
 from ridgefold.linalg.namespace import Array, Namespace
 
 _ROUNDING = 10.0
@@ -179,6 +180,32 @@ def without_penalty(
     if diagonal is not None:
         diagonal = diagonal - xp.sum(along * shares, axis=-1)
     return plain - along @ coordinates, coordinates, diagonal
+
+
+def take_off_inverse(namespace: Namespace, inverse: Array, basis: Array, y: Array) -> Array | None:
+    """Make C of H, in its place; returns γ of the targets y, or None where M has no factor.
+
+    `basis` may be any columns that span the space: γ are then coordinates in these.
+    """
+    blocks = row_blocks(inverse.shape[0], inverse.shape[0] * 8, CACHE_BYTES // 4)
+    if basis.shape[1] == 1:  # a bias, as in `without_penalty`
+        column = inverse @ basis[:, 0]
+        total = float(namespace.xp.sum(basis[:, 0] * column))
+        if not total > 0:
+            return None
+        for rows in blocks:
+            inverse[rows, :] -= (column[rows] / total)[:, None] * column[None, :]
+        return (column @ y)[None, :] / total
+    along = inverse @ basis
+    inner = basis.T @ along
+    inner = (inner + inner.T) / 2.0
+    if not namespace.cholesky_in_place(inner):
+        return None
+    coordinates = namespace.solve_cholesky(inner, along.T @ y)
+    half = namespace.solve_triangular(inner, along.T)
+    for rows in blocks:
+        inverse[rows, :] -= half[:, rows].T @ half
+    return coordinates
 
 
 def heavy_rows(namespace: Namespace, space: Unpenalised | None) -> list[int]:

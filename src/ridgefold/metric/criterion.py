@@ -1,10 +1,10 @@
 """The exact held-out error of one kernel and ridge, and its gradient in all their parameters.
 
-With A = K + alpha·diag(1/w), H = A⁻¹, and C = H, or with a bias C = H − H11ᵀH/(1ᵀH1), the
-coefficients are a = C y and the residuals of a fold k that the model did not see are
-r_k = C_kk⁻¹ a_k (leave-one-out: r_i = a_i/C_ii). The error is E = Σ_i v_i r_i² for weights v
-that add up to one, averaged over targets. With further unpenalised columns of which Q is an
-orthonormal basis, C = H − HQ(QᵀHQ)⁻¹QᵀH (`linalg.unpenalised`).
+With A = K + alpha·diag(1/w), H = A⁻¹, and C = H, or with a bias what that leaves of it
+(`linalg.unpenalised`), the coefficients are a = C y and the residuals of a fold k that the model
+did not see are r_k = C_kk⁻¹ a_k (leave-one-out: r_i = a_i/C_ii). The error is E = Σ_i v_i r_i² for
+weights v that add up to one, averaged over targets. With further unpenalised columns of which Q is
+an orthonormal basis, C = H − HQ(QᵀHQ)⁻¹QᵀH.
 
 From dC = −C dA C, which holds with all of them, and u_k = 2 C_kk⁻¹(v_k∘r_k),
 
@@ -33,7 +33,7 @@ from ridgefold.kernels import Kernel
 from ridgefold.kernels.scale_gradient import DifferentiableGram
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.linalg.blocks import CACHE_BYTES, row_blocks
-from ridgefold.linalg.unpenalised import Unpenalised, unpenalised_space
+from ridgefold.linalg.unpenalised import Unpenalised, take_off_inverse, unpenalised_space
 
 _SINGLE_ALPHA = 5e-7
 """float32 needs a ridge of at least this times the number of rows: with less, too few digits of
@@ -217,13 +217,8 @@ class HeldOutError:
             return self._unpenalised.take_off(C, y)
         if not self._bias:
             return namespace.astype(namespace.zeros(y.shape[1], y), double), None
-        h = C @ namespace.ones(C.shape[0], C)
-        total = float(namespace.xp.sum(h))
-        if not total > 0:
-            return None
-        for rows in row_blocks(C.shape[0], C.shape[0] * 8, CACHE_BYTES // 4):
-            C[rows, :] -= (h[rows] / total)[:, None] * h[None, :]
-        return namespace.astype((h @ y) / total, double), None
+        found = take_off_inverse(namespace, C, namespace.ones((C.shape[0], 1), C), y)
+        return None if found is None else (namespace.astype(found[0, :], double), None)
 
     def _leave_one_out(
         self, C: Array, a: Array, scores: Array

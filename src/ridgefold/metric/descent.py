@@ -23,6 +23,7 @@ from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.metric.criterion import Evaluation, HeldOutError
 from ridgefold.metric.families import with_scales
 from ridgefold.metric.sample import Sample
+from ridgefold.metric.time_limit import TimeLimit
 from ridgefold.records import LearningStep
 
 SCALE_BOUNDS = (0.03, 1e3)
@@ -75,7 +76,7 @@ class Descent:
 
 
 class _Stopped(Exception):
-    """No progress on the outside rows any more."""
+    """No progress on the outside rows any more, or no time for another evaluation."""
 
 
 class _Objective:
@@ -92,10 +93,11 @@ class _Objective:
         scale_of: np.ndarray,
         tied: bool,
         look_at_clock: Callable[[], None],
+        limit: TimeLimit,
         start: Point,
     ) -> None:
         self._criterion, self._family, self._spread, self._tied = criterion, family, spread, tied
-        self._look_at_clock = look_at_clock
+        self._look_at_clock, self._limit = look_at_clock, limit
         self._rows, self._floor, self._scale_of = rows, floor, scale_of
         self._offsets: np.ndarray = np.zeros(len(spread))
         """What every log scale keeps beside the values that move."""
@@ -122,9 +124,13 @@ class _Objective:
         self._look_at_clock()
         if self.last is not None and np.array_equal(self.last[0], values):
             return self._answer[0], self._answer[1].copy()  # descents begin where they looked
+        count = int(self._criterion.rows.shape[0])
+        if self.last is not None and not self._limit.has_time_for(count):
+            raise _Stopped
         point = self.unpack(values)
         kernel = with_scales(self._family, np.exp(point.log_scales) * self._spread)
-        found = self._criterion.value_and_gradient(kernel, math.exp(point.log_alpha))
+        with self._limit.measured(count):
+            found = self._criterion.value_and_gradient(kernel, math.exp(point.log_alpha))
         if found is None:
             return _SINGULAR, np.zeros_like(values)
         self.last = (values.copy(), kernel, found)
@@ -182,6 +188,7 @@ def descend(
         scale_of=np.zeros_like(sample.scale_of) if tied else sample.scale_of,
         tied=tied,
         look_at_clock=sample.look_at_clock,
+        limit=sample.limit,
         start=start,
     )
     steps: list[LearningStep] = []
@@ -258,3 +265,13 @@ def _outside_residuals(
     squares = sample.namespace.to_numpy(errors * errors).mean(axis=1)
     sums = np.bincount(sample.outside_groups, weights=squares * sample.outside_weights)
     return np.asarray(sums * (len(sums) / sample.outside_weights.sum()))
+
+
+def clearly_better(candidate: np.ndarray, reference: np.ndarray) -> bool:
+    """Whether squared residuals are smaller by more than a standard error of their difference.
+
+    The candidate was stopped where these very rows liked it best; one standard error is what
+    that may have been worth.
+    """
+    gain = reference - candidate
+    return bool(gain.mean() > gain.std() / math.sqrt(len(gain)))

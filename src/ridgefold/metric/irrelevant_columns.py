@@ -53,6 +53,8 @@ def columns_to_keep(
         return ~np.isin(sample.scale_of, order[:count])
 
     def negligible(count: int) -> bool:
+        if sample.limit.spent:
+            return False
         kept = kept_without(count)
         columns = np.flatnonzero(kept)
         without = sample.with_columns(

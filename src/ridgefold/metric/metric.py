@@ -5,21 +5,21 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ridgefold.errors import InvalidInputError
-from ridgefold.kernels import Columns, Kernel, Laplacian
-from ridgefold.kernels.distances import DistanceKernel
+from ridgefold.kernels import Columns, Kernel, Laplacian, Rotated
+from ridgefold.kernels.distances import DistanceKernel, EuclideanKernel
 from ridgefold.kernels.warped import Warped
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.metric.families import FAMILIES, family_of, with_scales
 from ridgefold.metric.groups import scales_of_columns
 from ridgefold.metric.irrelevant_columns import columns_to_keep
 from ridgefold.metric.racing_family import RacingFamily, kind_of_family
+from ridgefold.metric.rotation import rotated_start
 from ridgefold.metric.sample import MOST_OUTSIDE, Sample, draw_sample
 from ridgefold.metric.slope_start import START_OUTSIDE, START_ROWS, Start, start_on
 from ridgefold.metric.spreads import shares_of_variance
@@ -71,8 +71,6 @@ _STAGES = (
 """Most steps are taken on few rows, where they are cheap."""
 _MORE_ROWS = 1.2
 """A stage with fewer than this many times the rows of the one before it is left out."""
-_GROWTH = 2.5
-"""Power of the rows by which the time of a step grows, where a limit has to be kept."""
 _SHARE = 0.85
 """The race may take this share of the time limit; the rest is for leaving out columns."""
 _ROUGH = ("manhattan", "rough")
@@ -80,6 +78,8 @@ _ROUGH = ("manhattan", "rough")
 stage is kept for them. On ccpp the Laplacian is fifth of six families on 500 rows and first on
 2,000."""
 _ORDER = ("matern12", "laplacian", "matern32", "rbf")
+_ROTATED_MARGIN = 1.05
+"""Errors on directions, which have many numbers, must be smaller by this factor to come first."""
 _MARGIN = 0.005
 """A transform of all columns must lower the error by this share to replace an earlier one."""
 
@@ -99,6 +99,7 @@ def learn_metric(
     random_state: int = 0,
     scale_groups: Any = None,
     leave_out: bool = True,
+    rotate: bool = False,
     look_at_clock: Callable[[], None] | None = None,
     seconds: float | None = None,
 ) -> LearnedMetric:
@@ -133,6 +134,9 @@ def learn_metric(
     leave_out : bool, default=True
         Leave columns out of the kernel whose learned scales are so large that predictions of the
         rows outside change by at most 3% of their error without them.
+    rotate : bool, default=False
+        Families of Euclidean distances may have directions that mix columns, where rows outside
+        are predicted clearly better by them.
     look_at_clock : callable, optional
         Called before every evaluation; what it raises ends the descent.
     seconds : float, optional
@@ -156,6 +160,7 @@ def learn_metric(
         max_rows=max_rows,
         random_state=random_state,
         scale_groups=scale_groups,
+        rotate=rotate,
         look_at_clock=look_at_clock,
         seconds=seconds,
     )
@@ -176,6 +181,7 @@ def race_families(
     max_rows: int,
     random_state: int,
     scale_groups: Any,
+    rotate: bool,
     look_at_clock: Callable[[], None] | None,
     seconds: float | None = None,
     clock: Callable[[], float] = time.monotonic,
@@ -214,7 +220,7 @@ def race_families(
     if look_at_clock is not None:
         sample = replace(sample, look_at_clock=look_at_clock)
     starts = _starts(sample, preprocess, learn=learn_scales)
-    return _race(starts, families, sample.limit)
+    return _race(starts, families, sample.limit, rotate=rotate and learn_scales)
 
 
 def _place_in_line(name: str) -> int:
@@ -263,13 +269,18 @@ def families_of(family: Any) -> dict[str, DistanceKernel]:
 
 
 def _race(
-    starts: list[Start], families: Mapping[str, DistanceKernel], limit: TimeLimit
+    starts: list[Start],
+    families: Mapping[str, DistanceKernel],
+    limit: TimeLimit,
+    *,
+    rotate: bool,
 ) -> list[RacingFamily]:
     """Descend on more and more rows, with fewer and fewer families; the best comes first.
 
     Of several families of one kind, only the best runs: after the first stage the others join
-    it, with the scales that it has found. In every stage all families see the same rows and folds,
-    and may take the same number of steps.
+    it, with the scales that it has found; and the best of every Euclidean kind run once more, on
+    directions that mix columns, where these are worth it. In every stage all families see the same
+    rows and folds, and may take the same number of steps.
     """
     entered = _starters(starts, families, limit)
     sample = entered[0].sample
@@ -278,28 +289,29 @@ def _race(
     share = sample.distinct / size
     few = min(START_ROWS, size)
     still_racing = _who_goes_on(entered, _STAGES[0], size)
-    seconds = _Seconds(limit)
     steps = _Stage(START_ROWS, START_OUTSIDE, _FIRST_STEPS, 0, 0.0).steps_on(share * few, scales)
     for each in still_racing:
         if not limit.spent:
-            with seconds.counted(few, 2 * steps):
-                each.descend_from_both(steps)
+            each.descend_from_both(steps)
     rows, outside = few, START_OUTSIDE
     for stage in _STAGES:
         still_racing = _who_goes_on(still_racing, stage, size)
-        stage_rows = min(stage.rows, size, seconds.rows_for(stage.steps * len(still_racing)))
+        stage_rows = min(stage.rows, size, limit.rows_for(stage.steps * len(still_racing)))
         if stage_rows >= _MORE_ROWS * rows or (stage is _STAGES[-1] and stage_rows == size > rows):
             rows, outside = int(stage_rows), int(min(stage.outside, MOST_OUTSIDE))
             for each in still_racing:
-                if not limit.spent:
-                    steps = stage.steps_on(share * rows, scales)
-                    with seconds.counted(rows, steps):
-                        each.advance(rows, outside, steps)
+                if limit.has_time_for(rows):
+                    each.advance(rows, outside, stage.steps_on(share * rows, scales))
         if stage is _STAGES[0]:
-            for head, each in _relatives(
+            rotated = _rotated(still_racing, rows, outside) if rotate else []
+            for each in rotated:
+                if limit.has_time_for(rows):
+                    each.advance(rows, outside, stage.steps_on(share * rows, len(each.spread)))
+            still_racing, entered = still_racing + rotated, entered + rotated
+            for head, relative in _relatives(
                 _who_goes_on(still_racing, _STAGES[1], size), entered, families
             ):
-                each.take_over(head, rows, outside)
+                each = relative.taking_over(head, rows, outside)
                 still_racing += [] if each in still_racing else [each]
                 entered += [] if each in entered else [each]
     entered.sort(key=_rank)
@@ -308,8 +320,28 @@ def _race(
 
 
 def _rank(each: RacingFamily) -> tuple[int, float]:
-    """Sort first by the number of rows that a family has got to, then by its error."""
-    return -each.most_rows, each.leading.pooled_error
+    """Sort first by the number of rows that a family has got to, then by its error.
+
+    Directions are found with the rows inside the criterion, and must be better by a margin.
+    """
+    margin = _ROTATED_MARGIN if each.is_rotated else 1.0
+    return -each.most_rows, margin * each.leading.pooled_error
+
+
+def _rotated(still_racing: list[RacingFamily], rows: int, outside: int) -> list[RacingFamily]:
+    """The best family of every Euclidean kind, on directions found by the best of them all."""
+    euclidean = sorted(
+        (each for each in still_racing if each.kind != "manhattan"),
+        key=lambda each: each.leading.pooled_error,
+    )
+    if not euclidean or not euclidean[0].sample.limit.has_time_for(rows):
+        return []
+    head = euclidean[0]
+    start = rotated_start(head.start, head.leading, rows, outside)
+    if start is None or start.slopes is None:
+        return []
+    heads = {each.kind: each for each in reversed(euclidean) if each.start is head.start}
+    return [each.rotated(start, start.slopes.point, rows, outside) for each in heads.values()]
 
 
 def _who_goes_on(still_racing: list[RacingFamily], stage: _Stage, size: int) -> list[RacingFamily]:
@@ -361,60 +393,45 @@ def _relatives(
         for name in sorted(families, key=_place_in_line):
             if kind_of_family(families[name]) != head.kind or name == head.name:
                 continue
-            if head.sample.limit.spent:
+            if not head.sample.limit.has_time_for(head.most_rows):
                 return
-            same = [each for each in known if each.name == name and each.start is head.start]
-            yield head, same[0] if same else RacingFamily(name, families[name], head.start)
-
-
-class _Seconds:
-    """Measures how long a step takes, and says for how many rows there is time."""
-
-    def __init__(self, limit: TimeLimit) -> None:
-        self._limit = limit
-        self._per_step, self._rows = 0.0, 1
-
-    @contextmanager
-    def counted(self, rows: int, steps: int) -> Iterator[None]:
-        """Measure what is done in the context, which is `steps` steps on `rows` rows."""
-        begun = self._limit.elapsed
-        yield
-        self._per_step, self._rows = (self._limit.elapsed - begun) / steps, rows
-
-    def rows_for(self, steps: int) -> float:
-        """The number of rows on which so many steps take half of the time that is left."""
-        if self._per_step <= 0 or self._limit.left == math.inf:
-            return math.inf
-        possible = max(0.0, 0.5 * self._limit.left) / (steps * self._per_step)
-        return float(self._rows * possible ** (1.0 / _GROWTH))
+            start = head.unrotated.start
+            same = [each for each in known if each.name == name and each.start is start]
+            yield head, same[0] if same else RacingFamily(name, families[name], start)
 
 
 def _as_metric(racing_families: list[RacingFamily], *, leave_out: bool) -> LearnedMetric:
     winner = racing_families[0]
-    best, sample, transforms = winner.best, winner.sample, winner.transforms
+    best, transforms = winner.best, winner.transforms
+    directions = winner.directions_of(best)
+    winner = winner.unrotated
+    sample = winner.sample
     families: dict[str, float] = {}
     for each in racing_families:
         families.setdefault(each.name, each.leading.pooled_error)
     scales = three_digits(best.kernel.length_scale)
     kernel = with_scales(best.kernel, scales)
     (alpha,) = three_digits([best.alpha])
+    if directions is not None:
+        scales = in_directions(kernel, directions).column_scales
     relevance = _relevance(winner, sample, scales)
     kept = np.ones(len(scales), dtype=bool)
-    if leave_out and best is not winner.isotropic and not sample.limit.spent:
-        kept = columns_to_keep(sample, kernel, alpha, relevance)
+    isotropic = best is winner.isotropic
+    if leave_out and directions is None and not isotropic and not sample.limit.spent:
+        kept = columns_to_keep(sample.first(best.rows), kernel, alpha, relevance)
         relevance = np.where(kept, relevance, 0.0) / relevance[kept].sum()
 
     def in_units(error: float) -> float:
         return error * sample.unit * sample.unit
 
     return LearnedMetric(
-        kernel=on_columns(kernel, scales, kept, transforms),
+        kernel=on_columns(kernel, transforms, directions, kept),
         alpha=alpha,
         family=winner.name,
         length_scales=np.where(kept, scales, np.inf),
         relevance=relevance,
         transforms=None if transforms is None else transforms.names,
-        isotropic=best is winner.isotropic,
+        isotropic=isotropic,
         error=in_units(best.error),
         outside_error=in_units(best.outside_error),
         isotropic_error=in_units(winner.isotropic.outside_error),
@@ -438,14 +455,30 @@ def three_digits(values: Any) -> np.ndarray:
 
 
 def on_columns(
-    kernel: DistanceKernel, scales: np.ndarray, kept: np.ndarray, transforms: Transforms | None
+    kernel: DistanceKernel,
+    transforms: Transforms | None,
+    directions: np.ndarray | None = None,
+    kept: np.ndarray | None = None,
 ) -> Kernel:
-    """The kernel on rows as they were given: of the columns that are kept, transformed."""
-    columns = tuple(np.flatnonzero(kept).tolist())
-    on_kept: Kernel = with_scales(kernel, scales[kept])
-    if transforms is not None:
-        on_kept = Warped(on_kept, tuple(transforms.warps[j] for j in columns))
-    return on_kept if kept.all() else Columns(on_kept, columns)
+    """The kernel on rows as they were given: of the columns that are kept, transformed, and then
+    of coordinates along directions."""
+    if kept is not None and not kept.all():
+        columns = tuple(np.flatnonzero(kept).tolist())
+        if transforms is not None:
+            transforms = Transforms(
+                tuple(transforms.names[j] for j in columns),
+                tuple(transforms.warps[j] for j in columns),
+            )
+        scales = np.asarray(kernel.length_scale)[kept]
+        return Columns(on_columns(with_scales(kernel, scales), transforms), columns)
+    inner = kernel if directions is None else in_directions(kernel, directions)
+    return inner if transforms is None else Warped(inner, transforms.warps)
+
+
+def in_directions(kernel: DistanceKernel, directions: np.ndarray) -> Rotated:
+    """The kernel on coordinates along directions, one a column of the array."""
+    assert isinstance(kernel, EuclideanKernel)
+    return Rotated(kernel, tuple(map(tuple, directions.T.tolist())))
 
 
 def _relevance(winner: RacingFamily, sample: Sample, scales: np.ndarray) -> np.ndarray:

@@ -29,6 +29,7 @@ def candidates(
     max_rows: int = MAX_ROWS,
     random_state: int = 0,
     scale_groups: Any = None,
+    rotate: bool = False,
     look_at_clock: Callable[[], None] | None = None,
     seconds: float | None = None,
     clock: Callable[[], float] = time.monotonic,
@@ -37,7 +38,8 @@ def candidates(
 
     Every family that took part gives up to three, on every transform that it was tried on: with
     one width for all columns, with scales from the slopes of a first fit, and with scales that the
-    gradient of the held-out error led to. Arguments are those of `learn_metric`.
+    gradient of the held-out error led to; on directions that mix columns, the last of these.
+    Arguments are those of `learn_metric`.
 
     Returns
     -------
@@ -57,6 +59,7 @@ def candidates(
         max_rows=max_rows,
         random_state=random_state,
         scale_groups=scale_groups,
+        rotate=rotate,
         look_at_clock=look_at_clock,
         seconds=seconds,
         clock=clock,
@@ -66,9 +69,9 @@ def candidates(
         (each, origin, descent)
         for each in racing_families
         for origin, descent in (
-            ("isotropic", each.isotropic),
+            ("isotropic", None if each.is_rotated else each.isotropic),
             ("slopes", each.slopes),
-            ("descended", None if each.learned is each.slopes else each.learned),
+            (each.learned_by, None if each.learned is each.slopes else each.learned),
         )
         if descent is not None
     ]
@@ -84,7 +87,7 @@ def _candidate(
     unit = racing_family.sample.unit
     return MetricCandidate(
         kernel=on_columns(
-            with_scales(descent.kernel, scales), scales, np.ones(len(scales), bool), transforms
+            with_scales(descent.kernel, scales), transforms, racing_family.directions_of(descent)
         ),
         alpha=float(three_digits([descent.alpha])[0]),
         family=racing_family.name,

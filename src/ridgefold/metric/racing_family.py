@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 
 import numpy as np
 
 from ridgefold.errors import InvalidInputError
 from ridgefold.kernels import Laplacian, Matern
 from ridgefold.kernels.distances import DistanceKernel
-from ridgefold.metric.descent import Descent, Point, descend
+from ridgefold.metric.descent import Descent, Point, clearly_better, descend
 from ridgefold.metric.sample import Sample
-from ridgefold.metric.slope_start import NO_FINITE_ERROR, START_OUTSIDE, START_ROWS, Start
+from ridgefold.metric.slope_start import (
+    NO_FINITE_ERROR,
+    START_OUTSIDE,
+    START_ROWS,
+    Start,
+)
 from ridgefold.records import LearningStep
 
 _TIED_STEPS = 4
@@ -52,6 +58,18 @@ class RacingFamily:
         if start.slopes is not None:
             self.slopes = self._descend(rows_seen, _shifted(start.slopes.point, shift), tied=True)
         self.learned = self.slopes
+        self.unrotated = self
+        """The same family on the columns themselves, where this one is on directions."""
+
+    def rotated(self, start: Start, point: Point, rows: int, outside: int) -> RacingFamily:
+        """The family on coordinates along directions, from `point` in width and ridge alone."""
+        other = copy(self)
+        other.start, other.sample, other.spread = start, start.sample, start.spread
+        other.unrotated, other.slopes, other.history, other._by_rows = self, None, [], {}
+        other._seen = rows, outside
+        rows_seen = start.sample.first(rows, outside)
+        other.learned = other._descend(rows_seen, _shifted(point, 0.0), tied=True)
+        return other
 
     def advance(self, rows: int, outside: int, max_steps: int) -> None:
         """Go on from the best point so far with more rows, every scale by itself."""
@@ -95,36 +113,47 @@ class RacingFamily:
         tried = [each for p in points if (each := self._descend(rows_seen, p, max_steps=max_steps))]
         self.learned = min(tried, key=lambda each: each.pooled_error, default=self.learned)
 
-    def take_over(self, relative: RacingFamily, rows: int, outside: int) -> None:
-        """Take over the scales that another family of the same kind has found.
+    def taking_over(self, relative: RacingFamily, rows: int, outside: int) -> RacingFamily:
+        """This family with the scales that another one of the same kind has found; a family of its
+        own where these are scales of directions.
 
         Only width and ridge are adapted: the ratios of the scales are much the same for all
         kernels of like smoothness.
         """
         if relative.learned is None:
-            return
+            return self
+        if relative.is_rotated:
+            return self.rotated(relative.start, relative.learned.point, rows, outside)
         self._seen = rows, outside
         rows_seen = self.sample.first(rows, outside)
         self.learned = self._descend(rows_seen, relative.learned.point, tied=True) or self.learned
+        return self
 
     def look_at_isotropic(self) -> None:
         """Fit the isotropic kernel to the rows of the learned scales, so that they compare."""
         if self.learned is None:
             return
-        rows_seen = self.sample.first(*self._seen)
+        if self.is_rotated:
+            self.unrotated.look_at_isotropic()
+        rows_seen = self.unrotated.sample.first(*self._seen)
         seen = self.isotropic.rows, len(self.isotropic.outside_residuals)
         if seen != (len(rows_seen), _number_outside(rows_seen)):
-            again = self._descend(rows_seen, self.isotropic.point, max_steps=0, tied=True)
+            again = self.unrotated._descend(rows_seen, self.isotropic.point, max_steps=0, tied=True)
             self.isotropic = again or self.isotropic
 
     @property
     def best(self) -> Descent:
-        """Learned scales if they are clearly better than isotropic ones on the outside rows."""
-        if self.learned is None or not clearly_better(
-            self.learned.outside_residuals, self.isotropic.outside_residuals
-        ):
-            return self.isotropic
-        return self.learned
+        """Learned scales if they are clearly better than isotropic ones on the outside rows.
+
+        Directions were better than learned scales of columns: it is enough if those are.
+        """
+        learned, isotropic = self.learned, self.isotropic
+        if learned is None:
+            return isotropic
+        if clearly_better(learned.outside_residuals, isotropic.outside_residuals):
+            return learned
+        straight = self.unrotated
+        return learned if self.is_rotated and straight.best is straight.learned else isotropic
 
     @property
     def leading(self) -> Descent:
@@ -134,6 +163,20 @@ class RacingFamily:
         """
         fits = [self.isotropic] if self.learned is None else [self.learned, self.isotropic]
         return min(fits, key=lambda each: each.pooled_error)
+
+    @property
+    def is_rotated(self) -> bool:
+        """Whether its learned scales are those of directions that mix columns."""
+        return self.unrotated is not self
+
+    @property
+    def learned_by(self) -> str:
+        """Where its learned scales come from, as candidates say it."""
+        return "rotated" if self.is_rotated else "descended"
+
+    def directions_of(self, descent: Descent) -> np.ndarray | None:
+        """The directions that the kernel of a descent has scales for; None if these are columns."""
+        return None if descent is self.isotropic else self.start.directions
 
     @property
     def most_rows(self) -> int:
@@ -171,13 +214,3 @@ def _number_outside(sample: Sample) -> int:
 def _shifted(point: Point, shift: float) -> Point:
     """Where another family starts: smoother ones need more ridge than the first fit had."""
     return Point(point.log_scales + shift, max(point.log_alpha, _LEAST_LOG_ALPHA))
-
-
-def clearly_better(candidate: np.ndarray, reference: np.ndarray) -> bool:
-    """Whether squared residuals are smaller by more than a standard error of their difference.
-
-    The candidate was stopped where these very rows liked it best; one standard error is what
-    that may have been worth.
-    """
-    gain = reference - candidate
-    return bool(gain.mean() > gain.std() / math.sqrt(len(gain)))

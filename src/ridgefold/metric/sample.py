@@ -86,9 +86,12 @@ class Sample:
             else self.outside_columns[:count, ...],
         )
 
-    def with_columns(self, X: Array, outside_X: Array) -> Sample:
-        """The same rows with other columns for the kernel."""
-        return replace(self, X=X, outside_X=outside_X)
+    def with_columns(
+        self, X: Array, outside_X: Array, scale_of: np.ndarray | None = None
+    ) -> Sample:
+        """The same rows with other columns, of the same scales if nothing else is said."""
+        scale_of = self.scale_of if scale_of is None else scale_of
+        return replace(self, X=X, outside_X=outside_X, scale_of=scale_of)
 
     @property
     def grouped(self) -> np.ndarray:

@@ -25,13 +25,13 @@ from ridgefold.metric.transforms import Transforms, transformed
 
 START_ROWS, START_OUTSIDE = 400, 500
 """Rows inside and outside the criterion that a start is found on."""
-_FAMILY = Matern(nu=1.5)
+FAMILY = Matern(nu=1.5)
 """Smooth enough to have slopes everywhere, rough enough to follow most functions."""
 _TURNS = 2
 """More turns seldom lower the error: the third repeats the second."""
 _STEPS = 4
 """Steps in width and ridge after every turn."""
-_LEAST_SLOPE = 0.05
+LEAST_SLOPE = 0.05
 """A column along which f is flat counts as this share of the steepest one: a few hundred rows do
 not tell that it says nothing, and descents have to find back."""
 
@@ -53,6 +53,9 @@ class Start:
     isotropic: Descent
     slopes: Descent | None
     """None where nothing is to be learned, or nothing can be."""
+    directions: np.ndarray | None = None
+    """Where the columns of the sample are coordinates along directions: one a column of this, with
+    one number a transformed column."""
 
     @property
     def best(self) -> Descent:
@@ -78,11 +81,11 @@ def start_on(
 
 def _isotropic(sample: Sample, spread: np.ndarray, near: Point | None) -> Descent:
     """The best common scale and ridge, from two widths around the typical distance of rows."""
-    if near is not None and (found := _fitted(sample, spread, near)) is not None:
+    if near is not None and (found := fitted_width(sample, spread, near)) is not None:
         return found
     typical = 0.5 * math.log(len(np.unique(sample.scale_of)))
     points = [Point(np.full(len(spread), typical + s), math.log(0.1)) for s in (0.0, 1.5)]
-    fits = [each for p in points if (each := _fitted(sample, spread, p))]
+    fits = [each for p in points if (each := fitted_width(sample, spread, p))]
     if not fits:
         raise InvalidInputError(NO_FINITE_ERROR)
     return min(fits, key=lambda each: each.pooled_error)
@@ -94,7 +97,7 @@ def _by_slopes(sample: Sample, spread: np.ndarray, isotropic: Descent) -> Descen
     last = isotropic
     while len(turns) < _TURNS and not (turns and sample.limit.spent):
         point = _turned(sample, last)
-        fit = None if point is None else _fitted(sample, spread, point)
+        fit = None if point is None else fitted_width(sample, spread, point)
         if fit is None:
             break
         turns.append(fit)
@@ -102,29 +105,30 @@ def _by_slopes(sample: Sample, spread: np.ndarray, isotropic: Descent) -> Descen
     return min(turns, key=lambda each: each.pooled_error, default=None)
 
 
-def _fitted(sample: Sample, spread: np.ndarray, point: Point) -> Descent | None:
+def fitted_width(sample: Sample, spread: np.ndarray, point: Point) -> Descent | None:
     """Width and ridge by the held-out error, the ratios of the scales as they are."""
-    return descend(sample, _FAMILY, spread, point, name="slopes", tied=True, max_steps=_STEPS)
+    return descend(sample, FAMILY, spread, point, name="slopes", tied=True, max_steps=_STEPS)
 
 
 def _turned(sample: Sample, fit: Descent) -> Point | None:
     """The scales that the slopes of a fit ask for; None where it has no factor or is flat."""
-    slopes = _root_mean_square_slopes(sample, fit)
-    if slopes is None or not 0.0 < float(slopes.max()) < math.inf:
+    outer = mean_outer_product(sample, fit)
+    if outer is None or not 0.0 < float(outer.max()) < math.inf:
         return None
+    slopes = np.sqrt(np.diag(outer))
     # Columns of a group share their scale, and the steepest of them speaks for all.
     of_group = np.zeros(int(sample.scale_of.max()) + 1)
     np.maximum.at(of_group, sample.scale_of, slopes)
     slopes = of_group[sample.scale_of]
-    slopes = np.maximum(slopes, _LEAST_SLOPE * float(slopes.max()))
+    slopes = np.maximum(slopes, LEAST_SLOPE * float(slopes.max()))
     moved = fit.point.log_scales - np.log(slopes)
     before, after = (np.mean(np.exp(-2.0 * each)) for each in (fit.point.log_scales, moved))
     moved += 0.5 * math.log(after / before)
     return replace(fit.point, log_scales=np.clip(moved, *np.log(SCALE_BOUNDS)))
 
 
-def _root_mean_square_slopes(sample: Sample, fit: Descent) -> np.ndarray | None:
-    """√(mean (∂f/∂z_j)²) over rows and targets, z = x/ℓ.
+def mean_outer_product(sample: Sample, fit: Descent) -> np.ndarray | None:
+    """G = mean ∇f∇fᵀ over rows and targets, in the coordinates z = x/ℓ of a fit of `FAMILY`.
 
     Of Matérn 3/2, k = (1 + √3 r)exp(−√3 r), the slope is ∇k(z, z') = −3·exp(−√3 r)(z − z').
     """
@@ -144,9 +148,10 @@ def _root_mean_square_slopes(sample: Sample, fit: Descent) -> np.ndarray | None:
     z = (X - X.mean(axis=0)) / np.asarray(fit.kernel.length_scale)
     halves = 0.5 * np.sum(z * z, axis=1)
     decay = np.exp(-np.sqrt(6.0 * np.maximum(halves[:, None] + halves[None, :] - z @ z.T, 0.0)))
-    total = np.zeros(z.shape[1])
+    shares = sample.shares[criterion.order][:, None]
+    total = np.zeros((z.shape[1], z.shape[1]))
     for a in coefficients.T:
         weighted = decay * a
         gradient = 3.0 * (weighted @ z - z * weighted.sum(axis=1)[:, None])
-        total += sample.shares[criterion.order] @ gradient**2
-    return np.asarray(np.sqrt(total / coefficients.shape[1]))
+        total += gradient.T @ (shares * gradient)
+    return np.asarray(total / coefficients.shape[1])

@@ -32,6 +32,10 @@ class MetricLearning(OptionObject):
         About how long learning may take; half of what is left of ``time_budget`` by default, and
         without one as long as it takes. What is found by then is used: scales from the slopes of
         a first fit at the least. ``metric_.history`` has what was tried, and when.
+    rotate : bool, default=True
+        Kernels of Euclidean distances may have scales of directions that mix columns, as their sums
+        and differences, where rows that took no part are predicted better by them. Not for
+        classes, partitioned models and choice by the likelihood, which keep to columns.
     groups : sequence of sequences of int, optional
         Columns that share one learned scale, as the columns of 0 and 1 of one category do: they
         count as one column. In the RBF and Laplacian kernels each category is then one factor,
@@ -54,16 +58,19 @@ class MetricLearning(OptionObject):
         transforms: str | None = None,
         rows: int = 2000,
         seconds: float | None = None,
+        rotate: bool = True,
         groups: Any = None,
     ) -> None:
         self.scales = scales
         self.transforms = transforms
         self.rows = rows
         self.seconds = seconds
+        self.rotate = rotate
         self.groups = groups
 
     def check(self) -> None:
         self._require_bool("scales")
+        self._require_bool("rotate")
         rows = self.rows
         if isinstance(rows, bool) or not isinstance(rows, (int, np.integer)) or rows < 2:
             raise InvalidInputError(f"metric.rows must be a whole number >= 2, got {rows!r}")

@@ -35,7 +35,7 @@ _FEWEST_CELL_ROWS = 64
 _FEWEST_SLOPE_ROWS = 128
 """Rows of the fits that slopes are taken from, however small a budget is."""
 _SLOPE_POINTS = 1024
-"""Rows at which slopes are taken (`cells.slopes`)."""
+"""Rows at which slopes are taken (`cells.sample_slopes`)."""
 _COARSE_MODEL_BYTES = 12e6
 """Blocks of kernel values, as measured, in which the coarse model is fitted."""
 _SCALE_BYTES = 24.0
@@ -143,8 +143,8 @@ class CellMemory:
         return 32.0 * n**2 + 12.0 * sample * n + 8.0 * self.alphas * t * (4.0 * sample + 3.0 * n)
 
     def slopes(self, sample: int) -> float:
-        half, d = sample / 2, self.problem.n_columns
-        fit = 12.0 * half**2 + 16.0 * min(_SLOPE_POINTS, half) * half
+        d = self.problem.n_columns
+        fit = 12.0 * sample**2 + 16.0 * min(_SLOPE_POINTS, sample) * sample
         pair = 33.0 * min(sample, CELL_SEARCH.slope_pair_rows) ** 2
         return max(fit, pair) + 6 * 8.0 * sample * d
 

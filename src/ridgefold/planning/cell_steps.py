@@ -86,13 +86,13 @@ class CellPlans:
         return self._plan("pass", self._seconds(read), _BLOCK_BYTES)
 
     def slopes(self) -> Plan:
-        """A pair chosen on some rows of a sample, a fit of each half of it, and gradients."""
+        """A pair chosen on some rows of a sample, a fit of all of it, and gradients."""
         sample = float(self.limits.rows_for_slopes(self.problem.n_rows, self.problem.n_columns))
-        half, some = sample / 2, min(sample, CELL_SEARCH.slope_pair_rows)
-        gradients = {"kernel": half**2, "product": 2.0 * half**2 * self.problem.n_columns}
-        each = self._matrices(half, factors=_QUICK) + self._seconds(gradients, half)
+        some = min(sample, CELL_SEARCH.slope_pair_rows)
+        gradients = {"kernel": sample**2, "product": 2.0 * sample**2 * self.problem.n_columns}
+        fit = self._matrices(sample, factors=_QUICK) + self._seconds(gradients, sample)
         peak = self.memory.slopes(int(sample))
-        return self._plan("slopes", self._wide_search(some) + 2 * each, peak)
+        return self._plan("slopes", self._wide_search(some) + fit, peak)
 
     def count(self, *, choose: bool, pair: bool = True) -> Plan:
         """Trying sizes of cells on all rows, or on two regions; where cells will choose pairs of

@@ -15,6 +15,8 @@ find where to start."""
 _STAGES = ((400.0, 30, 7), (700.0, 14, 4), (1200.0, 11, 3), (2000.0, 8, 2))
 """Rows of the stages of the race, evaluations of every family in it, and how many families are
 likely to take part."""
+_TURNS = (700.0, 24)
+"""Rows, and evaluations, in which directions that mix columns are looked for."""
 _SINGLE_FROM, _SINGLE = 600.0, 0.55
 """From so many rows on matrices are in float32, which takes this share of the time."""
 _SHARE_INSIDE = 0.8
@@ -30,9 +32,10 @@ def learning_plan(
     starts: int = 1,
     times: float = 1.0,
     most_seconds: float | None = None,
+    rotates: bool = False,
 ) -> Plan:
-    """Learn a metric from so many rows, among some families and transforms, so many times; within
-    a limit, if there is one."""
+    """Learn a metric from so many rows, among some families and transforms, so many times; each
+    time within a limit, if there is one."""
     n, d = problem.n_rows, problem.n_columns
     rates = known_rates(resources.device)
 
@@ -51,6 +54,8 @@ def learning_plan(
     total = starts * _START[1] * evaluation(_START[0])
     for most_rows, evaluations, most_families in _STAGES:
         total += min(families, most_families) * evaluations * evaluation(most_rows)
+    if rotates:
+        total += _TURNS[1] * evaluation(_TURNS[0])
     if most_seconds is not None:
         total = min(total, most_seconds)
     peak = learning_bytes(min(rows, n), n, d)

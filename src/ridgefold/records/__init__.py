@@ -12,7 +12,6 @@ from ridgefold.records.columns import (
     OrderedColumn,
     TableColumns,
 )
-from ridgefold.records.cost import Cost
 from ridgefold.records.effects import EffectCurve
 from ridgefold.records.fixed_effects import FixedEffects
 from ridgefold.records.importances import Importances
@@ -32,10 +31,8 @@ from ridgefold.records.partition import (
     Membership,
     Slopes,
 )
-from ridgefold.records.plan import Plan, Rejection
+from ridgefold.records.plan import Cost, Plan, Rejection, Resources, RunRecord, StepRecord
 from ridgefold.records.problem import FoldShape, Problem
-from ridgefold.records.resources import Resources
-from ridgefold.records.run import RunRecord, StepRecord
 from ridgefold.records.stack import Stack, StackMember
 from ridgefold.records.warps import Quantile, SignedLog, Standardise, Warp
 

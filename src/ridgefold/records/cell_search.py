@@ -31,25 +31,23 @@ class CellSearch:
     core: float = 0.7
     """The share of a cell's rows on which pairs are compared. Rows at its edge, which other cells
     answer for, are left out: what remains is a third of the work."""
-    fewest_core_rows: int = 160
-    """The rows on which a cell compares pairs are at least this many, if it has them."""
     largest_searched: int = 1536
     """Cells with more rows take the shared pair: pairs of their own gain little there, and scoring
     one takes as long as a fit."""
     smallest_tried: int = 256
     """Rows of the first cells that are tried where their number is chosen."""
     largest_tried: int = 2048
-    """Rows of the largest cells whose error is measured; gains of larger ones are extrapolated."""
+    """Rows of the largest cells that are tried."""
     regions: int = 2
     """Regions of the data in which sizes of cells are compared."""
     region_rows: int = 4096
     """Rows of each region. Data with no more rows than all regions hold are one region."""
-    slope_rows: int = 4096
-    """The most rows of the fits that measure in which directions targets change."""
+    slope_rows: int = 2048
+    """The most rows of the fit that measures in which directions targets change."""
     slope_numbers: int = 1 << 22
-    """The most numbers in the rows of these fits, so that wide rows are fewer."""
+    """The most numbers in the rows of this fit, so that wide rows are fewer."""
     slope_pair_rows: int = 512
-    """Rows on which the kernel and ridge of these fits are chosen."""
+    """Rows on which the kernel and ridge of this fit are chosen."""
     backdrop_rows: int = 128
     """Rows that span the coarse model behind the cells; 400 do hardly better."""
     backdrop_pair_rows: int = 2048
@@ -69,7 +67,7 @@ class CellSearch:
         """Rows of a cell on which pairs are compared: all if it overlaps with no other."""
         if not overlap:
             return n_rows
-        return min(n_rows, max(self.fewest_core_rows, round(self.core * n_rows)))
+        return min(n_rows, max(1, round(self.core * n_rows)))
 
     def rows_for_slopes(self, n_rows: int, n_columns: int) -> int:
         """Rows of the sample from which slopes are found."""

@@ -28,8 +28,7 @@ class NumberColumn:
     name: str
     mean: Finite = 0.0
     scale: Positive = 1.0
-    fill: Finite | None = None
-    """None where a missing value is an error."""
+    fill: Finite = 0.0
     boolean: bool = False
     """True if the values are true and false, taken as 1 and 0."""
     text: NumberText | None = None
@@ -137,8 +136,6 @@ class TableColumns:
     """All columns that a model takes, in order."""
 
     columns: tuple[NumberColumn | CategoryColumn | OrderedColumn | CodedColumn | DateColumn, ...]
-    missing: Annotated[str, OneOf(("error", "drop", "fill"))]
-    """"error", "drop" (rows with missing values take no part) or "fill"."""
 
     @property
     def names(self) -> tuple[str, ...]:

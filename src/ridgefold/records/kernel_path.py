@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ridgefold.records.run import StepRecord
+from ridgefold.records.plan import StepRecord
 
 
 @dataclass(frozen=True, eq=False)

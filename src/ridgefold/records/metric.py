@@ -31,12 +31,14 @@ class LearnedMetric:
 
     kernel: Any
     """The kernel on rows as they were given: a kernel of distances, within `Warped` if columns were
-    transformed, within `Columns` if columns were left out."""
+    transformed, within `Columns` if columns were left out, within `Rotated` if it is one of
+    directions that mix columns."""
     alpha: Positive
     """The ridge that belongs to the kernel on the rows it was learned from."""
     family: str
     length_scales: np.ndarray
-    """One a column, after its transform; infinite for those that were left out."""
+    """One a column, after its transform; infinite for those that were left out. Of a kernel on
+    directions, that of the column while the others stay."""
     relevance: np.ndarray
     """The share of every column in the mean (squared, for Euclidean families) distance between
     two rows; they add up to one."""
@@ -70,7 +72,8 @@ class MetricCandidate:
     """The name of every column's transform; None if there are none."""
     origin: str
     """Where its scales come from: "isotropic" (one width in units of the columns' spreads),
-    "slopes" (of a first fit along every column) or "descended" (by the gradient)."""
+    "slopes" (of a first fit along every column), "descended" (by the gradient) or "rotated" (by the
+    gradient, in directions that mix columns)."""
     error: Limit
     """Mean squared held-out error over the rows inside the criterion and those outside it."""
     rows: Count

@@ -39,8 +39,6 @@ class Slopes:
     squares: np.ndarray
     """Mean squared slopes along the directions, in units of the mean over all directions; shape
     (k,)."""
-    trust: float
-    """How far the slopes may be relied on, from 0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +54,6 @@ class Grid:
     """Position of the ridge that is taken where there are too few rows to choose."""
     ordered: bool
     """True if neighbours in `kernels` are neighbours in width; otherwise every kernel is tried."""
-    stride: int = 1
-    """A first, wide search takes steps of this many places; near searches visit those between."""
     others: tuple[Grid, ...] = ()
     """Grids of other kernels: the first search goes through each of them, and keeps the best."""
 
@@ -82,8 +78,6 @@ class CellTrial:
     cell_rows: Count
     error: Limit
     """Root mean squared held-out error of the combined model."""
-    measured: bool
-    """False if the error was extrapolated."""
 
 
 @dataclass(frozen=True)

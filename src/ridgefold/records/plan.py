@@ -1,13 +1,38 @@
-"""What was decided, and what was not and why."""
+"""What a computation may use, how it is planned, and what it took."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ridgefold.records.cost import Cost
-from ridgefold.records.kinds import Limit
+from ridgefold.records.kinds import Amount, Count, Limit
 from ridgefold.records.problem import Problem
-from ridgefold.records.resources import Resources
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Work by kind, and the bytes alive at the worst moment."""
+
+    flops: Mapping[str, Amount]
+    """Floating-point operations of kind product, cholesky, inverse, eigendecomposition (9n³ is
+    one), band_reduction, band_cholesky; besides, kernel (values of the kernel), memory (bytes
+    moved) and calls (steps that cost time however small they are)."""
+    peak_bytes: Amount
+    size: Amount = 1000.0
+    """Rows of the matrices that most of the work is done on: small ones are slower."""
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Limits of the machine, or those the user has set."""
+
+    memory_bytes: Limit
+    seconds: Limit | None = None
+    """Time that may be taken; None for as long as it takes."""
+    threads: Count = 1
+    """Threads of the linear algebra library."""
+    device: str | None = None
+    """Name of the accelerator that works, whose memory it is; None for the processor."""
 
 
 @dataclass(frozen=True)
@@ -42,3 +67,30 @@ class Plan:
     """Where it runs, in words that follow "on"; empty for this process."""
     moves: str = ""
     """What is read, sent and written for that, in words."""
+
+
+@dataclass(frozen=True)
+class StepRecord:
+    """One planned computation, with its cost as measured."""
+
+    name: str
+    """The purpose of the step, in words."""
+    plan: Plan
+    method: str
+    """The method that ran: the planned one, or a fallback."""
+    seconds: Amount
+    peak_bytes: Amount | None
+    """Memory beyond what was held before; None where the system does not say."""
+    warnings: tuple[str, ...] = ()
+    """The texts of the warnings that the step raised."""
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """All steps of a fit, in order."""
+
+    steps: tuple[StepRecord, ...]
+
+    @property
+    def seconds(self) -> float:
+        return sum(step.seconds for step in self.steps)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ridgefold.kernels import Columns, Kernel, Warped
+from ridgefold.kernels import Columns, Kernel, Rotated, Warped
 from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.report.formatting import clean, number, setting
 
@@ -19,7 +19,9 @@ def described_kernel(kernel: Any) -> str:
     if not isinstance(kernel, Kernel):
         return "the given kernel matrix"
     inner: Any = kernel
-    while isinstance(inner, (Columns, Warped)):
+    directions = 0
+    while isinstance(inner, (Columns, Warped, Rotated)):
+        directions = len(inner.directions) if isinstance(inner, Rotated) else 0
         inner = inner.kernel
     if isinstance(inner, DistanceKernel):
         name = type(inner).__name__
@@ -32,7 +34,8 @@ def described_kernel(kernel: Any) -> str:
             if len(scales) == 1
             else f"with {len(scales)} length scales"
         )
-        return f"{name} {width}{_on_which_columns(kernel)}"
+        along = f" along {directions} directions" if directions else ""
+        return f"{name} {width}{along}{_on_which_columns(kernel)}"
     return clean(repr(kernel), _LONGEST)
 
 

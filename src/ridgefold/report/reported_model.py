@@ -75,12 +75,13 @@ def reported_model(
     )
 
 
-def _target_names(given: Any, n_targets: int) -> tuple[str, ...]:
-    if given is None:
+def _target_names(target_name: Any, n_targets: int) -> tuple[str, ...]:
+    if target_name is None:
         return ("target",) if n_targets == 1 else tuple(f"target {j}" for j in range(n_targets))
-    names = (given,) if isinstance(given, str) else tuple(given)
+    names = (target_name,) if isinstance(target_name, str) else tuple(target_name)
     if len(names) != n_targets:
         raise InvalidInputError(
-            f"target_name must name {n_targets} target{'s' if n_targets > 1 else ''}, got {given!r}"
+            f"target_name must name {n_targets} target{'s' if n_targets > 1 else ''}, got "
+            f"{target_name!r}"
         )
     return tuple(clean(name) for name in names)

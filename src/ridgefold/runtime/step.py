@@ -5,7 +5,7 @@ A fit is a list of steps. `foresee_all` goes through the list and asks every ste
 
 - `known`: shapes and settings, without data, from which the next step is planned. A step that is
   explained foresees what will be known after it, one that is done says what is. It is a `Problem`
-  for exact models, a `CellShape` for cells, and a `Known` for automatic fits.
+  for exact models, a `CellProblem` for cells, and an `AutomaticProblem` for automatic fits.
 - `work`, a `Work`: the data, and what has been computed from them. Plans never see it.
 """
 
@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from ridgefold import notices
 from ridgefold.crossval import Progress, no_progress
@@ -37,39 +37,49 @@ class Work(ABC):
     def resources(self) -> Resources:
         """What the next step may use."""
 
+    def up_to_date(self, known: Any) -> Any:
+        """What is known, with what has changed since, as the time that is left."""
+        return known
+
     def progress(self, name: str) -> AbstractContextManager[Progress]:
         """Where a step reports how far it is."""
         return nullcontext(no_progress)
 
 
-Known = TypeVar("Known")
+AnyProblem = TypeVar("AnyProblem")
 AnyWork = TypeVar("AnyWork", bound=Work)
 
 
-class Step(ABC, Generic[Known, AnyWork]):
+class Step(ABC, Generic[AnyProblem, AnyWork]):
     """One entry of the list that is a fit: it can be planned, and it can be carried out."""
 
     name: str
     """What it is for, in words."""
 
-    def title(self, known: Known) -> str:
+    def title(self, known: AnyProblem) -> str:
         """Its name with what is known of it, for people."""
         return self.name
 
-    def needed(self, known: Known) -> bool:
+    def needed(self, known: AnyProblem) -> bool:
         """Whether there is anything to do, given what is known before it."""
         return True
 
     @abstractmethod
-    def cost(self, known: Known, resources: Resources) -> Plan:
+    def cost(self, known: AnyProblem, resources: Resources) -> Plan:
         """How it will be done within some resources, and at what cost; or a refusal."""
 
-    def foresee(self, known: Known) -> Known:
+    def foresee(self, known: AnyProblem) -> AnyProblem:
         """What will likely be known afterwards, from shapes and settings alone."""
         return known
 
+    def after(self, known: AnyProblem, plan: Plan | None) -> AnyProblem:
+        """What will likely be known after such a plan, or after a refusal."""
+        return self.foresee(known)
+
     @abstractmethod
-    def carry_out(self, known: Known, work: AnyWork) -> tuple[Known, tuple[StepRecord, ...]]:
+    def carry_out(
+        self, known: AnyProblem, work: AnyWork
+    ) -> tuple[AnyProblem, tuple[StepRecord, ...]]:
         """Do it; returns what is known then, and a record of what it took.
 
         A step that does several things, each planned by itself from the data, as the kernels of a
@@ -77,12 +87,12 @@ class Step(ABC, Generic[Known, AnyWork]):
         """
 
 
-class MeasuredStep(Step[Known, AnyWork]):
+class MeasuredStep(Step[AnyProblem, AnyWork]):
     """A step that is one computation: planned, run, measured, and run again with less memory if
     there was not enough."""
 
     @abstractmethod
-    def run(self, known: Known, plan: Plan, work: AnyWork, progress: Progress) -> Known:
+    def run(self, known: AnyProblem, plan: Plan, work: AnyWork, progress: Progress) -> AnyProblem:
         """Do as planned; what comes of it goes into `work`, and what is known now comes back."""
 
     def method_of(self, work: AnyWork, plan: Plan) -> str:
@@ -90,8 +100,8 @@ class MeasuredStep(Step[Known, AnyWork]):
         return plan.method
 
     def perform(
-        self, known: Known, work: AnyWork, plan: Plan | None = None
-    ) -> tuple[Known, StepRecord]:
+        self, known: AnyProblem, work: AnyWork, plan: Plan | None = None
+    ) -> tuple[AnyProblem, StepRecord]:
         """Plan, run, measure; if the system gives no memory, plan and run again with less.
 
         A plan is checked against the budget before anything large is allocated. If an allocation
@@ -109,11 +119,13 @@ class MeasuredStep(Step[Known, AnyWork]):
             raise _no_memory(self.title(known), plan)
         return done
 
-    def carry_out(self, known: Known, work: AnyWork) -> tuple[Known, tuple[StepRecord, ...]]:
+    def carry_out(
+        self, known: AnyProblem, work: AnyWork
+    ) -> tuple[AnyProblem, tuple[StepRecord, ...]]:
         known, record = self.perform(known, work)
         return known, (record,)
 
-    def _smaller(self, known: Known, failed: Plan) -> Plan:
+    def _smaller(self, known: AnyProblem, failed: Plan) -> Plan:
         """A plan with half of the memory that the failed one needed."""
         less = replace(failed.resources, memory_bytes=failed.cost.peak_bytes / 2)
         try:
@@ -121,7 +133,9 @@ class MeasuredStep(Step[Known, AnyWork]):
         except BudgetError:
             raise _no_memory(self.title(known), failed) from None
 
-    def _attempt(self, known: Known, plan: Plan, work: AnyWork) -> tuple[Known, StepRecord] | None:
+    def _attempt(
+        self, known: AnyProblem, plan: Plan, work: AnyWork
+    ) -> tuple[AnyProblem, StepRecord] | None:
         """What a plan gives, measured; None if there was no memory for it.
 
         What a failed attempt had taken is free again when this returns, as nothing refers to its
@@ -145,11 +159,12 @@ class MeasuredStep(Step[Known, AnyWork]):
 
 
 def perform_all(
-    steps: Iterable[Step[Known, AnyWork]], known: Known, work: AnyWork
-) -> tuple[Known, tuple[StepRecord, ...]]:
+    steps: Iterable[Step[AnyProblem, AnyWork]], known: AnyProblem, work: AnyWork
+) -> tuple[AnyProblem, tuple[StepRecord, ...]]:
     """Go through the list and do it; returns what is known at the end, and what it took."""
     records: list[StepRecord] = []
     for step in steps:
+        known = work.up_to_date(known)
         if step.needed(known):
             known, further = step.carry_out(known, work)
             records += further
@@ -157,18 +172,20 @@ def perform_all(
 
 
 def foresee_all(
-    steps: Iterable[Step[Known, AnyWork]], known: Known, resources: Resources
+    steps: Iterable[Step[AnyProblem, AnyWork]], known: AnyProblem, resources: Resources
 ) -> list[tuple[str, Plan | BudgetError]]:
     """Go through the same list without doing it: the plan of every step, or its refusal."""
     plans: list[tuple[str, Plan | BudgetError]] = []
     for step in steps:
         if not step.needed(known):
             continue
+        plan: Plan | BudgetError
         try:
-            plans.append((step.title(known), step.cost(known, resources)))
+            plan = step.cost(known, resources)
         except BudgetError as refusal:
-            plans.append((step.title(known), refusal))
-        known = step.foresee(known)
+            plan = refusal
+        plans.append((step.title(known), plan))
+        known = step.after(known, plan if isinstance(plan, Plan) else None)
     return plans
 
 

@@ -26,7 +26,7 @@ from ridgefold.records import FoldShape, Plan, Problem, Resources, StepRecord
 from ridgefold.runtime.step import MeasuredStep, Step, Work
 from ridgefold.selection.held_out_predictions import HOLD_OUT
 from ridgefold.selection.kernel_paths import place_of, together
-from ridgefold.selection.learned_grid import AUTO, families_to_learn, likely_grid
+from ridgefold.selection.learned_grid import AUTO, families_to_learn, likely_grid, rotates
 from ridgefold.selection.learning_optimism import FOLDS_LEARNED_AGAIN, few_rows
 from ridgefold.selection.path_tasks import STEP
 from ridgefold.selection.scoring import Rule
@@ -84,6 +84,10 @@ class LearnMetric(MeasuredStep[Problem, SearchWork]):
     several: bool = False
     """Whether several metrics are kept to be combined; where rows are few, they are then learned
     again without groups of folds."""
+    repeated: bool = False
+    """Whether it is learned again where rows are few, in this step or in one of its own."""
+    rotates: bool = False
+    """Whether directions that mix columns may be learned."""
 
     @classmethod
     def of(cls, model: Any, asked: MetricLearning) -> LearnMetric:
@@ -93,20 +97,30 @@ class LearnMetric(MeasuredStep[Problem, SearchWork]):
         else:
             name = "choosing a family" if asked.transforms is None else "learning transforms"
         families = len(families_of(families_to_learn(model.kernel, model.kernel_params)))
-        return cls(name, asked, families, model.alpha is None, bool(search_of(model).stack))
+        several = bool(search_of(model).stack)
+        return cls(
+            name,
+            asked,
+            families,
+            model.alpha is None,
+            several,
+            several or getattr(model, "intervals", None) is not None,
+            rotates(model, asked),
+        )
 
     def cost(self, known: Problem, resources: Resources) -> Plan:
-        times = 1.0
-        if self.several and few_rows(known.n_rows, known.n_columns, self.asked.groups):
-            times += FOLDS_LEARNED_AGAIN
+        few = few_rows(known.n_rows, known.n_columns, self.asked.groups)
+        times = 1 + FOLDS_LEARNED_AGAIN * (few and self.repeated)
+        said = self.asked.seconds
         return learning_plan(
             replace(known, folds=(), n_alphas=1, n_kernels=1),
             resources,
             self._rows(known, resources),
             families=self.families,
             starts=len(TRANSFORMS) if self.asked.transforms == AUTO else 1,
-            times=times,
-            most_seconds=None if self.asked.seconds is None else float(self.asked.seconds),
+            times=times if self.several else 1,
+            most_seconds=None if said is None else float(said) / times,
+            rotates=self.rotates,
         )
 
     def _rows(self, known: Problem, resources: Resources) -> int:

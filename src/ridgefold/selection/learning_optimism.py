@@ -8,7 +8,8 @@ without each of a few folds, and both metrics, without that fold, predict it.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -19,7 +20,6 @@ from ridgefold.kernels import KernelGram
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.records import LearnedMetric
 from ridgefold.selection.held_out_predictions import shuffled_folds
-from ridgefold.selection.learned_grid import Relearn
 from ridgefold.solvers import SOLVERS, RidgeSystem
 
 FOLDS_LEARNED_AGAIN = 5
@@ -27,6 +27,10 @@ FOLDS_LEARNED_AGAIN = 5
 _ROWS_A_SCALE = 20
 """With more rows for every scale, errors are too small by next to nothing: with 5 columns it is a
 tenth of their size at 100 rows, and at 500 rows it cannot be seen in what intervals cover."""
+
+
+Relearn: TypeAlias = Callable[..., LearnedMetric]
+"""`learn_metric` with its settings, for rows, targets and weights."""
 
 
 def few_rows_a_scale(X: Array, weights: Array | None, scale_groups: Any = None) -> bool:

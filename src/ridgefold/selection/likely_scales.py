@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from ridgefold.kernels import Columns, Kernel, Laplacian, Warped
+from ridgefold.kernels.derived import with_core
 from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.kernels.gram import columns_of
 from ridgefold.kernels.warped import warp
 from ridgefold.linalg import Array
 from ridgefold.linalg.unpenalised import unpenalised_space
+from ridgefold.metric.families import with_scales
 from ridgefold.metric.groups import scales_of_columns
 from ridgefold.metric.likelihood import MarginalLikelihood, ascend
 from ridgefold.metric.metric import three_digits
@@ -81,7 +83,7 @@ def with_likely_scales(
     every[list(columns)] = scales
     return replace(
         metric,
-        kernel=_with_scales(metric.kernel, scales),
+        kernel=with_core(metric.kernel, lambda core: with_scales(core, scales)),
         alpha=float(three_digits([alpha])[0]),
         length_scales=every,
         relevance=relevance / relevance.sum(),
@@ -97,12 +99,3 @@ def _parts(kernel: Kernel, n_columns: int) -> tuple[DistanceKernel, tuple[int, .
         warps, kernel = kernel.columns, kernel.kernel
     assert isinstance(kernel, DistanceKernel)
     return kernel, columns, warps
-
-
-def _with_scales(kernel: Kernel, scales: np.ndarray) -> Kernel:
-    if isinstance(kernel, Columns):
-        return Columns(_with_scales(kernel.kernel, scales), kernel.columns)
-    if isinstance(kernel, Warped):
-        return Warped(_with_scales(kernel.kernel, scales), kernel.columns)
-    assert isinstance(kernel, DistanceKernel)
-    return replace(kernel, length_scale=tuple(scales.tolist()))

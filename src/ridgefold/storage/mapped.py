@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import mmap
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ridgefold.errors import TableError
+from ridgefold.linalg.blocks import row_blocks
+from ridgefold.storage.row_source import BLOCK_BYTES, RowSource
 
 _WINDOW_BYTES = 1 << 22
 """Rows that lie within this many bytes of a file may be read together."""
@@ -54,7 +57,7 @@ def _is_shared(array: Any) -> bool:
     return array is not None and array.mode in ("r", "r+", "w+")
 
 
-class MappedRows:
+class MappedRows(RowSource):
     """Rows of a matrix (or entries of a vector) in a file, read when they are indexed.
 
     Memory stays bounded however large the file is. Sent elsewhere, it is its path and range.
@@ -117,6 +120,13 @@ class MappedRows:
             numbers = np.flatnonzero(numbers)
         return self._take(numbers)
 
+    def blocks(self) -> Iterator[np.ndarray]:
+        for some in row_blocks(len(self), self._row_bytes, BLOCK_BYTES):
+            yield self[some]
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        return self[rows]
+
     def _take(self, numbers: np.ndarray) -> np.ndarray:
         """Rows by their numbers: those that lie close together by one read, the others one by
         one."""
@@ -146,18 +156,28 @@ class MappedRows:
             return self._block(file.fileno(), start, count)
 
     def _block(self, descriptor: int, start: int, count: int) -> np.ndarray:
-        out = np.empty((count, *self.shape[1:]), dtype=self.dtype)
-        view, done = out.reshape(-1).view(np.uint8).data, 0
         place = self.offset + start * self._row_bytes
-        while done < len(view):
-            count_read = os.preadv(descriptor, [view[done:]], place + done)
-            if count_read == 0:
-                raise TableError(f"{str(self.path)!r} ends too early: it was cut off")
-            done += count_read
+        out = read_array(descriptor, place, (count, *self.shape[1:]), self.dtype)
+        if out is None:
+            raise TableError(f"{str(self.path)!r} ends too early: it was cut off")
         return out
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.asarray(self._map, dtype=dtype)
+
+
+def read_array(
+    descriptor: int, place: int, shape: tuple[int, ...], dtype: np.dtype
+) -> np.ndarray | None:
+    """An array that begins at some byte of an open file; None if the file ends before it does."""
+    out = np.empty(shape, dtype=dtype)
+    view, done = out.reshape(-1).view(np.uint8).data, 0
+    while done < len(view):
+        count = os.preadv(descriptor, [view[done:]], place + done)
+        if count == 0:
+            return None
+        done += count
+    return out
 
 
 def new_array(path: Path, shape: tuple[int, ...], dtype: Any) -> np.ndarray:

@@ -173,7 +173,7 @@ class _Diagnosing:
             repeated_rows=repeated,
             separator=self.source.separator if self.source.is_text else None,
             encoding=self.source.encoding,
-            encoder=TableEncoder(TableColumns(records, "fill")),
+            encoder=TableEncoder(TableColumns(records)),
             frame=frame,
             rows=self.rows,
             y=None if target is None else target.y,

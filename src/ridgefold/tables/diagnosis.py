@@ -76,8 +76,8 @@ class TargetDiagnosis:
     classes: tuple[str, ...] = ()
 
 
-class TrainingData(NamedTuple):
-    """What a model is fitted to."""
+class TrainingTable(NamedTuple):
+    """The rows of a table that have a target, as numbers."""
 
     X: np.ndarray
     y: np.ndarray
@@ -136,7 +136,7 @@ class TableDiagnosis:
                 return each
         raise InvalidInputError(f"the table has no column {name!r}")
 
-    def training_data(self) -> TrainingData:
+    def training_data(self) -> TrainingTable:
         """The numbers to fit a model to: all rows that have a target, encoded."""
         if self.y is None:
             raise InvalidInputError("target was not given: call diagnose(table, target)")
@@ -145,7 +145,7 @@ class TableDiagnosis:
             frame = frame[self.rows]
         with collected():  # what would be warned of is among the problems
             encoded: EncodedTable = self.encoder.apply(frame)
-        return TrainingData(encoded.X, self.y, self.rows, encoded.feature_names, encoded.origins)
+        return TrainingTable(encoded.X, self.y, self.rows, encoded.feature_names, encoded.origins)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain values, such as JSON holds."""

@@ -29,7 +29,6 @@ from ridgefold.records import (
     TableColumns,
 )
 from ridgefold.tables.frames import (
-    complete_rows,
     is_text,
     listed,
     missing_in,
@@ -46,10 +45,10 @@ MOST_DEVIATIONS = 1e6
 finite, and rows that are so far from all others are alone in any kernel that has a width."""
 
 
-def encode(frame: nw.DataFrame[Any], columns: TableColumns) -> tuple[np.ndarray, np.ndarray]:
-    """The matrix that a model takes, and which rows of the frame it holds.
+def encode(frame: nw.DataFrame[Any], columns: TableColumns) -> np.ndarray:
+    """The matrix that a model takes, a row for each row of the frame.
 
-    All rows but with ``missing="drop"``. Levels that were not there when the columns were
+    Levels that were not there when the columns were
     learned are of those that stand together as "other", or else none of those known: zeros. A
     warning tells.
     """
@@ -61,18 +60,14 @@ def encode(frame: nw.DataFrame[Any], columns: TableColumns) -> tuple[np.ndarray,
         )
     seen: dict[str, ColumnOfText] = {}
     frame = numbers_for(frame.select(list(columns.names)), columns, seen)
-    report_unreadable(list(seen.values()), columns.missing, rows_by_number)
-    rows = np.arange(len(frame))
-    if columns.missing == "drop":
-        rows = np.flatnonzero(complete_rows(frame))
-    out = np.empty((len(rows), len(columns.feature_names)))
+    report_unreadable(list(seen.values()), rows_by_number)
+    out = np.empty((len(frame), len(columns.feature_names)))
     position = 0
     for column in columns.columns:
         width = len(column.feature_names)
-        fills = columns.missing == "fill"
-        out[:, position : position + width] = _features(frame[column.name], column, rows, fills)
+        out[:, position : position + width] = _features(frame[column.name], column)
         position += width
-    return out, rows
+    return out
 
 
 def numbers_for(
@@ -103,27 +98,21 @@ def numbers_for(
     return frame.with_columns(read) if read else frame
 
 
-def _features(
-    series: nw.Series[Any], column: ColumnRecord, rows: np.ndarray, fills: bool
-) -> np.ndarray:
+def _features(series: nw.Series[Any], column: ColumnRecord) -> np.ndarray:
     if isinstance(column, NumberColumn):
-        return _number(np.asarray(numbers_of(series)[rows]), column)
+        return _number(numbers_of(series), column)
     if isinstance(column, CategoryColumn):
-        return _one_hot(level_texts(series).take(rows), column, fills)
+        return _one_hot(level_texts(series), column)
     if isinstance(column, CodedColumn):
-        return _codes(level_texts(series).take(rows), column)
+        return _codes(level_texts(series), column)
     if isinstance(column, OrderedColumn):
-        return _places(level_texts(series).take(rows), column)
-    parts: np.ndarray = _date_parts(series, column)[rows]
-    return parts
+        return _places(level_texts(series), column)
+    return _date_parts(series, column)
 
 
 def _number(values: np.ndarray, column: NumberColumn) -> np.ndarray:
     lost = np.isnan(values)
-    if lost.any():
-        if column.fill is None:
-            raise InvalidInputError(_says_missing(column.name, lost))
-        values = np.where(lost, column.fill, values)
+    values = np.where(lost, column.fill, values)
     return _with_indicator([_standardised(values, column)], lost, column.missing_indicator)
 
 
@@ -190,10 +179,8 @@ def level_codes(texts: Any, levels: tuple[str, ...]) -> tuple[np.ndarray, np.nda
     return codes[places], missing[places]
 
 
-def _one_hot(texts: Any, column: CategoryColumn, fills: bool) -> np.ndarray:
+def _one_hot(texts: Any, column: CategoryColumn) -> np.ndarray:
     codes, lost = level_codes(texts, column.levels)
-    if lost.any() and not column.missing_level and not fills:
-        raise InvalidInputError(_says_missing(column.name, lost))
     out = np.zeros((len(codes), len(column.feature_names)))
     known = np.flatnonzero(codes >= 0)
     out[known, codes[known]] = 1.0
@@ -242,8 +229,6 @@ def dates_of(series: nw.Series[Any], order: str) -> tuple[np.ndarray, np.ndarray
     import pyarrow as pa
 
     column = series.to_arrow() if isinstance(series.dtype, (nw.Date, nw.Datetime)) else None
-    if isinstance(series.dtype, nw.Object) and not is_text(series):  # dates of Python in pandas
-        column = pa.array(series.to_list(), from_pandas=True)
     if column is not None:
         if isinstance(column, pa.ChunkedArray):
             column = column.combine_chunks()
@@ -276,11 +261,3 @@ def _date_parts(series: nw.Series[Any], column: DateColumn) -> np.ndarray:
         values = np.where(lost, part.fill, part_of_dates(dates, part.part))
         features.append((values - part.mean) / part.scale)
     return _with_indicator(features, lost, column.missing_indicator)
-
-
-def _says_missing(name: str, lost: np.ndarray) -> str:
-    return (
-        f"column {name!r} has no value in {int(lost.sum())} rows, the first of them row "
-        f"{int(np.argmax(lost)) + 1}, and the model was fitted without missing values: fill them, "
-        'or fit with missing="fill" or "drop"'
-    )

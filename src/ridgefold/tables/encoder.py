@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ridgefold.errors import InvalidInputError
-from ridgefold.records import ColumnRecord, TableColumns
+from ridgefold.records import TableColumns
 from ridgefold.tables.encode import encode
 from ridgefold.tables.table_input import read_input
 
@@ -47,13 +46,5 @@ class TableEncoder:
 
         Missing values are filled as they were learned to be, so that every row has numbers.
         """
-        matrix, rows = encode(read_input(table).frame, self.columns)
-        assert len(matrix) == len(rows)
+        matrix = encode(read_input(table).frame, self.columns)
         return EncodedTable(matrix, self.feature_names, self.origins)
-
-    def replacing(self, column: ColumnRecord) -> TableEncoder:
-        """This encoder with another way to encode the column of that name."""
-        if column.name not in self.names:
-            raise InvalidInputError(f"the encoder has no column {column.name!r}")
-        columns = tuple(column if old.name == column.name else old for old in self.columns.columns)
-        return TableEncoder(replace(self.columns, columns=columns))

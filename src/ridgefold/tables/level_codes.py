@@ -21,7 +21,7 @@ cross-validation call held out is not held out of the other half's codes: s²/n_
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -129,7 +129,7 @@ def _others(frame: nw.DataFrame[Any], columns: TableColumns, coded: set[str]) ->
     kept = tuple(column for column in columns.columns if column.name not in coded)
     if not kept:
         return np.empty((len(frame), 0))
-    found, _ = encode(frame, replace(columns, columns=kept))
+    found = encode(frame, TableColumns(kept))
     return np.asarray(found - found.mean(axis=0))
 
 
@@ -194,7 +194,5 @@ def _column(each: _Levels, codes: np.ndarray) -> CodedColumn:
 def _encoded(
     frame: nw.DataFrame[Any], columns: TableColumns, coded: dict[str, CodedColumn]
 ) -> tuple[np.ndarray, TableColumns]:
-    new = tuple(coded.get(column.name, column) for column in columns.columns)
-    replaced = replace(columns, columns=new)
-    matrix, _ = encode(frame, replaced)
-    return matrix, replaced
+    replaced = TableColumns(tuple(coded.get(each.name, each) for each in columns.columns))
+    return encode(frame, replaced), replaced

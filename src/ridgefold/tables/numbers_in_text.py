@@ -1,15 +1,8 @@
-"""Text that is meant as numbers: which columns are, and what to say about the cells that are not.
+"""Text that is meant as numbers: the numbers, and what to say about the cells that are none.
 
 A number is what CSV readers take for one: digits with an optional sign, point and exponent, or an
-infinity. One rule says what a column of text is:
-
-- numbers, if all but a tenth of its known cells are numbers, and ten different ones at least:
-  nobody has ten levels that all look like numbers and few that do not. The other cells are typing
-  errors or marks such as "?", and count as missing, never without a word;
-- categories otherwise; where half of the cells are numbers this is said.
-
-Categories that were declared (a column named as one; a categorical or text column of a data frame
-all of whose cells happen to be numbers) stay what they are.
+infinity; or what the rule of its column says. Cells that hold none are typing errors or marks such
+as "?": they count as missing, never without a word, and more than a tenth of them is an error.
 """
 
 from __future__ import annotations
@@ -20,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ridgefold.errors import InvalidInputError, MixedColumnWarning, UnreadableNumberWarning
+from ridgefold.errors import InvalidInputError, UnreadableNumberWarning
 from ridgefold.notices import warn
 from ridgefold.records import NumberText
 from ridgefold.tables.written_numbers import MISSING_WORDS, read_numbers
@@ -96,7 +89,6 @@ class ColumnOfText:
     unreadable: int = 0
     examples: list[tuple[int, str]] = field(default_factory=list)
     """The first unreadable cells: number of the row, and text."""
-    _different: set[float] = field(default_factory=set)
 
     def add(
         self,
@@ -111,33 +103,16 @@ class ColumnOfText:
         Numbers are plain ones, or true and false, or written as a `rule` says.
         """
         values, unreadable = parse_numbers(texts, boolean=boolean, rule=rule)
-        self.add_numbers(values[~np.isnan(values)])
+        self.numbers += int((~np.isnan(values)).sum())
         self.unreadable += int(unreadable.sum())
         for row in np.flatnonzero(unreadable)[: _EXAMPLES - len(self.examples)]:
             self.examples.append((first_row + int(row), str(texts[int(row)])))
         return values
 
-    def add_numbers(self, known: np.ndarray) -> None:
-        """Count cells that are numbers already."""
-        self.numbers += len(known)
-        if len(self._different) < LEAST_NUMBERS:
-            self._different.update(np.unique(known)[:LEAST_NUMBERS].tolist())
-
     @property
     def has_few_errors(self) -> bool:
         """Whether its unreadable cells can be typing errors: one always can."""
         return self.unreadable <= max(1, MOST_UNREADABLE * (self.numbers + self.unreadable))
-
-    @property
-    def holds_numbers(self) -> bool:
-        return self.has_few_errors and (
-            self.unreadable == 0 or len(self._different) >= LEAST_NUMBERS
-        )
-
-    @property
-    def is_mixed(self) -> bool:
-        """Whether it holds categories, half of which look like numbers."""
-        return not self.holds_numbers and self.numbers >= self.unreadable
 
     def counts(self) -> str:
         """How many of its cells hold no number, in words."""
@@ -145,7 +120,9 @@ class ColumnOfText:
         return f"{self.unreadable:,} of {self.numbers + self.unreadable:,} values {verb}"
 
 
-def report_unreadable(columns: Sequence[ColumnOfText], missing: str, places: Places) -> None:
+def report_unreadable(
+    columns: Sequence[ColumnOfText], places: Places, *, refuse: bool = False
+) -> None:
     """Refuse or announce cells that hold no number in columns of numbers."""
     wrong = [column for column in columns if column.unreadable]
     if not wrong:
@@ -158,26 +135,14 @@ def report_unreadable(columns: Sequence[ColumnOfText], missing: str, places: Pla
     if len(wrong) > _COLUMNS_SHOWN:
         described.append(f"and {len(wrong) - _COLUMNS_SHOWN} more columns")
     said = "; ".join(described)
-    if missing == "error":
+    if refuse:
         raise InvalidInputError(
-            f"{said}. Correct them, or fit with missing= (--missing on the command line) as "
-            '"drop" or "fill", which counts them as missing values; where they are categories, '
-            "fit with the column in categorical= (--categorical)"
+            f"{said}. Correct them; a model that RidgefoldRegressor(model=...) or ridgefold "
+            "fit-kernel fits counts them as missing values"
         )
     if any(not column.has_few_errors for column in wrong):
         raise InvalidInputError(f"{said}. These are too many to be typing errors: correct them")
     warn(f"{said}; they count as missing values", UnreadableNumberWarning)
-
-
-def report_mixed(column: ColumnOfText) -> None:
-    """Say that a column of which half are numbers becomes categories."""
-    first = column.examples[0][1][:40]
-    warn(
-        f"column {column.name!r} is taken for categories, because {column.counts()} no number "
-        f"(such as {first!r}). If it holds numbers, leave these cells empty; if not, name the "
-        "column in categorical= (--categorical on the command line)",
-        MixedColumnWarning,
-    )
 
 
 def _listed(column: ColumnOfText, places: Places) -> str:

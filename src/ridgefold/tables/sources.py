@@ -6,7 +6,6 @@ what they have (`shape`, `chunks`, slices), so neither is imported here.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
@@ -18,67 +17,9 @@ from ridgefold.errors import InvalidInputError, TableError
 from ridgefold.linalg.blocks import row_blocks
 from ridgefold.storage.atomic import written_whole
 from ridgefold.storage.mapped import MappedRows, open_array
+from ridgefold.storage.row_source import BLOCK_BYTES, RowSource
 
-_BLOCK_BYTES = 1 << 24
 _BATCH_ROWS = 65_536
-
-
-class RowSource(ABC):
-    """Rows of numbers, a block at a time."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype
-    """float32 or float64: what its rows are converted to."""
-    names: list[str] | None = None
-    """Names of the columns, if it has any."""
-
-    @property
-    def n_rows(self) -> int:
-        return int(self.shape[0])
-
-    @property
-    def n_columns(self) -> int:
-        return 1 if len(self.shape) == 1 else int(self.shape[1])
-
-    @property
-    def n_bytes(self) -> int:
-        return self.n_rows * self.n_columns * self.dtype.itemsize
-
-    @abstractmethod
-    def blocks(self) -> Iterator[np.ndarray]:
-        """All rows in order, in `dtype`, some megabytes at a time."""
-
-    def take(self, rows: np.ndarray) -> np.ndarray:
-        """Some rows, by ascending numbers."""
-        found, start = [], 0
-        for block in self.blocks():
-            first, last = np.searchsorted(rows, [start, start + len(block)])
-            found.append(block[rows[first:last] - start])
-            start += len(block)
-        return np.concatenate(found)
-
-    def read(self) -> np.ndarray:
-        """All rows, in memory."""
-        out = np.empty(self.shape, dtype=self.dtype)
-        start = 0
-        for block in self.blocks():
-            out[start : start + len(block)] = block
-            start += len(block)
-        return out
-
-
-class MappedSource(RowSource):
-    """An array in an .npy file (``np.load(path, mmap_mode="r")``)."""
-
-    def __init__(self, rows: MappedRows) -> None:
-        self.rows, self.shape, self.dtype = rows, rows.shape, rows.dtype
-
-    def blocks(self) -> Iterator[np.ndarray]:
-        for some in row_blocks(self.n_rows, self.n_columns * self.dtype.itemsize, _BLOCK_BYTES):
-            yield self.rows[some]
-
-    def take(self, rows: np.ndarray) -> np.ndarray:
-        return self.rows[rows]
 
 
 class ChunkedSource(RowSource):
@@ -106,7 +47,7 @@ class ChunkedSource(RowSource):
         while lengths:
             # Small chunks together, a large one by itself: none is computed twice.
             count = lengths.pop(0)
-            while lengths and (count + lengths[0]) * width <= _BLOCK_BYTES:
+            while lengths and (count + lengths[0]) * width <= BLOCK_BYTES:
                 count += lengths.pop(0)
             stop = min(start + count, self.n_rows)
             yield np.asarray(np.asarray(self._array[start:stop]), dtype=self.dtype)
@@ -161,7 +102,7 @@ class ParquetSource(RowSource):
         import pyarrow.parquet as pa_parquet
 
         assert self.names is not None
-        rows = max(1, min(_BATCH_ROWS, _BLOCK_BYTES // (8 * len(self.names))))
+        rows = max(1, min(_BATCH_ROWS, BLOCK_BYTES // (8 * len(self.names))))
         for path in self._files:
             with pa_parquet.ParquetFile(path) as file:
                 for batch in file.iter_batches(batch_size=rows, columns=self.names):
@@ -200,7 +141,7 @@ def _of_path(data: Any, argument: str) -> RowSource:
             raise TableError(
                 f"{str(path)!r} must hold float32 or float64 numbers, row after row (C order)"
             )
-        return MappedSource(rows)
+        return rows
     if path.suffix.lower() == ".parquet" or path.is_dir():
         return ParquetSource(path)
     raise TableError(
@@ -218,7 +159,7 @@ def _is_mapped(data: Any) -> bool:
 def _of_mapped(data: Any, argument: str) -> RowSource:
     rows = MappedRows.of(data)
     assert rows is not None
-    return MappedSource(rows)
+    return rows
 
 
 def _is_chunked(data: Any) -> bool:
@@ -237,7 +178,7 @@ class ArraySource(RowSource):
         self._array, self.shape, self.dtype = array, array.shape, array.dtype
 
     def blocks(self) -> Iterator[np.ndarray]:
-        for some in row_blocks(self.n_rows, self.n_columns * self.dtype.itemsize, _BLOCK_BYTES):
+        for some in row_blocks(self.n_rows, self.n_columns * self.dtype.itemsize, BLOCK_BYTES):
             yield self._array[some]
 
 
@@ -262,10 +203,10 @@ def to_file(source: RowSource, path: Path, dtype: np.dtype, *, finite: str) -> M
 
     All of them are looked at once: `finite` names the argument if one is no finite number.
     """
-    if isinstance(source, MappedSource) and source.dtype == dtype:
+    if isinstance(source, MappedRows) and source.dtype == dtype:
         for _ in _finite_blocks(source, finite):
             pass
-        return source.rows
+        return source
     rows = _kept(path, source.shape, dtype)
     if rows is None:
         with written_whole(path) as file:

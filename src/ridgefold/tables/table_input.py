@@ -16,6 +16,7 @@ from ridgefold.errors import InvalidInputError
 from ridgefold.tables.csv_file import CsvFile
 from ridgefold.tables.frames import as_frame
 from ridgefold.tables.numbers_in_text import Places, rows_by_number
+from ridgefold.tables.table_file import TableFile
 from ridgefold.tables.tables import open_table
 
 
@@ -74,19 +75,25 @@ def _as_arrow_table(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
 
 def _read_file(path: Path) -> TableInput:
     file = open_table(path)
-    names, is_text = file.names(), isinstance(file, CsvFile)
-    frame = as_frame(file.read(names, names if is_text else ()))
+    names = file.names()
+    table = file.read(names, () if file.types_are_declared else names)
+    return input_of_file(file, table, file.places)
+
+
+def input_of_file(file: TableFile, table: Any, places: Places) -> TableInput:
+    """What was read of a file: text cell by cell, others in their types."""
+    frame = as_frame(table)
     if isinstance(file, CsvFile):
         return TableInput(
             frame,
-            path.name,
-            file.places,
+            file.path.name,
+            places,
             separator=file.layout.separator,
             encoding=file.layout.encoding,
             lines_before=file.layout.lines_before,
             is_text=True,
         )
-    return TableInput(frame, path.name, file.places, _index_names(frame))
+    return TableInput(frame, file.path.name, places, _index_names(frame))
 
 
 def _of_columns(columns: Mapping[Any, Any]) -> nw.DataFrame[Any]:

@@ -172,7 +172,10 @@ def _of_values(column: ReadColumn, learned: LearnedColumn) -> _Said:
         )
         said = f"{learned.n_distinct:,} levels; {rare} as 'other'"
         if learned.n_distinct > MOST_FEATURES:
-            said += ", unless every level gets a code by what it adds to the target, as in fit"
+            said = (
+                f"{learned.n_distinct:,} levels: fit gives each a code by what it adds to the "
+                f"target; where groups are given, {rare} as 'other'"
+            )
         yield "many levels", said, "drop"
     if learned.far:
         said = ", ".join(f"{value:g}" for value in learned.far[:_EXAMPLES])

@@ -9,7 +9,7 @@ import narwhals as nw
 import numpy as np
 
 from ridgefold.errors import InvalidInputError
-from ridgefold.records import NumberColumn
+from ridgefold.records import NumberColumn, NumberText
 from ridgefold.tables.column_kinds import (
     ColumnKind,
     TableStyle,
@@ -157,6 +157,36 @@ def _labels(series: nw.Series[Any]) -> np.ndarray:
     if all(text.isascii() and text.isdigit() and str(int(text)) == text for text in numbers):
         return np.asarray([int(text or 0) for text in stripped], dtype=np.int64)
     return labels
+
+
+def targets_again(
+    series: nw.Series[Any],
+    classes: np.ndarray | None,
+    rule: NumberText | None,
+    boolean: bool = False,
+    *,
+    first_row: int = 0,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of more cells that have a target, and the targets: read as those of the fit were.
+
+    `classes` are those that a model knows; without them the targets are numbers.
+    """
+    if classes is None:
+        kind = ColumnKind("number", "as in the fit", rule or NumberText(), boolean)
+        values, _ = column_numbers(series, kind)
+        rows = np.flatnonzero(~np.isnan(values))
+        return rows, values[rows]
+    texts = level_texts(series)
+    codes, missing = level_codes(texts, tuple(str(label) for label in classes))
+    wrong = np.flatnonzero((codes < 0) & ~missing)
+    if len(wrong):
+        first = int(wrong[0])
+        raise InvalidInputError(
+            f"the target {series.name!r} is {texts[first].as_py()!r} in row "
+            f"{first_row + first + 1}, and the classes are {', '.join(map(str, classes))}"
+        )
+    rows = np.flatnonzero(codes >= 0)
+    return rows, classes[codes[rows]]
 
 
 def _require_two(name: str, rows: np.ndarray) -> None:

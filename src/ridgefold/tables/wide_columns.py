@@ -14,12 +14,13 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from ridgefold.errors import ModelFileError
-from ridgefold.records import CodedColumn, ColumnRecord, NumberColumn, TableColumns
+from ridgefold.records import CodedColumn, ColumnRecord, NumberColumn, NumberText, TableColumns
 from ridgefold.storage.annotations import check_fields, check_record
 
 _MOST_RECORDS = 1000
 """Tables of so many columns are records, which `ridgefold inspect` and other tools show."""
 _NUMBERS = ("mean", "scale", "fill")
+_TRUTHS = ("boolean", "indicated", "from_text")
 
 
 def packed_columns(columns: TableColumns) -> TableColumns | dict[str, Any]:
@@ -29,14 +30,13 @@ def packed_columns(columns: TableColumns) -> TableColumns | dict[str, Any]:
     numbers = [column for column in columns.columns if _is_plain(column)]
     others = [column for column in columns.columns if not _is_plain(column)]
     return {
-        "missing": columns.missing,
         "names": list(columns.names),
         "is_plain": np.array([_is_plain(column) for column in columns.columns]),
-        "filled": np.array([column.fill is not None for column in numbers], dtype=bool),
         "boolean": np.array([column.boolean for column in numbers], dtype=bool),
+        "from_text": np.array([column.text is not None for column in numbers], dtype=bool),
         "indicated": np.array([column.missing_indicator for column in numbers], dtype=bool),
         **{
-            name: np.array([getattr(column, name) or 0.0 for column in numbers], dtype=np.float64)
+            name: np.array([getattr(column, name) for column in numbers], dtype=np.float64)
             for name in _NUMBERS
         },
         "others": others,
@@ -45,7 +45,7 @@ def packed_columns(columns: TableColumns) -> TableColumns | dict[str, Any]:
 
 def _is_plain(column: ColumnRecord) -> TypeGuard[NumberColumn]:
     """Whether the numbers of `_NUMBERS` and a few truth values are all that there is to it."""
-    return isinstance(column, NumberColumn) and column.text is None
+    return isinstance(column, NumberColumn) and column.text in (None, NumberText())
 
 
 def unpacked_columns(where: str, stored: Any) -> TableColumns:
@@ -53,12 +53,11 @@ def unpacked_columns(where: str, stored: Any) -> TableColumns:
     if isinstance(stored, TableColumns):
         _require_whole_codes(where, stored.columns)
         return stored
-    arrays = ("is_plain", "filled", "boolean", "indicated", *_NUMBERS)
+    arrays = ("is_plain", *_TRUTHS, *_NUMBERS)
     check_fields(
         where,
         stored,
         {
-            "missing": str,
             "names": list[str],
             **dict.fromkeys(arrays, np.ndarray),
             "others": list[ColumnRecord],
@@ -67,7 +66,7 @@ def unpacked_columns(where: str, stored: Any) -> TableColumns:
     )
     _require_lengths(where, stored)
     numbers = zip(
-        *(stored[name].tolist() for name in ("filled", "boolean", "indicated", *_NUMBERS)),
+        *(stored[name].tolist() for name in (*_TRUTHS, *_NUMBERS)),
         strict=True,
     )
     others = iter(stored["others"])
@@ -79,20 +78,14 @@ def unpacked_columns(where: str, stored: Any) -> TableColumns:
                 raise ModelFileError(f"{where}.others must have the names of their columns")
             columns.append(other)
             continue
-        filled, boolean, indicated, mean, scale, fill = next(numbers)
+        boolean, indicated, from_text, mean, scale, fill = next(numbers)
+        text = NumberText() if from_text else None
         columns.append(
-            NumberColumn(
-                name,
-                mean,
-                scale,
-                fill if filled else None,
-                boolean,
-                missing_indicator=indicated,
-            )
+            NumberColumn(name, mean, scale, fill, boolean, text, missing_indicator=indicated)
         )
     _require_whole_codes(where, columns)
-    _check_as_records(where, columns, stored["missing"])
-    return TableColumns(tuple(columns), stored["missing"])
+    _check_as_records(where, columns)
+    return TableColumns(tuple(columns))
 
 
 def _require_whole_codes(where: str, columns: Sequence[ColumnRecord]) -> None:
@@ -104,24 +97,23 @@ def _require_whole_codes(where: str, columns: Sequence[ColumnRecord]) -> None:
             raise ModelFileError(f"{where} must have a code for each level of {column.name!r}")
 
 
-def _check_as_records(where: str, columns: list[Any], missing: str) -> None:
+def _check_as_records(where: str, columns: list[Any]) -> None:
     # Of numbers, the extremes stand for all others: they differ in nothing that is checked.
     numbers = [column for column in columns if isinstance(column, NumberColumn)]
     for name in _NUMBERS:
-        known = [column for column in numbers if getattr(column, name) is not None]
-        values = np.array([getattr(column, name) for column in known])
+        values = np.array([getattr(column, name) for column in numbers])
         if values.size:
             for place in {int(np.argmin(values)), int(np.argmax(values))}:
-                column = known[place]
+                column = numbers[place]
                 record = {field.name: getattr(column, field.name) for field in fields(column)}
                 check_record(f"{where}.{column.name}", NumberColumn, record)
-    check_record(where, TableColumns, {"columns": tuple(columns), "missing": missing})
+    check_record(where, TableColumns, {"columns": tuple(columns)})
 
 
 def _require_lengths(where: str, stored: Mapping[str, Any]) -> None:
     n = len(stored["names"])
     kinds = {
-        **dict.fromkeys(("is_plain", "filled", "boolean", "indicated"), "b"),
+        **dict.fromkeys(("is_plain", *_TRUTHS), "b"),
         **dict.fromkeys(_NUMBERS, "f"),
     }
     for name, kind in kinds.items():

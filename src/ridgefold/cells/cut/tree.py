@@ -3,9 +3,10 @@
 A cut across a direction in which targets do not change leaves both sides as hard a function as
 before, with half of the rows each; one across a direction in which they change makes both simpler.
 So lengths are measured by how much targets change on the way: with G the mean of ∇f∇fᵀ (see
-`cells.slopes`), scaled to a mean eigenvalue of 1, and τ the trust in it, a part is cut across the
-first eigenvector of A·cov(x), A = τG + (1 − τ + ε)·I, which is the principal direction of the rows
-A^½·x. The floor ε keeps cells compact where slopes say nothing. All else is as in `principal`.
+`cells.sample_slopes`), scaled to a mean eigenvalue of 1, and τ the trust in it, a part is cut
+across the first eigenvector of A·cov(x), A = τG + (1 − τ + ε)·I, which is the principal direction
+of the rows A^½·x. The floor ε keeps cells compact where slopes say nothing. All else is as in
+`principal`.
 """
 
 from __future__ import annotations
@@ -44,7 +45,6 @@ class Tree(PrincipalTree):
 
 def _stretched(rows: np.ndarray, slopes: Slopes) -> np.ndarray:
     """A^½·x for every row x."""
-    floor = 1.0 - slopes.trust + _FLOOR
-    flat = floor**0.5
-    more = np.sqrt(slopes.trust * slopes.squares + floor) - flat
+    flat = _FLOOR**0.5
+    more = np.sqrt(slopes.squares + _FLOOR) - flat
     return np.asarray(flat * rows + ((rows @ slopes.directions) * more) @ slopes.directions.T)

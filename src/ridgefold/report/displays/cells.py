@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from ridgefold.cells.scaled_rows import in_metric
+from ridgefold.cells.computed_rows import in_metric
 from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.facts import ModelFacts
 from ridgefold.report.displays.base import Display

@@ -419,12 +419,12 @@ def _by_fold(
 def _nice_places(alphas: np.ndarray) -> list[int]:
     """Positions of whole powers of ten, or some of all, for labels."""
     logs = np.log10(alphas)
-    whole = [int(i) for i in np.flatnonzero(np.abs(logs - np.round(logs)) < 1e-6)]
-    places = whole if len(whole) >= 2 else list(range(len(alphas)))
+    powers_of_ten = [int(i) for i in np.flatnonzero(np.abs(logs - np.round(logs)) < 1e-6)]
+    places = powers_of_ten if len(powers_of_ten) >= 2 else list(range(len(alphas)))
     step = max(1, int(np.ceil(len(places) / 6)))
     return places[::-1][::step][::-1]
 
 
 def _tick(alpha: float) -> str:
-    whole = abs(np.log10(alpha) - np.round(np.log10(alpha))) < 1e-6
-    return tick(float(f"{alpha:.6g}")) if whole else number(alpha, 2).replace(NARROW, "")
+    is_power_of_ten = abs(np.log10(alpha) - np.round(np.log10(alpha))) < 1e-6
+    return tick(float(f"{alpha:.6g}")) if is_power_of_ten else number(alpha, 2).replace(NARROW, "")

@@ -71,17 +71,19 @@ class EffectCurveDisplay(Display):
             dress(ax, x=clean(curve.name, 40), y=clean(curve.quantity, 40))
             plain_ticks(ax)
             return self
-        some = slice(0, _MOST_LEVELS)
-        means = curve.means[some]
+        shown = slice(0, _MOST_LEVELS)
+        means = curve.means[shown]
         places = np.arange(len(means))
         middle = float(np.mean(curve.means))
         ax.axvline(middle, color=MUTED, linewidth=0.8)
         ax.barh(places, means - middle, left=middle, height=0.62, color=BAND, linewidth=0)
         ax.plot(means, places, linestyle="none", marker="o", markersize=4, color=ACCENT)
         if reach is not None:
-            ax.hlines(places, means - reach[some], means + reach[some], color=ACCENT, linewidth=1.2)
+            ax.hlines(
+                places, means - reach[shown], means + reach[shown], color=ACCENT, linewidth=1.2
+            )
         ax.set_ylim(len(means) - 0.4, -0.6)
         dress(ax, x=clean(curve.quantity, 40), grid=None)
-        name_ticks(ax, list(curve.levels[some]), axis="y")
+        name_ticks(ax, list(curve.levels[shown]), axis="y")
         ax.tick_params(axis="y", length=0)
         return self

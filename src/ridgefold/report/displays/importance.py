@@ -68,9 +68,9 @@ class ImportanceDisplay(Display):
         """Draw on `ax`, or on new axes."""
         ax = axes_or_new(ax)
         self._drawn_on(ax)
-        found = self.importances
-        order = most_important(found)[: self.most]
-        rises, reach = found.rises[order], 2 * found.standard_errors[order]
+        importances = self.importances
+        order = most_important(importances)[: self.most]
+        rises, reach = importances.rises[order], 2 * importances.standard_errors[order]
         reach = np.where(np.isfinite(reach), reach, 0.0)
         places = np.arange(len(order))
         clear = rises > reach
@@ -93,7 +93,7 @@ class ImportanceDisplay(Display):
         ax.set_ylim(len(order) - 0.4, -0.6)
         ax.set_xlim(1.04 * low, high * 1.18 if high > 0 else 1.0)
         dress(ax, grid=None)
-        name_ticks(ax, [found.names[j] for j in order], axis="y")
+        name_ticks(ax, [importances.names[j] for j in order], axis="y")
         ax.set_xticks([])
         ax.spines["bottom"].set_visible(False)
         ax.spines["left"].set_visible(False)
@@ -101,6 +101,6 @@ class ImportanceDisplay(Display):
         return self
 
 
-def most_important(found: Importances) -> np.ndarray:
+def most_important(importances: Importances) -> np.ndarray:
     """Columns in the order of their rises, those that are certain first."""
-    return np.asarray(np.argsort(-found.rises, kind="stable"))
+    return np.asarray(np.argsort(-importances.rises, kind="stable"))

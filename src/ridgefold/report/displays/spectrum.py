@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from ridgefold.cells.computed_rows import in_metric
 from ridgefold.cells.partition_count import effective_dimension
-from ridgefold.cells.scaled_rows import in_metric
 from ridgefold.errors import InvalidInputError, NumericalError
 from ridgefold.estimators.facts import CellFacts, ModelFacts, to_numpy
 from ridgefold.kernels import Kernel, KernelGram, PrecomputedGram

@@ -108,12 +108,11 @@ def _trials(facts: CellFacts) -> Table:
         [
             Cell(count(trial.cell_rows), float(trial.cell_rows)),
             Cell(number(trial.error, 4), trial.error),
-            text("measured" if trial.measured else "extrapolated"),
         ]
         for trial in facts.trials
     ]
     return Table(
-        ("rows a cell", "held-out error", ""),
+        ("rows a cell", "held-out error"),
         rows_of(rows),
         caption="Sizes that were tried: the smallest that loses at most "
         f"{percent(facts.tolerance)} was taken.",

@@ -23,13 +23,13 @@ def effects(reported: ReportedModel, canvas: Canvas) -> Section | None:
     if reported.facts.effects is None:
         return None
     try:
-        found = reported.facts.effects()
+        effects = reported.facts.effects()
     except RidgefoldError:
         return None  # a kernel without slopes, or one that overflows at some of the rows
-    if not (len(found.outputs) <= _MOST_OUTPUTS and np.all(np.isfinite(found.average))):
+    if not (len(effects.outputs) <= _MOST_OUTPUTS and np.all(np.isfinite(effects.average))):
         return None
-    names = reported.target_names if found.outputs[0].startswith("target ") else found.outputs
-    display = EffectsDisplay(effects=found, most=_MOST_BARS)
+    names = reported.target_names if effects.outputs[0].startswith("target ") else effects.outputs
+    display = EffectsDisplay(effects=effects, most=_MOST_BARS)
     bars = len(display.names)
     picture = canvas.draw(
         display.plot,
@@ -40,12 +40,12 @@ def effects(reported: ReportedModel, canvas: Canvas) -> Section | None:
     lead = (
         "A slope says by how much the prediction rises with one unit of a column, the others "
         "unchanged; a difference, by how much from one value to another. Averages are over "
-        f"{count(len(found.pointwise))} training rows: they describe the model, and an effect "
+        f"{count(len(effects.pointwise))} training rows: they describe the model, and an effect "
         "where the quartiles lie far apart is no one number."
     )
-    remarks = (found.note,) if found.note else ()
+    remarks = (effects.note,) if effects.note else ()
     return Section(
-        "effects", "How predictions change", lead, (picture,), (_table(found, names),), remarks
+        "effects", "How predictions change", lead, (picture,), (_table(effects, names),), remarks
     )
 
 
@@ -55,8 +55,8 @@ def _what(reported: ReportedModel, output: str) -> str:
     return clean(output, 40)
 
 
-def _table(found: MarginalEffects, outputs: tuple[str, ...]) -> Table:
-    columns = found.to_dict()
+def _table(effects: MarginalEffects, outputs: tuple[str, ...]) -> Table:
+    columns = effects.to_dict()
     titles = {
         "output": "of",
         "effect": "column",
@@ -69,7 +69,7 @@ def _table(found: MarginalEffects, outputs: tuple[str, ...]) -> Table:
         "q75": "75%",
     }
     if "output" in columns:
-        by_name = dict(zip(found.outputs, outputs, strict=True))
+        by_name = dict(zip(effects.outputs, outputs, strict=True))
         columns["output"] = [by_name[name] for name in columns["output"]]
     words = [key for key in columns if key in ("output", "effect", "kind")]
     rows = []

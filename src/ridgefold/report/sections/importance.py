@@ -32,12 +32,12 @@ _NAMED = 3
 
 def importance(reported: ReportedModel, canvas: Canvas) -> Section | None:
     """Rises of the held-out error, as bars and as a table."""
-    found = _found(reported.facts)
-    if found is None or not np.any(np.isfinite(found.rises)):
+    importances = _importances(reported.facts)
+    if importances is None or not np.any(np.isfinite(importances.rises)):
         return None
-    clear = found.rises > 2 * found.standard_errors
-    order = most_important(found)
-    named = [clean(found.names[j], 40) for j in order[:_NAMED] if clear[j]]
+    clear = importances.rises > 2 * importances.standard_errors
+    order = most_important(importances)
+    named = [clean(importances.names[j], 40) for j in order[:_NAMED] if clear[j]]
     lead = (
         "Rows are predicted by models that have not seen them, as they are and with the values of "
         "one column taken from other rows. What the error rises by then is how much the model "
@@ -46,31 +46,35 @@ def importance(reported: ReportedModel, canvas: Canvas) -> Section | None:
     lead += f": most on {_listed(named)}." if named else "; no column stands out from chance."
     chance = int(np.sum(~clear))
     remarks = [
-        f"Measured is the {found.measure}, which is {number(found.error)} with nothing exchanged, "
-        f"on {count(found.n_rows)} rows ({found.how}). Columns that say the same share their "
-        "importance, because the model can rely on the other one."
+        f"Measured is the {importances.measure}, which is {number(importances.error)} with nothing "
+        f"exchanged, on {count(importances.n_rows)} rows ({importances.how}). Columns that say the "
+        "same share their importance, because the model can rely on the other one."
     ]
     if chance and named:
         remarks.append(
-            f"The rise of {plural(chance, 'column')} of {len(found.names)} is below two standard "
-            "errors, and may be chance."
+            f"The rise of {plural(chance, 'column')} of {len(importances.names)} is below two "
+            "standard errors, and may be chance."
         )
-    bars = min(len(found.names), _MOST_BARS)
-    display = ImportanceDisplay(importances=found, most=_MOST_BARS)
+    bars = min(len(importances.names), _MOST_BARS)
+    display = ImportanceDisplay(importances=importances, most=_MOST_BARS)
     picture = canvas.draw(
         display.plot,
         title="Rise of the held-out error when a column's values are exchanged",
         caption="Whiskers: two standard errors to each side. Pale: may be chance."
-        + ("" if bars == len(found.names) else f" The first {bars} of {len(found.names)} columns."),
+        + (
+            ""
+            if bars == len(importances.names)
+            else f" The first {bars} of {len(importances.names)} columns."
+        ),
         height=0.5 + 0.27 * bars,
     )
-    curves = _curves(reported, canvas, [found.names[j] for j in order[:_CURVES] if clear[j]])
+    curves = _curves(reported, canvas, [importances.names[j] for j in order[:_CURVES] if clear[j]])
     return Section(
         "importance",
         "Which columns count",
         lead,
         (picture, *curves),
-        (_table(found, order),),
+        (_table(importances, order),),
         tuple(remarks),
     )
 
@@ -97,7 +101,7 @@ def _curves(reported: ReportedModel, canvas: Canvas, names: list[str]) -> list[P
     return pictures
 
 
-def _found(facts: ModelFacts) -> Importances | None:
+def _importances(facts: ModelFacts) -> Importances | None:
     if facts.importances is None:
         return None
     n = facts.n_rows if facts.cells is None else int(np.max(facts.cells.sizes))
@@ -117,11 +121,11 @@ def _listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _table(found: Importances, order: np.ndarray) -> Table:
+def _table(importances: Importances, order: np.ndarray) -> Table:
     rows = []
     for j in order[:_MOST_ROWS]:
-        rise, error = float(found.rises[j]), float(found.standard_errors[j])
-        name = text(clean(found.names[j], 80))
+        rise, error = float(importances.rises[j]), float(importances.standard_errors[j])
+        name = text(clean(importances.names[j], 80))
         rows.append([name, Cell(number(rise), rise), Cell(number(error), error)])
     return Table(
         ("column", "rise of the error", "standard error"),

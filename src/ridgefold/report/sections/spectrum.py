@@ -19,7 +19,7 @@ def spectrum(reported: ReportedModel, canvas: Canvas) -> Section | None:
         return None  # a kernel of the user's own that cannot be evaluated on some of the rows
     if not display.eigenvalues[0] > 0:
         return None
-    whole = display.sample_rows == display.rows
+    all_rows = display.sample_rows == display.rows
     where = "" if display.whose == "all rows" else f" in {display.whose}, one of middle size"
     lead = (
         f"The model uses about {number(display.dimension, 2)} effective parameters{where}, for "
@@ -28,7 +28,7 @@ def spectrum(reported: ReportedModel, canvas: Canvas) -> Section | None:
     )
     caption = (
         f"Eigenvalues of the kernel matrix of {count(display.rows)} rows."
-        if whole
+        if all_rows
         else f"Estimated from {count(display.sample_rows)} of {count(display.rows)} rows."
     )
     picture = canvas.draw(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ridgefold.estimators.rows_left_out import require_rows
+from ridgefold.estimators.models_without_rows import require_rows
 from ridgefold.estimators.validation import check_new_rows, out_of_memory_is_a_budget_error
 from ridgefold.kernels import Kernel, KernelGram
 from ridgefold.selection.outside import ColumnRanges, Surroundings, ranges_of

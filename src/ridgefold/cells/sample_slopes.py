@@ -1,4 +1,4 @@
-"""The directions in which targets change: mean slopes of fits to some rows.
+"""The directions in which targets change: mean slopes of a fit to some rows.
 
 With f a ridge fit with the RBF kernel, k(x, x') = exp(−‖x − x'‖²/2ℓ²),
 
@@ -6,11 +6,8 @@ With f a ridge fit with the RBF kernel, k(x, x') = exp(−‖x − x'‖²/2ℓ�
 
 the outer product of gradients of Samarov (JASA 88, 1993) and Xia, Tong, Li and Zhu (JRSS B 64,
 2002), here scaled to trace d, its number of columns. A rough fit tells it well: it is a mean over a
-thousand rows. Half of the mean gradient is taken off first: a linear part, which counts a quarter
-then, tells which columns matter but makes no cell harder. Noise has slopes, too. So two halves of a
-sample are fitted, and their mean is trusted as far as they agree: by the cosine between G₁ − I and
-G₂ − I, the directions that each half prefers. Targets count alike, whatever their units; of many,
-principal components stand for all.
+thousand rows. Targets count alike, whatever their units; of many, principal components stand for
+all.
 """
 
 from __future__ import annotations
@@ -18,15 +15,13 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import eigh
 
-from ridgefold.cells.cell_rows import spaced
-from ridgefold.cells.local_fit import CellData, CellSystem
+from ridgefold.cells.cell_rows import RowsToFit, spaced
+from ridgefold.cells.local_fit import CellSystem
 from ridgefold.cells.local_search import FEWEST_ROWS, Choice, search
 from ridgefold.records import CELL_SEARCH, Grid, Slopes
 
 _GRADIENTS = 1024
 """Gradients that are averaged, of all targets together."""
-_LINEAR_PART = 0.5
-"""The share of the mean gradient that is left in every gradient."""
 _MOST_TARGETS = 8
 """With more targets, the slopes of so many leading combinations of them are taken: each costs a
 solution."""
@@ -38,7 +33,7 @@ _MOST_DIRECTIONS = 32
 def mean_slopes(
     X: np.ndarray, targets: np.ndarray, weights: np.ndarray | None, grid: Grid
 ) -> Slopes | None:
-    """The mean slopes of fits of these rows, by a kernel of the grid (RBF of one width each).
+    """The mean slopes of a fit of these rows, by a kernel of the grid (RBF of one width each).
 
     None if there is nothing to tell: too few rows, or targets that do not change.
     """
@@ -47,19 +42,14 @@ def mean_slopes(
         X, targets, weights = X[counted], targets[counted], weights[counted]
     if len(X) < 2 * FEWEST_ROWS:
         return None
-    data = CellData(X - X.mean(axis=0), _alike(targets), weights, None)
+    data = RowsToFit(X - X.mean(axis=0), _alike(targets), weights)
     if data.targets.shape[1] == 0:
         return None
     choice = _choice(data.taken(spaced(len(X), CELL_SEARCH.slope_pair_rows)), grid)
     points = data.X[spaced(len(X), _GRADIENTS // data.targets.shape[1])]
-    halves = []
-    for first in (0, 1):
-        found = _gradients(data.taken(np.arange(first, len(X), 2)), points, grid, choice)
-        size = float(np.linalg.norm(found))
-        if not 0.0 < size < np.inf:
-            return None
-        halves.append(found * (np.sqrt(X.shape[1]) / size))
-    return _principal(np.concatenate(halves) / np.sqrt(2.0), _agreement(*halves))
+    gradients = _gradients(data, points, grid, choice)
+    size = float(np.linalg.norm(gradients))
+    return _principal(gradients * (np.sqrt(X.shape[1]) / size)) if 0.0 < size < np.inf else None
 
 
 def _alike(targets: np.ndarray) -> np.ndarray:
@@ -78,7 +68,7 @@ def _alike(targets: np.ndarray) -> np.ndarray:
     return np.asarray(y @ vectors)
 
 
-def _choice(data: CellData, grid: Grid) -> Choice:
+def _choice(data: RowsToFit, grid: Grid) -> Choice:
     """Kernel and ridge by leave-one-out, unless they are given."""
     if not grid.is_choice:
         return Choice(grid.start, grid.start_alpha, np.nan)
@@ -86,33 +76,18 @@ def _choice(data: CellData, grid: Grid) -> Choice:
     return search(lambda kernel, alpha: system.score(kernel, float(grid.alphas[alpha])), grid)
 
 
-def _gradients(data: CellData, points: np.ndarray, grid: Grid, choice: Choice) -> np.ndarray:
-    """ℓ²∇f at some points, less a part of its mean, one target after the other."""
+def _gradients(data: RowsToFit, points: np.ndarray, grid: Grid, choice: Choice) -> np.ndarray:
+    """ℓ²∇f at some points, one target after the other."""
     kernel, alpha = grid.kernels[choice.kernel], float(grid.alphas[choice.alpha])
     fit = CellSystem(data, (kernel,), bias=True).fit(0, alpha, held_out=False, quickly=True)
     near, found = kernel(points, data.X), []
     for a in fit.dual_coef.T:
         pulls = near * a
-        gradients = pulls @ data.X - pulls.sum(axis=1)[:, None] * points
-        found.append(gradients - (1.0 - _LINEAR_PART) * gradients.mean(axis=0))
+        found.append(pulls @ data.X - pulls.sum(axis=1)[:, None] * points)
     return np.concatenate(found)
 
 
-def _agreement(first: np.ndarray, second: np.ndarray) -> float:
-    """The cosine between G₁ − I and G₂ − I, or 0 if that is less.
-
-    From tr G₁G₂ = ‖Q₁Q₂ᵀ‖² with gradients as rows of Q, and tr G = d.
-    """
-    d = first.shape[1]
-    both, one, other = (
-        float(np.sum((left @ right.T) ** 2)) - d
-        for left, right in ((first, second), (first, first), (second, second))
-    )
-    sizes = np.sqrt(max(one, 0.0)) * np.sqrt(max(other, 0.0))
-    return min(1.0, max(0.0, both / sizes)) if sizes > 1e-6 * d else 0.0
-
-
-def _principal(gradients: np.ndarray, trust: float) -> Slopes:
+def _principal(gradients: np.ndarray) -> Slopes:
     """Eigenvalues and eigenvectors of QᵀQ, from the smaller of QᵀQ and QQᵀ."""
     n, d = gradients.shape
     wide = d > n
@@ -121,4 +96,4 @@ def _principal(gradients: np.ndarray, trust: float) -> Slopes:
     directions = vectors[:, kept]
     if wide:
         directions = gradients.T @ directions / np.sqrt(values[kept])
-    return Slopes(np.ascontiguousarray(directions), values[kept], trust)
+    return Slopes(np.ascontiguousarray(directions), values[kept])

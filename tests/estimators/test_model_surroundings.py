@@ -18,7 +18,7 @@ from ridgefold import (
     LSSVMRegressorCV,
     PartitionedKernelRidge,
     PartitionedLSSVMClassifier,
-    TableModel,
+    RidgefoldRegressor,
 )
 from ridgefold.errors import InvalidInputError
 
@@ -89,7 +89,7 @@ def test_units_and_a_constant_column_do_not_matter():
 
 def test_a_table_is_asked_as_a_table():
     table = pd.DataFrame({"size": X[:, 0], "colour": np.where(X[:, 1] > 0, "red", "blue")})
-    model = TableModel(KernelRidgeCV(), missing="drop").fit(table, Y)
+    model = RidgefoldRegressor(model=KernelRidgeCV()).fit(table, Y)
     new = pd.DataFrame({"size": [0.0, 40.0, np.nan], "colour": ["red", "red", "blue"]})
     assert model.is_outside(new).tolist() == [False, True, False]
 

@@ -25,7 +25,7 @@ from ridgefold.kernels import (
     Sobolev,
 )
 from ridgefold.kernels.distances import EuclideanKernel
-from ridgefold.kernels.slopes import SlopeGram
+from ridgefold.kernels.slope_gram import SlopeGram
 
 X = rows(7, 3, seed=3, positive=True)
 Z = rows(9, 3, seed=4, positive=True)
@@ -50,6 +50,7 @@ DERIVED_TWICE = [
     "sum",
     "product",
     "columns",
+    "rotated",
     "warped",
 ]
 

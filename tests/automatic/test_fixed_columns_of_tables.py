@@ -9,7 +9,7 @@ import pytest
 from ridgefold import (
     KernelRidge,
     PartitionedKernelRidge,
-    TableModel,
+    RidgefoldRegressor,
     load,
 )
 from ridgefold.errors import InvalidInputError
@@ -39,7 +39,7 @@ def least_squares(*columns):
 def model(**settings):
     """With next to no kernel: what is left is least squares."""
     kernel = 1e-9 * Columns(Linear(), [1]) + 1e-12 * Constant()
-    return TableModel(KernelRidge(1.0, kernel=kernel, fit_intercept=True, **settings))
+    return RidgefoldRegressor(model=KernelRidge(1.0, kernel=kernel, fit_intercept=True, **settings))
 
 
 def test_names_of_a_table_are_taken_and_coefficients_are_in_its_units():
@@ -74,7 +74,7 @@ def test_a_model_that_is_fitted_again_without_columns_has_none_left():
 
 def test_cells_of_a_table_have_coefficients_and_no_standard_errors():
     cells = PartitionedKernelRidge(n_partitions=2, fit_intercept=True, fixed=["age"])
-    found = TableModel(cells).fit(TABLE, Y)
+    found = RidgefoldRegressor(model=cells).fit(TABLE, Y)
     assert found.fixed_coef_.shape == (2, 1, 1)
     np.testing.assert_allclose(found.fixed_coef_, 0.1, atol=0.1)
     assert not hasattr(found, "fixed_coef_std_")
