@@ -203,3 +203,20 @@ class Cauchy(EuclideanKernel):
         exponent *= -2.0
         exponent += 1.0
         exponent **= -1.0
+
+
+@pytest.mark.parametrize("fixed", [(), (1,), (0, 1, 2, 3)], ids=len)
+def test_single_precision_is_enough_where_there_are_many_rows(fixed):
+    rng = np.random.default_rng(0)
+    X = rng.normal([0.0, 2000.0, 0.0, 0.0], size=(620, D))
+    y = (np.sin(X[:, :1]) + 0.1 * X[:, 1:2] - 200.0 + 0.1 * rng.normal(size=(620, 1))) / 3.0
+    columns = X[:, list(fixed)] if fixed else None
+    exact, single = (
+        HeldOutError(X, y, folds=FOLDS, columns=columns, single=each).value_and_gradient(
+            kernel("matern32"), 0.05
+        )
+        for each in (False, True)
+    )
+    assert single.error == pytest.approx(exact.error, rel=1e-4)
+    size = np.max(np.abs(exact.scale_gradient))
+    np.testing.assert_allclose(single.scale_gradient, exact.scale_gradient, atol=1e-3 * size)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from ridgefold import LSSVMClassifierCV, LSSVMRegressorCV, MetricLearning, load
+from ridgefold import LSSVMClassifierCV, LSSVMRegressorCV, MetricLearning, Search, load
 from ridgefold.errors import InvalidInputError
 from ridgefold.kernels import Columns, Rotated, Warped
 from ridgefold.metric import candidates, learn_metric
@@ -106,12 +106,14 @@ def test_rows_that_repeat_or_weigh_and_other_libraries_find_the_same_directions(
 def fitted(request):
     X, y = of_sums()
     return LSSVMRegressorCV(
-        kernel="auto", metric=MetricLearning(transforms="standardise"), stack=request.param
+        kernel="auto",
+        metric=MetricLearning(transforms="standardise"),
+        search=Search(stack=request.param),
     ).fit(X, y)
 
 
 def parts(model):
-    return [each.kernel for each in model.stack_.members] if model.stack else [model.kernel_]
+    return [each.kernel for each in model.stack_.members] if model.search.stack else [model.kernel_]
 
 
 def test_models_learn_directions_predict_better_and_say_so(fitted):
@@ -120,7 +122,7 @@ def test_models_learn_directions_predict_better_and_say_so(fitted):
     straight = LSSVMRegressorCV(
         kernel="auto",
         metric=MetricLearning(transforms="standardise", rotate=False),
-        stack=fitted.stack,
+        search=fitted.search,
     ).fit(*of_sums())
     errors = [np.mean((each.predict(X) - y) ** 2) for each in (fitted, straight)]
     assert errors[0] < 0.7 * errors[1]
@@ -142,7 +144,7 @@ def test_files_and_intervals_hold_the_directions(fitted, tmp_path):
     again = load(tmp_path / "model.ridgefold")
     np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
     assert again.predict_interval(X, 0.9)[0] == pytest.approx(fitted.predict_interval(X, 0.9)[0])
-    if not fitted.stack:
+    if not fitted.search.stack:
         np.testing.assert_array_equal(again.length_scales_, fitted.length_scales_)
         assert again.metric_.kernel == fitted.metric_.kernel
 

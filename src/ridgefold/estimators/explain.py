@@ -140,7 +140,8 @@ def _fit_problem(model: Any, rows: int, columns: int, targets: int, dtype: Any) 
 
 def _fixed(fixed: Any, columns: int) -> int:
     """How many unpenalised columns are asked for; by name they need no table to be counted."""
-    named = isinstance(fixed, (list, tuple)) and any(isinstance(each, str) for each in fixed)
+    listed = isinstance(fixed, (list, tuple, np.ndarray))
+    named = listed and any(isinstance(each, str) for each in fixed)
     return len(fixed) if named else len(resolve_fixed(fixed, columns, None))
 
 

@@ -278,12 +278,16 @@ class PredictsByCells(WithEffects, TakesOptions):
 
     def _why_no_effect_errors(self) -> str | None:
         """Why averages of effects have no standard errors, if they have none."""
-        averaged = not COMBINERS[self._combine].needs_space and not hasattr(self, "classes_")
-        if averaged and self._is_linear_in_targets:
+        if hasattr(self, "classes_"):
+            return (
+                "Classifiers in cells have no standard errors of averages: fit LSSVMClassifier to "
+                "as many of the rows as fit the memory."
+            )
+        if not COMBINERS[self._combine].needs_space and self._is_linear_in_targets:
             return None
         return (
-            'Models in cells have standard errors of averages with combine="average" alone: fit '
-            "KernelRidge, or LSSVMClassifier, to as many of the rows as fit the memory."
+            'Models in cells have standard errors of averages with combine="average", or refined '
+            "to the end: use those, or fit KernelRidge to as many of the rows as fit the memory."
         )
 
     def _effect_errors(
