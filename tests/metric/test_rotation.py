@@ -10,6 +10,7 @@ from ridgefold import LSSVMClassifierCV, LSSVMRegressorCV, MetricLearning, Searc
 from ridgefold.errors import InvalidInputError
 from ridgefold.kernels import Columns, Rotated, Warped
 from ridgefold.metric import candidates, learn_metric
+from ridgefold.report import write_report
 from ridgefold.report.kernel_description import described_kernel
 
 
@@ -127,6 +128,12 @@ def test_models_learn_directions_predict_better_and_say_so(fitted):
     errors = [np.mean((each.predict(X) - y) ** 2) for each in (fitted, straight)]
     assert errors[0] < 0.7 * errors[1]
     assert "along 4 directions" in described_kernel(next(filter(is_rotated, parts(fitted))))
+
+
+def test_the_report_says_what_the_scales_are_of(fitted, tmp_path):
+    write_report(fitted, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert ("scales of 4 directions that mix columns" in page) is not fitted.stack
 
 
 def test_slopes_of_models_with_directions_are_those_of_differences(fitted):

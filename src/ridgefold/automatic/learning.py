@@ -23,7 +23,11 @@ from ridgefold.selection.stack.candidates import (
     weigh_candidates,
 )
 from ridgefold.selection.stack.nested import fold_groups, rows_of_groups
-from ridgefold.selection.stack.relearned import MOST_RELEARNED, relearned_predictions
+from ridgefold.selection.stack.relearned import (
+    MOST_RELEARNED,
+    ROWS_LEARNED_AGAIN,
+    relearned_predictions,
+)
 
 _FEWEST_LEARNED = 40
 """From fewer different rows no metric is learned: they tell one width for all columns at most."""
@@ -32,8 +36,6 @@ MOST_ROWS, FEWEST_ROWS = 2000, 400
 second."""
 _GROUPS_LEFT_OUT = (MOST_RELEARNED, 3, 2)
 """Into how many groups the folds may be put, the best first."""
-_ROWS_LEARNED_AGAIN = 1000
-"""Rows for metrics that are learned only to predict rows that they have not seen."""
 _SAMPLE_ROWS = 1500
 """Rows that kernels are compared on before any is fitted to all rows: how many of them are worth a
 fit, the time that is left decides."""
@@ -112,7 +114,7 @@ def learned_kernels(work: AutomaticWork, seconds: float, times_again: int) -> li
             metrics, work.X[rows], work.targets[rows], weights, bias=True, classify=classify
         )
         return [_to_fit(each, None) for each in chosen]
-    again = partial(candidates, max_rows=_ROWS_LEARNED_AGAIN, **settings)
+    again = partial(candidates, max_rows=ROWS_LEARNED_AGAIN, **settings)
     groups = rows_of_groups(work.folds, fold_groups(work.folds, times_again))
     training = (work.X, work.targets, work.weights)
     held_out = relearned_predictions(metrics, again, training, groups, bias=True)

@@ -19,9 +19,7 @@ def described_kernel(kernel: Any) -> str:
     if not isinstance(kernel, Kernel):
         return "the given kernel matrix"
     inner: Any = kernel
-    directions = 0
     while isinstance(inner, (Columns, Warped, Rotated)):
-        directions = len(inner.directions) if isinstance(inner, Rotated) else 0
         inner = inner.kernel
     if isinstance(inner, DistanceKernel):
         name = type(inner).__name__
@@ -34,9 +32,17 @@ def described_kernel(kernel: Any) -> str:
             if len(scales) == 1
             else f"with {len(scales)} length scales"
         )
+        directions = number_of_directions(kernel)
         along = f" along {directions} directions" if directions else ""
         return f"{name} {width}{along}{_on_which_columns(kernel)}"
     return clean(repr(kernel), _LONGEST)
+
+
+def number_of_directions(kernel: Any) -> int:
+    """How many directions that mix columns a learned kernel has scales of; 0 if of columns."""
+    while isinstance(kernel, (Columns, Warped)):
+        kernel = kernel.kernel
+    return len(kernel.directions) if isinstance(kernel, Rotated) else 0
 
 
 def _on_which_columns(kernel: Kernel) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from ridgefold.crossval import Progress
@@ -32,6 +33,7 @@ from ridgefold.selection.path_tasks import STEP
 from ridgefold.selection.scoring import Rule
 from ridgefold.selection.search import Settings, may_race
 from ridgefold.selection.stack.nested import worth_leaving_two_out
+from ridgefold.selection.stack.relearned import ROWS_LEARNED_AGAIN
 
 _DECOMPOSITION = "eigendecomposition"
 """The likelihood of a kernel takes as much work as this solver."""
@@ -112,16 +114,21 @@ class LearnMetric(MeasuredStep[Problem, SearchWork]):
         few = few_rows(known.n_rows, known.n_columns, self.asked.groups)
         times = 1 + FOLDS_LEARNED_AGAIN * (few and self.repeated)
         said = self.asked.seconds
-        return learning_plan(
+        learn = partial(
+            learning_plan,
             replace(known, folds=(), n_alphas=1, n_kernels=1),
             resources,
-            self._rows(known, resources),
             families=self.families,
             starts=len(TRANSFORMS) if self.asked.transforms == AUTO else 1,
-            times=times if self.several else 1,
             most_seconds=None if said is None else float(said) / times,
             rotates=self.rotates,
         )
+        rows = self._rows(known, resources)
+        once = learn(rows)
+        if times == 1 or not self.several:
+            return once
+        again = learn(min(rows, ROWS_LEARNED_AGAIN), times=times - 1)
+        return replace(once, seconds=once.seconds + again.seconds)
 
     def _rows(self, known: Problem, resources: Resources) -> int:
         rows = int(self.asked.rows)

@@ -9,6 +9,7 @@ import numpy as np
 from ridgefold.estimators.facts import MetricFacts
 from ridgefold.report.displays.length_scales import LengthScalesDisplay
 from ridgefold.report.formatting import clean, number, percent, plural
+from ridgefold.report.kernel_description import number_of_directions
 from ridgefold.report.layout import Canvas, Cell, Section, Table, rows_of, text
 from ridgefold.report.reported_model import ReportedModel
 
@@ -58,6 +59,12 @@ def length_scales(reported: ReportedModel, canvas: Canvas) -> Section | None:
             f"{plural(left_out, 'column')} of {len(names)} {'are' if left_out > 1 else 'is'} left "
             "out of the kernel, which saves time: without them predictions changed by at most 3% "
             "of their error."
+        )
+    if learned is not None and number_of_directions(learned.kernel):
+        remarks.append(
+            f"The kernel has scales of {number_of_directions(learned.kernel)} directions that mix "
+            "columns, with which held-out rows were predicted better. Shown are the scales of "
+            "every column while the others stay."
         )
     if learned is not None and learned.isotropic:
         remarks.append(

@@ -34,7 +34,12 @@ from ridgefold.selection.learned_grid import (
 )
 from ridgefold.selection.learning_optimism import few_rows_a_scale
 from ridgefold.selection.stack.nested import fold_groups, rows_of_groups
-from ridgefold.selection.stack.relearned import MOST_RELEARNED, LearnAgain, relearned_predictions
+from ridgefold.selection.stack.relearned import (
+    MOST_RELEARNED,
+    ROWS_LEARNED_AGAIN,
+    LearnAgain,
+    relearned_predictions,
+)
 from ridgefold.selection.stack.weights import weights_for_classes, weights_for_numbers
 
 _FEW_ROWS, _MANY_ROWS = 1500, 6000
@@ -44,8 +49,6 @@ rows, and the third member of a stack lowers its error by less than the second."
 _SAMPLE_ROWS, _SAMPLE_FOLDS = 800, 5
 _WORST = 3.0
 """Candidates with more than so many times the least squared error are not looked at."""
-_ROWS_LEARNED_AGAIN = 1000
-"""Rows for metrics that are learned only to see how much the learning has flattered itself."""
 _RIDGES = 10.0 ** np.asarray([0.0, -0.5, 0.5])
 """Ridges to try around a learned one: it was found on other rows, or fewer."""
 _RIDGES_OF_CLASSES = 10.0 ** np.asarray([0.0, 0.5, 1.0])
@@ -155,7 +158,7 @@ def _learned(
         arguments = {**arguments, "max_rows": min(arguments["max_rows"], _ROWS_FOR_CLASSES)}
     learn: LearnAgain = partial(candidates, **arguments)
     again: LearnAgain = partial(
-        candidates, **{**arguments, "max_rows": min(arguments["max_rows"], _ROWS_LEARNED_AGAIN)}
+        candidates, **{**arguments, "max_rows": min(arguments["max_rows"], ROWS_LEARNED_AGAIN)}
     )
     metrics = learn(data.X, targets, weights=data.weights, folds=folds_to_learn_from(folds))
     if not asked.scales:

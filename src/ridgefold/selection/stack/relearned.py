@@ -23,6 +23,9 @@ from ridgefold.solvers import SOLVERS, RidgeSystem
 
 MOST_RELEARNED = 5
 """Groups of folds that metrics are learned without: each costs a learning."""
+ROWS_LEARNED_AGAIN = 700
+"""Rows for metrics that are learned only to see how much the learning has flattered itself: those
+of the first stages of the race, in which most steps are taken."""
 Training: TypeAlias = tuple[Array, Array, Array | None]
 """Rows, targets (n, t) and weights."""
 LearnAgain: TypeAlias = Callable[..., tuple[MetricCandidate, ...]]
