@@ -133,7 +133,7 @@ def test_models_learn_directions_predict_better_and_say_so(fitted):
 def test_the_report_says_what_the_scales_are_of(fitted, tmp_path):
     write_report(fitted, tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert ("scales of 4 directions that mix columns" in page) is not fitted.stack
+    assert ("scales of 4 directions that mix columns" in page) is not fitted.search.stack
 
 
 def test_slopes_of_models_with_directions_are_those_of_differences(fitted):

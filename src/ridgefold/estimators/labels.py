@@ -52,16 +52,18 @@ class WithClasses(ClassifierMixin):
 
         Platt's curve, one a class against the others (:mod:`ridgefold.selection.probabilities`).
         """
+        decisions = self._decision(X)
         if not hasattr(self, "calibration_"):
             raise InvalidInputError(
                 "probability=True was set after the fit, which looked for no probabilities: fit "
                 "again"
             )
-        return self._given_back(_probabilities_of(self._decision(X), self.calibration_), X)
+        return self._given_back(_probabilities_of(decisions, self.calibration_), X)
 
     def predict(self, X: Any) -> Array:
         """The class of each row."""
-        return self._given_back(labels_of(self.classes_, self._decision(X)), X)
+        decisions = self._decision(X)
+        return self._given_back(labels_of(self.classes_, decisions), X)
 
     def report_facts(self) -> ModelFacts:
         """What a report may know of the fitted model; its columns are classes of one target."""
