@@ -373,6 +373,7 @@ def heuristics() -> list[Heuristic]:
         Heuristic("near searches for further sizes", _pairs_chosen(good_start=False)),
         # -- which pair
         Heuristic("pairs compared on the core", searches(core=1.0)),
+        Heuristic("a least number of core rows", searches(fewest_core_rows=0)),
         Heuristic("quick comparisons", _without_quick_systems),
         Heuristic("single precision", _without_single_precision),
         Heuristic("prepared calls of BLAS", _without_prepared_calls),

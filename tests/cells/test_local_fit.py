@@ -70,7 +70,7 @@ def test_weights_of_one_are_no_weights_and_of_zero_no_rows(held_out):
 
 
 N_LARGE = 400
-CORE = CELL_SEARCH.core_rows(N_LARGE, overlap=True)
+CORE, FEWEST = CELL_SEARCH.core_rows(N_LARGE, overlap=True), CELL_SEARCH.fewest_core_rows
 
 
 def large(shares, weights=None, *, weighted_scores=False):
@@ -87,7 +87,7 @@ def test_the_core_are_the_rows_with_the_largest_shares_in_their_order():
     wanted = np.sort(np.random.default_rng(0).permutation(N_LARGE)[:CORE])
     data = large(shares_of_core(wanted), np.arange(1.0, N_LARGE + 1), weighted_scores=True)
     core = data.core()
-    assert 0 < CORE < N_LARGE
+    assert FEWEST < CORE < N_LARGE
     np.testing.assert_array_equal(core.X, data.X[wanted])
     np.testing.assert_array_equal(core.targets, data.targets[wanted])
     np.testing.assert_array_equal(core.weights, data.weights[wanted])
@@ -103,8 +103,9 @@ def test_rows_of_weight_zero_come_last_into_the_core():
     assert np.sum(large(np.full(N_LARGE, 0.5), few).core().weights) == 20
 
 
-def test_cells_that_do_not_overlap_are_all_core():
-    data = RowsToFit(rows(N_LARGE, 3, seed=3), rows(N_LARGE, 1, seed=4), None, None)
+@pytest.mark.parametrize(("n", "shares"), [(N_LARGE, None), (FEWEST, np.full(FEWEST, 0.5))])
+def test_cells_that_do_not_overlap_or_are_small_are_all_core(n, shares):
+    data = RowsToFit(rows(n, 3, seed=3), rows(n, 1, seed=4), None, shares)
     assert data.core() is data
     whole = CellSystem(data, KERNELS, bias=True)
     assert whole.core() is whole

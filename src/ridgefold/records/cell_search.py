@@ -31,6 +31,9 @@ class CellSearch:
     core: float = 0.7
     """The share of a cell's rows on which pairs are compared. Rows at its edge, which other cells
     answer for, are left out: what remains is a third of the work."""
+    fewest_core_rows: int = 160
+    """Pairs are compared on at least so many rows of a cell, if it has them: with fewer, cells in which
+    a third of the rows hold a fill value had twice the error."""
     largest_searched: int = 1536
     """Cells with more rows take the shared pair: pairs of their own gain little there, and scoring
     one takes as long as a fit."""
@@ -67,7 +70,7 @@ class CellSearch:
         """Rows of a cell on which pairs are compared: all if it overlaps with no other."""
         if not overlap:
             return n_rows
-        return min(n_rows, max(1, round(self.core * n_rows)))
+        return min(n_rows, max(self.fewest_core_rows, round(self.core * n_rows)))
 
     def rows_for_slopes(self, n_rows: int, n_columns: int) -> int:
         """Rows of the sample from which slopes are found."""
