@@ -32,8 +32,8 @@ class CellSearch:
     """The share of a cell's rows on which pairs are compared. Rows at its edge, which other cells
     answer for, are left out: what remains is a third of the work."""
     fewest_core_rows: int = 160
-    """Pairs are compared on at least so many rows of a cell, if it has them: with fewer, cells in which
-    a third of the rows hold a fill value had twice the error."""
+    """Pairs are compared on at least so many rows of a cell, if it has them: with fewer, cells with
+    a fill value in a third of their rows had twice the error."""
     largest_searched: int = 1536
     """Cells with more rows take the shared pair: pairs of their own gain little there, and scoring
     one takes as long as a fit."""
