@@ -70,6 +70,8 @@ kernel is fitted: a model of few rows is fitted in no time."""
 _SURE_METHOD = "inverse_blocks"
 """The method by which the time for one model of all rows is predicted: it takes as long as
 predicted whatever the data are. The fit itself may find a faster one when it sees the data."""
+_IN_CELLS = "search"
+"""The method of cells that choose pairs of their own (`planning.cell_steps`)."""
 _SMOOTHNESS = {"matern12": 0.5, "matern52": 2.5}
 """Matérn families that are tried with one width: a rough one and a smooth one."""
 _ISOTROPIC = tuple(_SMOOTHNESS)
@@ -224,7 +226,7 @@ class FitKernel(AutomaticStep):
         return f"fitting kernel {self.number}"
 
     def kind(self, plan: Plan) -> str:
-        return CELLS if plan.method == "search" else WHOLE
+        return CELLS if plan.method == _IN_CELLS else WHOLE
 
     def needed(self, known: AutomaticProblem) -> bool:
         recent = known.gains[-2:]
@@ -294,9 +296,9 @@ class FitKernel(AutomaticStep):
                 raise each
         plans = [each for each in step_plans if isinstance(each, Plan)]
         repeats = 1 if known.exchangeable else 1 + known.problem.n_folds
-        seconds = repeats * sum(plan.seconds for plan in plans)
+        predicted = repeats * sum(plan.seconds for plan in plans)
         peak = max(plan.cost.peak_bytes for plan in plans)
-        plan = Plan(problem, resources, "search", Cost({}, peak), seconds, ())
+        plan = Plan(problem, resources, _IN_CELLS, Cost({}, peak), predicted, ())
         return known.require_time(CELLS, plan)
 
     def foresee(self, known: AutomaticProblem) -> AutomaticProblem:

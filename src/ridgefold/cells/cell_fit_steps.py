@@ -52,7 +52,8 @@ class CellStep(MeasuredStep[CellProblem, "CellFitting"]):
 
 
 class LookAtRows(CellStep):
-    """Where rows lie in files, check that all numbers are finite, and the same as before."""
+    """Of rows in files: the time in which they were read and found finite, and whether targets can
+    be compared."""
 
     name = "looking at all rows"
 
@@ -73,7 +74,7 @@ class LookAtRows(CellStep):
     def perform(
         self, known: CellProblem, work: CellFitting, plan: Plan | None = None
     ) -> tuple[CellProblem, StepRecord]:
-        """With the time in which rows had been read before there was anything to plan with."""
+        """As other steps, with the seconds in which rows were read before there was a plan."""
         after, record = super().perform(known, work, plan)
         return after, replace(record, seconds=record.seconds + work.seconds_read)
 
@@ -135,7 +136,7 @@ class LearnScales(CellStep):
     _is_first: ClassVar[bool] = True
 
     def _learn(self, work: CellFitting, rows: int) -> int:
-        """Of how many columns scales are."""
+        """Learn scales; returns how many columns keep one."""
         return work.learn_scales(rows)
 
 

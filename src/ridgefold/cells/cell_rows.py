@@ -18,6 +18,7 @@ from ridgefold.cells.merged_rows import MergedRows
 from ridgefold.linalg import Array, namespace_of
 from ridgefold.linalg.leave_one_out import LeaveOneOut
 from ridgefold.linalg.namespace import is_foreign_array
+from ridgefold.planning.cell_memory import ROWS_A_TASK
 from ridgefold.records import CELL_SEARCH, Cells
 
 
@@ -153,7 +154,8 @@ class RowsToFit:
     def mean_square(
         self, solved: LeaveOneOut, alpha: float, rows: np.ndarray | None = None
     ) -> float:
-        """Of the residuals of rows left out, by what they count, over targets; or infinite.
+        """The mean squared residual of rows left out, each counted as scores count it, averaged over
+        targets; infinite if it overflows.
 
         `solved` is a fit with this ridge of all rows, or of `rows`.
         """
@@ -244,7 +246,7 @@ def number_of(cells: Cells) -> int:
     return len(cells.offsets) - 1
 
 
-ROWS_A_BATCH = 4096
+ROWS_A_BATCH = ROWS_A_TASK
 """Cells are handed out in batches of about so many rows: the same for any number of workers."""
 _ROWS_A_STACKED_BATCH = 1 << 17
 """To a device, which takes many cells at once."""

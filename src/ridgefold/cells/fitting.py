@@ -212,7 +212,7 @@ class CellFitting(Work):
         return self.request.resources
 
     def look_at_rows(self) -> None:
-        """Where rows lie in files: whether targets can be compared."""
+        """Refuse targets and weights that cannot be compared."""
         require_comparable(self.targets, self.data.weights)
 
     def _take_training(self, X: Any) -> None:
@@ -396,7 +396,7 @@ class CellFitting(Work):
             self.partitioner = cast(Guided, self.partitioner).guided_by(Slopes(*slopes))
 
     def _slopes(self) -> list[Any]:
-        """As values that a file can hold; empty if they are unknown."""
+        """The slopes as values that a file can hold; an empty list if they are unknown."""
         slopes = sample_slopes(self.model, self.data, self.targets, self.rng, self.limits)
         return [] if slopes is None else [slopes.directions, slopes.squares]
 

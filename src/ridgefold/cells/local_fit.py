@@ -150,7 +150,7 @@ class CellSystem:
         return self._quick
 
     def _trace(self, kernel: int) -> float:
-        """Of K̃."""
+        """The trace of K̃."""
         if kernel not in self._traces:
             diagonal = self.kernels[kernel].diagonal(self.namespace, self._X)
             if self._roots is not None:

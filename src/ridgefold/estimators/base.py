@@ -26,6 +26,7 @@ from ridgefold.estimators.models_without_rows import LeavesRowsOut, keeps_rows
 from ridgefold.estimators.posterior import (
     factor_record,
     forget_posterior,
+    in_double,
     without_posterior,
 )
 from ridgefold.estimators.saving import Storable
@@ -353,7 +354,7 @@ class KernelModel(
             raise InvalidInputError(f"n_centers must be a whole number >= 1, got {n_centers!r}")
         if not isinstance(tol, (int, float)) or not 0 <= tol < math.inf:
             raise InvalidInputError(f"tol must be a finite number >= 0, got {tol!r}")
-        gram = KernelGram(self.kernel_, _in_double(self.X_fit_))
+        gram = KernelGram(self.kernel_, in_double(self.X_fit_))
         dual, primal = self._model.dual_coef, self._model.primal_coef
         small = compress(gram, dual, int(n_centers), tol)
         bound = small.bound
@@ -500,14 +501,6 @@ class KernelModel(
         tags.input_tags.positive_only = not negative
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == PRECOMPUTED
         return tags
-
-
-def _in_double(X: Array) -> Array:
-    """Rows in float64; those that are in it already are not copied."""
-    if scipy.sparse.issparse(X):
-        return X.astype(np.float64, copy=False)
-    namespace = namespace_of(X)
-    return namespace.astype(X, namespace.double())
 
 
 def _columns(model: FittedModel, columns: slice) -> FittedModel:

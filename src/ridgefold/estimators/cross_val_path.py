@@ -22,7 +22,7 @@ from ridgefold.records import Plan, RunRecord, StepRecord
 from ridgefold.runtime.progress import progress_bar
 from ridgefold.runtime.training_data import require_comparable, seconds_left
 from ridgefold.selection.cross_validate import (
-    CrossValidation,
+    CrossValidateKernel,
     PathWork,
     giving_up_is_a_budget_error,
 )
@@ -219,7 +219,7 @@ def cross_val_path(
         data.deadline,
     )
     with giving_up_is_a_budget_error(method, limits):
-        _, record = CrossValidation("cross-validating", method).perform(problem, work)
+        _, record = CrossValidateKernel("cross-validating", method).perform(problem, work)
     result = work.held_out
     assert result is not None
     messages = _condition_messages(values, result.conditions, data.namespace.eps(data.like))

@@ -14,7 +14,7 @@ from ridgefold.crossval import Folds
 from ridgefold.errors import InvalidInputError
 from ridgefold.estimators.cross_validated import CrossValidatedModel
 from ridgefold.estimators.other_defaults import with_defaults
-from ridgefold.estimators.regressor import KernelRegressor, rows_that_count
+from ridgefold.estimators.regressor import KernelRegressor
 from ridgefold.estimators.stacked import sum_of, weighted
 from ridgefold.estimators.validation import check_training_data, unchanged_on_error
 from ridgefold.linalg import Array
@@ -24,6 +24,7 @@ from ridgefold.runtime import Step
 from ridgefold.runtime.training_data import TrainingData
 from ridgefold.selection.describe import TrainingGram
 from ridgefold.selection.fit_steps import LearnAgain, LearnMetric
+from ridgefold.selection.grids import rows_that_count
 from ridgefold.selection.held_out_predictions import by_row
 from ridgefold.selection.learned_grid import LearnedGrid
 from ridgefold.selection.learning_optimism import widening_by_learning

@@ -31,6 +31,7 @@ from ridgefold.runtime.training_data import TrainingData
 from ridgefold.selection.describe import TrainingGram
 from ridgefold.selection.fit_steps import HoldOut
 from ridgefold.selection.fold_models import targets_without_folds
+from ridgefold.selection.grids import rows_that_count
 
 _FOLDS = 10
 """Folds of CV+ for a model that was not cross-validated."""
@@ -310,10 +311,3 @@ def check_coverage(coverage: Any) -> float:
     if not number or not 0 < coverage < 1:
         raise InvalidInputError(f"coverage must lie between 0 and 1, got {coverage!r}")
     return float(coverage)
-
-
-def rows_that_count(data: TrainingData) -> np.ndarray:
-    """Rows of positive weight: the others are no part of the sample."""
-    if data.weights is None:
-        return np.arange(int(data.X.shape[0]))
-    return np.flatnonzero(data.namespace.to_numpy(data.weights) > 0)

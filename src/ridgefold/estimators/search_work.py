@@ -128,7 +128,9 @@ class StackWork(ModelSearch):
 
     def learn(self, max_rows: int) -> None:
         classify = self.truth.classes is not None
-        self.plan = stack_plan(self.model, self.data, self.targets, self.folds, classify=classify)
+        self.plan = stack_plan(
+            self.model, self.data, self.targets, self.folds, max_rows=max_rows, classify=classify
+        )
 
     def choose(self) -> tuple[StepRecord, ...]:
         model, data, targets = self.model, self.data, self.targets

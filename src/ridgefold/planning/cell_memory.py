@@ -24,8 +24,8 @@ _MAPPED_BYTES = float(1 << 25)
 kept for later, and those of the next cell may not fit where these were: they count twice."""
 _REPEATS = 2.0
 """Cells that overlap hold every row so many times at most."""
-_ROWS_A_BATCH = 4096
-"""Rows of the cells that are read and fitted together (`cells.cell_rows.ROWS_A_BATCH`)."""
+ROWS_A_TASK = 4096
+"""Rows of the cells that are read and fitted together, as one task."""
 _LEAST_REFINING = 2e6
 """Products with blocks of the whole matrix, at least."""
 _ROWS_OF_A_TYPICAL_CELL = 1024
@@ -129,7 +129,7 @@ class CellMemory:
     def _rows_of_a_batch(self, rows: int) -> float:
         p = self.problem
         numbers = 3.0 * p.n_columns + 6.0 * p.n_targets
-        return p.itemsize * numbers * max(rows, min(_ROWS_A_BATCH, p.n_rows))
+        return p.itemsize * numbers * max(rows, min(ROWS_A_TASK, p.n_rows))
 
     def pilot(self, rows: int) -> float:
         """A cell on which pairs are compared: distances, the same and a system in single

@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 
 from ridgefold.planning.amounts import in_bytes, in_seconds
+from ridgefold.planning.cell_memory import ROWS_A_TASK
 from ridgefold.planning.explain import Explanation
 from ridgefold.records import CELL_SEARCH, Plan, Problem, Resources
 
-ROWS_A_TASK = 4096
-"""Rows of the cells that are one task (`cells.cell_rows.ROWS_A_BATCH`)."""
 DISK_BYTES = 2e8
 """Assumed of the file system: bytes a second that every worker reads or writes."""
 SECONDS_TO_OPEN = 1e-3

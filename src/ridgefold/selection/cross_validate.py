@@ -49,7 +49,7 @@ class PathWork(Work):
 
 
 @dataclass(frozen=True)
-class CrossValidation(MeasuredStep[Problem, PathWork]):
+class CrossValidateKernel(MeasuredStep[Problem, PathWork]):
     """Held-out predictions of one kernel for all its ridge values."""
 
     name: str
@@ -79,7 +79,8 @@ class CrossValidation(MeasuredStep[Problem, PathWork]):
 
 @contextmanager
 def giving_up_is_a_budget_error(method: str, resources: Resources) -> Iterator[None]:
-    """Where the method is chosen here, others would do if the budgets held them."""
+    """Turn giving up into a `BudgetError` where the method was chosen here: others would do if the
+    budgets held them."""
     try:
         yield
     except MethodGaveUpError as error:

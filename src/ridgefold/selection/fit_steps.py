@@ -1,8 +1,9 @@
-"""The steps of a fit of all rows: learn, hold out, choose, combine, solve.
+"""The steps of a fit of all rows: hold out and solve; or learn, choose, solve, learn again.
 
 A model lays its steps out as one list. To explain a fit every step is asked for its plan; to fit,
-every step calls the method of `ModelWork` that does it. What is known between the steps is the
-problem: the rows and columns, and where there is a choice the folds, ridge values and kernels.
+every step calls the method of the work (`GivenWork`, `SearchWork`) that does it. What is known
+between the steps is the problem: the rows and columns, and where there is a choice the folds, ridge
+values and kernels.
 """
 
 from __future__ import annotations

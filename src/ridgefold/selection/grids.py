@@ -59,7 +59,7 @@ class KernelGrid:
     """True if the candidates are widths of one kernel, chosen here, that may be extended."""
 
 
-def _rows_that_count(data: TrainingData) -> np.ndarray:
+def rows_that_count(data: TrainingData) -> np.ndarray:
     """The numbers of the rows that are not of weight zero, which are no rows."""
     if data.weights is None:
         return np.arange(int(data.X.shape[0]))
@@ -68,7 +68,7 @@ def _rows_that_count(data: TrainingData) -> np.ndarray:
 
 def _spaced_rows(data: TrainingData) -> np.ndarray:
     """The numbers of evenly spaced rows: the same ones every time."""
-    counted = _rows_that_count(data)
+    counted = rows_that_count(data)
     n = len(counted)
     return np.asarray(counted[np.unique(np.linspace(0, n - 1, min(n, _SAMPLE_ROWS)).astype(int))])
 
@@ -236,7 +236,7 @@ def alphas_from_data(kernel: Kernel | str, data: TrainingData) -> np.ndarray:
     Above it a ridge shrinks everything to zero; `DECADES_BELOW` it no longer changes the fit.
     The eigenvalue is estimated on a sample of rows.
     """
-    n = len(_rows_that_count(data))
+    n = len(rows_that_count(data))
     if isinstance(kernel, Kernel):
         matrix = KernelGram(kernel, _sample(data)).full()
     else:

@@ -14,13 +14,13 @@ from ridgefold.planning import available_resources, device_of
 from ridgefold.records import StepRecord
 from ridgefold.runtime.training_data import TrainingData
 from ridgefold.selection.cross_validate import (
-    CrossValidation,
+    CrossValidateKernel,
     PathWork,
     giving_up_is_a_budget_error,
 )
 from ridgefold.selection.describe import TrainingGram, describe
 
-HOLD_OUT = CrossValidation("predicting rows held out")
+HOLD_OUT = CrossValidateKernel("predicting rows held out")
 """What a model whose kernel and ridge are given needs for intervals and probabilities."""
 
 

@@ -230,7 +230,7 @@ class KernelPaths:
         return planned if self.executor.apart else replace(planned, progress=progress)
 
     def _require_time_for(self, tasks: Sequence[PathTask]) -> None:
-        """Between kernels: what is yet to come is still predicted to end in time.
+        """Refuse to go on between kernels if what is left is not predicted to end in time.
 
         Methods that cannot look at the clock are taken to be as slow as those that have run.
         """

@@ -28,8 +28,6 @@ from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.linalg import Array
 from ridgefold.metric import FAMILIES, LearnedMetric, learn_metric
 from ridgefold.options import MetricLearning, metric_of, search_of
-from ridgefold.planning import available_resources, device_of
-from ridgefold.planning.cell_memory import learning_rows_within
 from ridgefold.runtime.training_data import TrainingData, as_ridgefold_errors
 from ridgefold.selection.grids import Candidate, KernelGrid
 from ridgefold.selection.learning_optimism import (
@@ -90,18 +88,13 @@ def to_learn(model: Any) -> MetricLearning | None:
 
 
 def learning_arguments(model: Any, asked: MetricLearning, data: TrainingData) -> Mapping[str, Any]:
-    """What the model asks of `learn_metric` and `candidates`, whatever rows they learn from."""
+    """What the model asks of `learn_metric` and `candidates`, but for the number of rows."""
     if scipy.sparse.issparse(data.X):
         raise UnsupportedInputError(
             'metric and kernel="auto" cannot take sparse X: pass X.toarray()'
         )
     with as_ridgefold_errors("random_state must be a whole number, a RandomState or None"):
         seed = int(check_random_state(model.random_state).randint(2**31 - 1))
-    n, d = (int(size) for size in data.X.shape)
-    rows = int(asked.rows)
-    if device_of(data.like) is None:
-        budget = available_resources(model.memory_budget).memory_bytes
-        rows = learning_rows_within(budget - data.copied_bytes, rows, n, d)
     again = search_of(model).stack or getattr(model, "intervals", None) is not None
     few = again and few_rows_a_scale(data.X, data.weights, asked.groups)
     look = None if data.deadline is None else partial(data.deadline.check, "learning scales")
@@ -110,7 +103,6 @@ def learning_arguments(model: Any, asked: MetricLearning, data: TrainingData) ->
         "preprocess": asked.transforms,
         "bias": bool(model.fit_intercept),
         "fixed": model._fixed_columns(),
-        "max_rows": rows,
         "random_state": seed,
         "scale_groups": asked.groups,
         "rotate": rotates(model, asked),

@@ -19,7 +19,7 @@ from ridgefold.crossval import Deadline, Folds, HeldOut, Judge, Progress, no_pro
 from ridgefold.kernels import Kernel, KernelGram, PrecomputedGram
 from ridgefold.linalg import Array
 from ridgefold.records import KernelPath, Plan
-from ridgefold.selection.cross_validate import CrossValidation, PathWork
+from ridgefold.selection.cross_validate import CrossValidateKernel, PathWork
 from ridgefold.selection.describe import TrainingGram
 from ridgefold.selection.race import Contest
 from ridgefold.selection.scoring import Truth, scoring_of
@@ -187,7 +187,7 @@ def cross_validated(task: PathTask) -> KernelPath:
         new_judge,
     )
     with notices.collected() as given:
-        _, record = CrossValidation(STEP, task.method).perform(plan.problem, work, plan)
+        _, record = CrossValidateKernel(STEP, task.method).perform(plan.problem, work, plan)
     result, count = work.held_out, len(task.alphas)
     assert result is not None
     contest = contests[-1] if contests else None

@@ -6,6 +6,7 @@
     steps/          values that were computed once: learned scales, the cells, the choice
     cells/          results, one file for every task of cells
     kernels/        held-out predictions, one file for every kernel of a search
+    data/           rows, targets and folds that workers read
     rows/           rows in the order of the cells, where they are kept on disk
     model/          arrays of the model, where they are kept on disk
     predictions/    what some cells predict, while the workers of a cluster predict

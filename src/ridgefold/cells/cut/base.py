@@ -127,7 +127,7 @@ _LEARNING_ROWS_A_CELL = 16
 
 
 def learning_sample(n_rows: int, n_columns: int, n_cells: int) -> int:
-    """From how many of the rows cells are learned."""
+    """How many rows cells are learned from."""
     size = max(_LEARNING_NUMBERS // max(1, n_columns), _LEARNING_ROWS_A_CELL * n_cells)
     return min(n_rows, size)
 

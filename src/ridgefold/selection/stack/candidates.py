@@ -37,7 +37,7 @@ from ridgefold.selection.stack.nested import fold_groups, rows_of_groups
 from ridgefold.selection.stack.relearned import (
     MOST_RELEARNED,
     ROWS_LEARNED_AGAIN,
-    LearnAgain,
+    Learn,
     relearned_predictions,
 )
 from ridgefold.selection.stack.weights import weights_for_classes, weights_for_numbers
@@ -100,15 +100,23 @@ def most_candidates(n_rows: int) -> int:
 
 
 def stack_plan(
-    model: Any, data: TrainingData, targets: Array, folds: Folds, *, classify: bool = False
+    model: Any,
+    data: TrainingData,
+    targets: Array,
+    folds: Folds,
+    *,
+    max_rows: int | None = None,
+    classify: bool = False,
 ) -> StackPlan:
-    """Candidates of a model that combines kernels: learned metrics, else a grid of every family.
+    """Candidates of a model that combines kernels: metrics learned from at most so many rows, else
+    a grid of every family.
 
     The targets of classes are columns of −1 and 1.
     """
     asked = to_learn(model)
     if asked is not None and (asked.scales or asked.transforms is not None):
-        return _learned(model, asked, data, targets, folds, classify=classify)
+        assert max_rows is not None
+        return _learned(model, asked, data, targets, folds, max_rows=max_rows, classify=classify)
     grids = _grids(model, data)
     if len(grids) < 2:
         raise InvalidInputError(
@@ -151,13 +159,14 @@ def _learned(
     targets: Array,
     folds: Folds,
     *,
+    max_rows: int,
     classify: bool,
 ) -> StackPlan:
-    arguments = dict(learning_arguments(model, asked, data))
     if classify:
-        arguments = {**arguments, "max_rows": min(arguments["max_rows"], _ROWS_FOR_CLASSES)}
-    learn: LearnAgain = partial(candidates, **arguments)
-    again: LearnAgain = partial(
+        max_rows = min(max_rows, _ROWS_FOR_CLASSES)
+    arguments = {**learning_arguments(model, asked, data), "max_rows": max_rows}
+    learn: Learn = partial(candidates, **arguments)
+    again: Learn = partial(
         candidates, **{**arguments, "max_rows": min(arguments["max_rows"], ROWS_LEARNED_AGAIN)}
     )
     metrics = learn(data.X, targets, weights=data.weights, folds=folds_to_learn_from(folds))

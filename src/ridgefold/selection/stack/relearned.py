@@ -28,13 +28,13 @@ ROWS_LEARNED_AGAIN = 700
 of the first stages of the race, in which most steps are taken."""
 Training: TypeAlias = tuple[Array, Array, Array | None]
 """Rows, targets (n, t) and weights."""
-LearnAgain: TypeAlias = Callable[..., tuple[MetricCandidate, ...]]
+Learn: TypeAlias = Callable[..., tuple[MetricCandidate, ...]]
 """`metric.candidates` with its settings, for rows, targets and weights."""
 
 
 def relearned_predictions(
     candidates: Sequence[MetricCandidate],
-    again: LearnAgain,
+    again: Learn,
     training: Training,
     group_rows: Sequence[np.ndarray],
     *,
