@@ -154,8 +154,8 @@ class RowsToFit:
     def mean_square(
         self, solved: LeaveOneOut, alpha: float, rows: np.ndarray | None = None
     ) -> float:
-        """The mean squared residual of rows left out, each counted as scores count it, averaged over
-        targets; infinite if it overflows.
+        """The mean squared residual of rows left out, each counted as scores count it, averaged
+        over targets; infinite if it overflows.
 
         `solved` is a fit with this ridge of all rows, or of `rows`.
         """
