@@ -473,3 +473,31 @@ def test_tables_have_standard_deviations():
     np.testing.assert_array_equal(mean, model.predict(new))
     assert np.argmax(std) == 0  # far from all others
     assert np.all(model.predict(new, return_std=True, noise=True)[1] > std)
+
+
+@pytest.mark.parametrize("fixed", [["size", "town"], ["size", "town=Ulm"]])
+def test_a_model_from_a_file_names_the_same_columns_of_other_tables(tmp_path, fixed):
+    rng = np.random.default_rng(2)
+    table = {
+        "size": rng.uniform(20, 200, 90),
+        "town": rng.choice(["Bonn", "Kiel", "Ulm"], 90),
+        "price": rng.standard_normal(90),
+    }
+    own = KernelRidgeCV(fixed=fixed, fit_intercept=True)
+    model = RidgefoldRegressor(model=own).fit(table, target="price")
+    model.save(tmp_path / "model")
+    again = ridgefold.load(tmp_path / "model")
+    assert again.model.fixed == fixed
+    fewer = {name: values[table["town"] != "Bonn"] for name, values in table.items()}
+    found, expected = (clone(each).fit(fewer, target="price") for each in (again, model))
+    assert found.fixed_names_.tolist() == expected.fixed_names_.tolist()
+
+
+def test_numbers_of_columns_are_those_of_a_matrix_and_refused_for_tables():
+    rng = np.random.default_rng(2)
+    table = {"size": rng.uniform(20, 200, 60), "price": rng.standard_normal(60)}
+    own = KernelRidgeCV(fixed=[0], fit_intercept=True)
+    with pytest.raises(InvalidInputError, match=r"fixed holds 0, .* give names, such as 'size'"):
+        RidgefoldRegressor(model=own).fit(table, target="price")
+    model = RidgefoldRegressor(model=own).fit(table["size"][:, None], table["price"])
+    assert model.fixed_names_.tolist() == ["x0"]

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from ridgefold import LSSVMRegressorCV, MetricLearning, explain
+from ridgefold import LSSVMRegressorCV, MetricLearning, Search, explain
 from ridgefold.metric import candidates
 from ridgefold.metric.time_limit import TimeLimit
 
@@ -69,7 +69,7 @@ def test_the_race_ends_in_time_however_slow_the_machine_is(seconds):
 
 def test_learning_again_shares_the_time_with_learning_once():
     def promised(asked, stack):
-        model = LSSVMRegressorCV(kernel="auto", metric=asked, stack=stack)
+        model = LSSVMRegressorCV(kernel="auto", metric=asked, search=Search(stack=stack))
         steps = explain(model, n_samples=60, n_features=12).steps
         return sum(each["predicted_seconds"] for each in steps if "learning" in each["step"])
 

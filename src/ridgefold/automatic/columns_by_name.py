@@ -43,10 +43,33 @@ def with_numbers_for_names(model: Any, columns: TableColumns) -> Any:
     return model
 
 
-def _features(argument: str, name: Any, columns: TableColumns) -> list[Any]:
-    """The numbers that a column of the table was made into; what is no name stays as it is."""
+def with_names_for_numbers(model: Any, columns: TableColumns) -> Any:
+    """The model as it was before `with_numbers_for_names`, for tables with other features."""
+    named, fixed, groups = clone(model), getattr(model, "fixed", None), groups_of(model)
+    if isinstance(fixed, (list, tuple, np.ndarray)):
+        named.set_params(fixed=list(_origins(fixed, columns)))
+        if list(with_numbers_for_names(named, columns).fixed) != list(fixed):
+            named.set_params(fixed=[columns.feature_names[j] for j in fixed])  # some of the levels
+    if len(groups):
+        own = [_origins(group, columns) for group in groups]
+        named.set_params(metric__groups=[each[0] if len(each) == 1 else each for each in own])
+    return named
+
+
+def _origins(numbers: Any, columns: TableColumns) -> list[str]:
+    """The columns of the table that some features come from, each once."""
+    return list(dict.fromkeys(columns.origins[j] for j in numbers))
+
+
+def _features(argument: str, name: Any, columns: TableColumns) -> list[int]:
+    """The numbers that a column of the table was made into; columns without names are x0, x1, …"""
     if not isinstance(name, str):
-        return [name]
+        number, name = name, f"x{name}"
+        if isinstance(number, (bool, np.bool_)) or name not in columns.names:
+            raise InvalidInputError(
+                f"{argument} holds {number!r}, and the columns of a table are known by name: give "
+                f"names, such as {columns.names[0]!r}"
+            )
     if name in columns.names:
         return [j for j, origin in enumerate(columns.origins) if origin == name]
     if name in columns.feature_names:

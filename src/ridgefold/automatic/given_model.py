@@ -8,9 +8,13 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 
-from ridgefold.automatic.columns_by_name import set_fixed_attributes, with_numbers_for_names
+from ridgefold.automatic.columns_by_name import (
+    set_fixed_attributes,
+    with_names_for_numbers,
+    with_numbers_for_names,
+)
 from ridgefold.automatic.leaderboard import Leaderboard
 from ridgefold.automatic.members import Member
 from ridgefold.errors import InvalidInputError, ModelFileError
@@ -183,7 +187,7 @@ class WithGivenModel:
     def _restore_given(self, fitted: Any, counts: np.ndarray | None) -> None:
         """Take back a model, for the columns of the table that are known."""
         self.model_ = unpack_estimator(fitted)
-        self.model = clone(self.model_)
+        self.model = with_names_for_numbers(self.model_, self._encoder.columns)
         if isinstance(self.model_, WithGivenModel):
             raise ModelFileError("model.state.fitted must be a model of numbers")
         if is_classifier(self.model_) != self._classify:

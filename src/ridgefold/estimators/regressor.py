@@ -186,8 +186,11 @@ class KernelRegressor(WithPosterior, WithDiagnostics, KernelModel):
                 "a compressed model has no intervals: the models without some rows need all of "
                 "them; ask the model that it came from"
             )
+        asked = f"intervals={self.intervals!r}"
+        if self.intervals is not None:
+            asked += f", which keeps nothing in {type(self).__name__}"
         return (
-            f"nothing was kept to predict intervals with (intervals={self.intervals!r}): fit with "
+            f"nothing was kept to predict intervals with ({asked}): fit with "
             f'intervals="cv+" ({_FOLDS * n:,} numbers more for these {n:,} rows) or '
             f'intervals="jackknife+" ({n * n:,})'
         )
