@@ -12,9 +12,14 @@ from cases import tolerance
 from fixed_effects_oracle import bordered_predictions
 from ridgefold import CellOptions, KernelRidge, PartitionedKernelRidge, cross_val_path
 from ridgefold.crossval import METHODS, Folds
-from ridgefold.errors import BudgetError, InvalidInputError, MethodGaveUpError
+from ridgefold.errors import (
+    BudgetError,
+    InvalidInputError,
+    MethodGaveUpError,
+    UndeterminedColumnsWarning,
+)
 from ridgefold.exact.leave_two_out import leave_two_out
-from ridgefold.kernels import RBF, KernelGram
+from ridgefold.kernels import RBF, Columns, KernelGram
 from ridgefold.metric import HeldOutError
 
 N, D = 41, 9
@@ -110,11 +115,46 @@ def test_certificates_hold_and_are_not_loose_with_unpenalised_columns(method, co
     assert path.certificate.max() <= 1e-5 * np.abs(Y).max()
 
 
+@pytest.mark.parametrize(("count", "bias", "weighted", "cv"), CASES)
+def test_a_low_rank_factor_agrees_with_refitting(count, bias, weighted, cv):
+    def path_of(method):
+        return cross_val_path(
+            X,
+            Y,
+            sample_weight=WEIGHTS[weighted],
+            alpha=ALPHAS,
+            kernel=Columns(RBF(3.0), [0]),
+            fit_intercept=bias,
+            fixed=list(range(count)),
+            cv=FOLDS[cv],
+            method=method,
+        )
+
+    try:
+        found = path_of("low_rank")
+    except (InvalidInputError, MethodGaveUpError) as error:
+        refusal = str(error)
+    else:
+        refusal = ""
+    if refusal:  # a fold that holds nearly all of a column
+        assert count > 0
+        assert "unpenalised column" in refusal
+        return
+    expected = path_of("refit").predictions
+    off = np.abs(found.predictions - expected)
+    assert off.max() <= max(float(found.certificate.max()), 1e-9 * np.abs(Y).max())
+    assert off.max() <= 1e-7 * np.abs(Y).max()
+
+
 def test_the_planner_takes_another_method_where_one_cannot():
-    path = cross_val_path(X, Y, alpha=ALPHAS, kernel=RBF(20.0), fixed=[0, 1], cv=3)
+    table = np.column_stack([X, np.arange(len(X)) == 3])
+    with pytest.warns(UndeterminedColumnsWarning):
+        path = cross_val_path(
+            table, Y, alpha=ALPHAS, kernel=Columns(RBF(20.0), [0]), fixed=[0, X.shape[1]], cv=3
+        )
     assert path.method != "low_rank"
     reasons = {each.method: each.reason for each in path.plan.rejected}
-    assert "unpenalised columns" in reasons["low_rank"]
+    assert "of an unpenalised column" in reasons["low_rank"]
 
 
 # -- beside the methods ------------------------------------------------------------------

@@ -3,9 +3,11 @@
 K = F Fᵀ + E with F n×r from a pivoted Cholesky factorisation. In the r features F the model is
 an ordinary weighted ridge regression, and all folds share its moments: with S = FᵀWF,
 g = FᵀWy, those of the training rows of fold k are what remains when the fold's own are taken
-off (with a bias, centred at the training rows' weighted means); where the fold outweighs the rest,
-and little but rounding error would remain, they are summed anew. One r×r eigendecomposition a
-fold serves every α. For leave-one-out, with f centred and h_i = w_i/Σw + w_i f_iᵀ(S + αI)⁻¹f_i,
+off (with a bias, centred at the training rows' weighted means; with further unpenalised columns B,
+less what these explain of them); where the fold outweighs the rest, and little but rounding error
+would remain, they are summed anew. One r×r eigendecomposition a fold serves every
+α. For leave-one-out, with f centred, l_i = b_iᵀ(BᵀWB)⁻¹b_i (of a bias 1/Σw) and
+h_i = w_i l_i + w_i f_iᵀ(S + αI)⁻¹f_i,
 
     y_i − ŷ_i = (y_i − fitted_i)/(1 − h_i).
 
@@ -14,7 +16,8 @@ training rows. The residual of the exact system is −Ea, so that, without a bia
 
     |ŷ(x) − exact(x)| ≤ τ‖ã‖√k(x,x)/(2√α) + √(E_xx τ)‖ã‖;
 
-with one, √k(x,x) becomes ‖φ(x) − φ̄‖ ≤ √k(x,x) + √(max k(x_i,x_i)) and τ‖ã‖/√Σw is added.
+with one, √k(x,x) becomes ‖φ(x) − φ̄‖ ≤ √k(x,x) + √(max k(x_i,x_i)) and τ‖ã‖/√Σw is added. Of
+further columns, with l = b(x)ᵀ(BᵀWB)⁻¹b(x): √(l Σw)·√(max k) and τ‖ã‖√l.
 α²‖ã‖² is the weighted residual sum of squares, which the moments give.
 
 Where nothing but rounding error is left of K, E is one of the perturbations that every method
@@ -30,7 +33,7 @@ and more than ten times for smooth kernels in few columns.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -47,15 +50,21 @@ from ridgefold.crossval.shared.base import (
 from ridgefold.crossval.shared.folds import Folds
 from ridgefold.crossval.shared.shortcut import require_weighted_training_rows
 from ridgefold.crossval.shared.spectrum import pivots_an_eigenvalue, rank_above
+from ridgefold.crossval.shared.weight_spread import share_of_training
 from ridgefold.errors import MethodGaveUpError
 from ridgefold.kernels import Gram
 from ridgefold.linalg import Array
 from ridgefold.linalg.blocks import CACHE_BYTES, WORKSPACE_BYTES, row_blocks
 from ridgefold.linalg.partial_cholesky import PartialCholesky
+from ridgefold.linalg.unpenalised import Unpenalised
 from ridgefold.records import Cost, Problem
+from ridgefold.solvers.base import unpenalised_columns
 
 _TOLERANCE = 1e-9
 """Aimed at: error of a prediction, relative to the largest target."""
+_LEAST_SHARE = 1e-2
+"""Of every unpenalised direction, the training rows of a fold must hold this share: with less, what
+moments of all rows leave of it has lost too many digits."""
 _ACCEPTED = 1e-7
 """A certificate above this is not worth calling exact,"""
 _ROUNDING_ACCEPTED = 1e-5
@@ -79,6 +88,8 @@ class _State:
     weights: Array | None
     bias: bool
     partial: PartialCholesky
+    space: Unpenalised | None
+    """Of a bias and other unpenalised columns; None without any."""
 
 
 class LowRank:
@@ -90,10 +101,11 @@ class LowRank:
     last_resort = False
 
     def can_run(self, problem: Problem) -> str | None:
-        if problem.fixed:
+        if problem.fixed and problem.least_training_share < _LEAST_SHARE:
             return (
-                "its moments have no place for unpenalised columns beside the bias "
-                "(eigendecomposition and banded have)"
+                f"the training rows of a fold hold a share of {problem.least_training_share:.1e} "
+                "of an unpenalised column, or of what columns beside it leave of it, which moments "
+                "of all rows do not tell from none (refit does)"
             )
         rank = _likely_rank(problem)
         if rank is not None and rank > _most(max(f.train for f in problem.folds)):
@@ -131,8 +143,16 @@ class LowRank:
         if weights is not None:
             positive = gram.namespace.to_numpy(weights) > 0
         require_weighted_training_rows(folds, positive)
-        partial = gram.partial_cholesky()
-        return _State(gram, folds, weights, bias, partial)
+        if gram.fixed_columns() is not None:
+            known = None if weights is None else gram.namespace.to_numpy(weights)
+            if share_of_training(gram, folds, known, bias=bias) < _LEAST_SHARE:
+                raise MethodGaveUpError(
+                    "low_rank: the training rows of a fold hold next to nothing of an unpenalised "
+                    'column: use method="auto" or "refit"'
+                )
+        roots = None if weights is None else gram.namespace.xp.sqrt(weights)
+        space = unpenalised_columns(gram, roots, bias=bias)
+        return _State(gram, folds, weights, bias, gram.partial_cholesky(), space)
 
     def held_out(
         self,
@@ -268,15 +288,27 @@ def _rank_ahead(seen: list[tuple[int, float]], needed: float) -> float:
 
 @dataclass(frozen=True)
 class _Problem:
-    """The ridge regression on r features: rows Z = [F 1 y]ᵀ with their weights."""
+    """The ridge regression on r features: rows Z = [F B y]ᵀ with their weights."""
 
     state: _State
     rows: Array
-    """Z, of shape (r + 1 + t, n)."""
+    """Z, of shape (r + q + t, n)."""
     weights: Array | None
     rank: int
+    free: int
+    """q: how many unpenalised columns there are; of a bias it is the column of ones."""
     shift: Array
-    """What was taken off the targets (t,): with a bias their weighted means, else zeros."""
+    """What was taken off the targets (t, n): what unpenalised columns alone explain."""
+
+    @property
+    def unpenalised(self) -> slice:
+        """The rows B of Z."""
+        return slice(self.rank, self.rank + self.free)
+
+    @property
+    def targets(self) -> slice:
+        """The rows y of Z."""
+        return slice(self.rank + self.free, None)
 
     def moments(self, test: np.ndarray | None = None) -> Array:
         """Z W Zᵀ over some rows, or all: every sum that the fits need, in one matrix."""
@@ -310,41 +342,43 @@ class _Problem:
         return namespace.xp.take(rows, namespace.indices(test, rows), axis=1)
 
     def centre(self, moments: Array) -> Array:
-        """Moments about the weighted means, if there is a bias."""
-        if not self.state.bias:
-            return moments
-        column = moments[:, self.rank]
-        return moments - column[:, None] * column[None, :] / column[self.rank]
+        """Moments of what the unpenalised columns do not explain: of a bias, about the means."""
+        return moments - moments[:, self.unpenalised] @ self.explained(moments)
+
+    def explained(self, moments: Array) -> Array:
+        """Coefficients (q, r + q + t) of B in least squares fits to all rows of Z."""
+        B = self.unpenalised
+        if self.free == 1:
+            return moments[B, :] / moments[B, B]
+        return self.state.gram.namespace.xp.linalg.solve(moments[B, B], moments[B, :])
 
 
 class _Fit:
     """One ridge regression for every α, by the eigendecomposition of its second moments."""
 
     def __init__(self, problem: _Problem, moments: Array, alphas: np.ndarray) -> None:
-        state, namespace, r = problem.state, problem.state.gram.namespace, problem.rank
+        namespace, r = problem.state.gram.namespace, problem.rank
         xp = namespace.xp
         centred = problem.centre(moments)
         values, vectors = namespace.eigh_in_place(namespace.copy(centred[:r, :r]))
         namespace.maximum_in_place(values, 0.0)
         self.largest = float(values[-1]) if r else 0.0
         self.vectors = vectors
-        projected = vectors.T @ centred[:r, r + 1 :]
+        projected = vectors.T @ centred[:r, problem.targets]
         shifted = values[:, None] + namespace.asarray(alphas, values)[None, :]
         self.filters = 1.0 / shifted  # (r, a)
         self.coefficients = self.filters[:, :, None] * projected[:, None, :]  # (r, a, t)
-        total = moments[r, r]
-        zero = namespace.zeros(r, values)
-        self.mean = moments[:r, r] / total if state.bias else zero
-        self.target_mean = moments[r, r + 1 :] / total
-        self.total = float(total)
+        self.moments = moments[problem.unpenalised, problem.unpenalised]
+        explained = problem.explained(moments)
+        self.of_features, self.of_targets = explained[:, :r], explained[:, problem.targets]
         # Weighted residual sums of squares, and the least value of the whole objective, at most.
-        square = xp.linalg.diagonal(centred[r + 1 :, r + 1 :])
-        explained = projected[:, None, :] ** 2 * self.filters[:, :, None]
+        square = xp.linalg.diagonal(centred[problem.targets, problem.targets])
+        fitted = projected[:, None, :] ** 2 * self.filters[:, :, None]
         penalty = namespace.asarray(alphas, values)[None, :, None] * self.filters[:, :, None]
-        objective = namespace.to_numpy(square[None, :] - xp.sum(explained, axis=0))
-        residual = namespace.to_numpy(square[None, :] - xp.sum(explained * (1.0 + penalty), axis=0))
+        objective = namespace.to_numpy(square[None, :] - xp.sum(fitted, axis=0))
+        residual = namespace.to_numpy(square[None, :] - xp.sum(fitted * (1.0 + penalty), axis=0))
         # Sums of so many squares, and eigenvalues that are off by some eps times the largest.
-        sums = (r + math.sqrt(problem.rows.shape[1])) * xp.linalg.diagonal(moments)[r + 1 :]
+        sums = (r + math.sqrt(problem.rows.shape[1])) * xp.linalg.diagonal(moments)[problem.targets]
         solved = self.largest * xp.sum(self.coefficients * self.coefficients, axis=0)
         rounding = 10.0 * namespace.eps(values) * namespace.to_numpy(sums[None, :] + solved)
         self.objective = np.maximum(objective, 0.0) + rounding
@@ -355,32 +389,48 @@ class _Fit:
         state, r = problem.state, problem.rank
         xp = state.gram.namespace.xp
         features = self.vectors.T @ problem.columns(problem.rows[:r, :], test)
-        if state.bias:
-            features -= (self.vectors.T @ self.mean)[:, None]
+        free = problem.columns(problem.rows[problem.unpenalised, :], test)
+        if problem.free:
+            features -= (self.of_features @ self.vectors).T @ free
         a, t = self.coefficients.shape[1:]
         values = xp.reshape(self.coefficients, (r, a * t)).T @ features
         values = xp.reshape(values, (a, t, len(test)))
-        if state.bias:
-            values += self.target_mean[None, :, None]
+        if problem.free:
+            values += (self.of_targets.T @ free)[None, :, :]
         return features, values
+
+    def leverages(self, problem: _Problem, rows: np.ndarray) -> Array:
+        """l = bᵀ(BᵀWB)⁻¹b of some rows; zeros without unpenalised columns."""
+        free = problem.columns(problem.rows[problem.unpenalised, :], rows)
+        xp = problem.state.gram.namespace.xp
+        if problem.free < 2:
+            return xp.sum(free * free, axis=0) / (self.moments[0, 0] if problem.free else 1.0)
+        return xp.sum(free * xp.linalg.solve(self.moments, free), axis=0)
 
 
 def _problem(state: _State, targets: Array) -> _Problem:
     namespace, xp = state.gram.namespace, state.gram.namespace.xp
     factor, rank = state.partial.factor_rows(), state.partial.rank
     n = factor.shape[1]
-    ones = namespace.ones((1, n), targets)
-    rows = xp.concat([factor, ones, targets.T], axis=0)
-    shift = namespace.zeros(targets.shape[1], targets)
-    if state.bias:
-        # A bias takes up any shift. Squares of what is far from zero would lose the digits that
-        # residuals are made of, and those that α is compared with.
-        weights = ones[0, :] if state.weights is None else state.weights / xp.max(state.weights)
-        means = rows @ weights / xp.sum(weights)
-        means[rank] = 0.0
-        rows -= means[:, None]
-        shift = means[rank + 1 :]
-    return _Problem(state, rows, state.weights, rank, shift)
+    space = state.space
+    if space is None:
+        rows, free = xp.concat([factor, targets.T], axis=0), 0
+        shift = namespace.zeros((targets.shape[1], n), targets)
+        return _Problem(state, rows, state.weights, rank, free, shift)
+    # Of a bias ones, which no rounding has touched.
+    columns = state.gram.fixed_columns()
+    free = namespace.ones((1, n), targets) if columns is None else space.at(columns, n).T
+    rows = xp.concat([factor, free, targets.T], axis=0)
+    problem = _Problem(state, rows, state.weights, rank, int(free.shape[0]), targets.T)
+    # These columns take up any shift. Squares of what is far from zero would lose the digits that
+    # residuals are made of, and those that α is compared with.
+    weights = None if state.weights is None else state.weights / xp.max(state.weights)
+    weighted = free if weights is None else free * weights[None, :]
+    inner, across = weighted @ free.T, weighted @ rows.T
+    explained = across / inner if problem.free == 1 else xp.linalg.solve(inner, across)
+    explained[:, problem.unpenalised] = 0.0
+    rows -= explained.T @ free
+    return replace(problem, shift=explained[:, problem.targets].T @ free)
 
 
 def _bound(
@@ -388,11 +438,15 @@ def _bound(
     squared_residual: np.ndarray,
     alphas: np.ndarray,
     *,
+    leverage: float,
     training_weight: float,
     seen: np.ndarray,
     training: np.ndarray,
 ) -> np.ndarray:
-    """The certificate (a, t) for predictions at the rows `seen` of models of `training` rows."""
+    """The certificate (a, t) for predictions at the rows `seen` of models of `training` rows.
+
+    `leverage` is the largest that unpenalised columns give one of the rows seen; 0 without any.
+    """
     state, namespace = problem.state, problem.state.gram.namespace
     partial = state.partial
     remainder = namespace.to_numpy(partial.remainder).astype(np.float64) + partial.floor
@@ -404,9 +458,10 @@ def _bound(
     size = np.sqrt(squared_residual) / alphas[:, None]
     reach = math.sqrt(float(diagonal[seen].max()))
     bias = 0.0
-    if state.bias:
-        reach += math.sqrt(float(diagonal[weights > 0].max()))
-        bias = trace / math.sqrt(training_weight)
+    if problem.free:
+        share = math.sqrt(leverage * training_weight)
+        reach += share * math.sqrt(float(diagonal[weights > 0].max()))
+        bias = trace * math.sqrt(leverage)
     spread = trace * reach / (2.0 * np.sqrt(alphas)) + bias
     bound = size * (spread[:, None] + math.sqrt(float(remainder[seen].max()) * trace))
     return np.asarray(bound)
@@ -416,7 +471,10 @@ def _by_fold(
     state: _State, problem: _Problem, alphas: np.ndarray, progress: Progress
 ) -> tuple[Array, np.ndarray, float]:
     namespace, folds = state.gram.namespace, state.folds
-    t = problem.rows.shape[0] - problem.rank - 1
+    t = problem.shift.shape[0]
+    weights = np.ones(folds.n_rows)
+    if problem.weights is not None:
+        weights = namespace.to_numpy(problem.weights).astype(np.float64)
     predictions = namespace.empty((len(alphas), len(folds.stacked), t), problem.rows)
     certificate = np.empty((len(alphas), len(folds), t))
     own = [problem.moments(test) for test in folds.test]
@@ -429,11 +487,17 @@ def _by_fold(
         predictions[:, run, :] = namespace.xp.permute_dims(fit.predict(problem, test)[1], (0, 2, 1))
         training = folds.training_rows(k)
         certificate[:, k, :] = _bound(
-            problem, fit.residual, alphas, training_weight=fit.total, seen=test, training=training
+            problem,
+            fit.residual,
+            alphas,
+            leverage=float(namespace.xp.max(fit.leverages(problem, test))),
+            training_weight=float(weights[training].sum()),
+            seen=test,
+            training=training,
         )
         largest = max(largest, fit.largest)
         progress((k + 1) / len(folds))
-    predictions += problem.shift[None, None, :]
+    predictions += problem.columns(problem.shift, folds.stacked).T[None, :, :]
     return predictions, certificate, largest
 
 
@@ -442,13 +506,15 @@ def _leave_one_out(
 ) -> tuple[Array, np.ndarray, float]:
     namespace, xp, folds = state.gram.namespace, state.gram.namespace.xp, state.folds
     fit = _Fit(problem, problem.moments(), alphas)
-    rows, t = folds.stacked, problem.rows.shape[0] - problem.rank - 1
+    rows, t = folds.stacked, problem.shift.shape[0]
     weights = np.ones(folds.n_rows)
     if problem.weights is not None:
         weights = namespace.to_numpy(problem.weights).astype(np.float64)
     # With a bias 1 − h has no digits at a row that outweighs all others, if there is one: it is
-    # left out by hand.
-    outweighing = rows[weights[rows] > 0.5 * weights.sum()] if state.bias else rows[:0]
+    # left out by hand. Other columns do not come here where one row holds most of them.
+    alone_with_bias = state.bias and problem.free == 1
+    outweighing = rows[weights[rows] > 0.5 * weights.sum()] if alone_with_bias else rows[:0]
+    furthest = 0.0
     predictions = namespace.empty((len(alphas), t, len(rows)), problem.rows)
     # A few rows at a time, so that they stay in the cache until they are done.
     a_row = state.gram.itemsize * (2.0 * len(alphas) * t + 2.0 * problem.rank)
@@ -457,8 +523,13 @@ def _leave_one_out(
         features, fitted = fit.predict(problem, some)
         # 1 − h of every row, (a, rows).
         kept = (-fit.filters).T @ (features * features)
-        if state.bias:
-            kept -= 1.0 / fit.total
+        if problem.free:
+            leverages = fit.leverages(problem, some)
+            kept -= leverages[None, :]
+            own = namespace.to_numpy(leverages).astype(np.float64)
+            others = ~np.isin(some, outweighing)
+            left = own[others] / (1.0 - weights[some][others] * own[others])
+            furthest = max(furthest, float(left.max(initial=0.0)))
         if problem.weights is not None:
             kept *= namespace.take_rows(problem.weights, some)[None, :]
         kept += 1.0
@@ -470,18 +541,21 @@ def _leave_one_out(
                 'prediction, and no digits are left without it: use method="auto", or larger alphas'
             )
         # y − (y − fitted)/(1 − h)
-        y = problem.columns(problem.rows[problem.rank + 1 :, :], some)
+        y = problem.columns(problem.rows[problem.targets, :], some)
         fitted -= y[None, :, :]
         fitted /= kept[:, None, :]
         fitted += y[None, :, :]
         predictions[:, :, run] = fitted
     # Leaving a row out cannot raise the least objective, which bounds its residuals.
-    lightest = float(np.sort(weights)[:-1].sum()) if state.bias else fit.total
-    if len(outweighing):
-        lightest = float(weights.max())
     every = np.arange(folds.n_rows)
     bound = _bound(
-        problem, fit.objective, alphas, training_weight=lightest, seen=rows, training=every
+        problem,
+        fit.objective,
+        alphas,
+        leverage=furthest,
+        training_weight=float(weights.sum()),
+        seen=rows,
+        training=every,
     )[:, None, :]
     if len(outweighing):
         place = int(np.flatnonzero(rows == outweighing[0])[0])
@@ -493,9 +567,10 @@ def _leave_one_out(
             problem,
             alone.residual,
             alphas,
-            training_weight=alone.total,
+            leverage=float(xp.max(alone.leverages(problem, outweighing))),
+            training_weight=float(weights[others].sum()),
             seen=outweighing,
             training=others,
         )
-    predictions += problem.shift[None, :, None]
+    predictions += problem.columns(problem.shift, rows)[None, :, :]
     return xp.permute_dims(predictions, (0, 2, 1)), bound, fit.largest
