@@ -173,7 +173,7 @@ def test_equal_shares_are_shown_a_line_each(capsys):
 
 def test_a_model_no_better_than_the_mean_is_said_to_be_so(tmp_path):
     rng = np.random.default_rng(0)
-    table = pd.DataFrame({"x": rng.permutation(60.0), "y": rng.normal(size=60)})
+    table = pd.DataFrame({"x": rng.normal(size=60), "y": rng.normal(size=60)})
     table.to_csv(tmp_path / "t.csv", index=False)
     options = ("fit-kernel", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "m", "--force")
     options += ("--length-scale", 0.01, "--alpha", 1e-6)
