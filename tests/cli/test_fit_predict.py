@@ -463,7 +463,7 @@ def test_length_scales_are_learned(tmp_path):
     assert np.argmin(scales) == 1
     shown = run(*options, "--force", "--kernel", "auto").stdout
     assert "shares in distance" in shown
-    assert "resolved, no importance" in shown
+    assert "resolved, not importance" in shown
 
 
 def test_a_column_of_categories_can_be_one_factor(tmp_path):

@@ -176,7 +176,7 @@ _LABELS = {
     "log_loss_of_the_shares": "log-loss of the shares of classes",
     "r2_lost_without": "R² lost if shuffled",
     "lost_without": "knowledge lost if shuffled",
-    "shares_in_distance": "shares in distance\n(how finely a column is\nresolved, no importance)",
+    "shares_in_distance": "shares in distance\n(how finely a column is\nresolved, not importance)",
     "time_budget": "seconds it was given",
     "held_out_accuracy": "held-out accuracy",
     "cross_validation": "cross-validation",
