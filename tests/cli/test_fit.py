@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,9 @@ import ridgefold
 from messy_files import FILES
 from messy_tables import N, clean, text
 from ridgefold.cli import app
+from ridgefold.cli.automatic_fit import read_table
+from ridgefold.cli.fit_summary import fit_summary, what_next
+from ridgefold.cli.options import say
 from ridgefold.tables import load_bundled
 
 PLANT = load_bundled("ccpp")
@@ -142,6 +146,54 @@ def test_people_are_told_what_was_found_how_good_it_is_and_what_is_next(plant, t
         assert words in done.stdout
     assert f"next: ridgefold predict {model}" in done.stderr
     run("fit", plant / "new.csv", "-t", "PE", "-o", model, *SECONDS, "--quiet", code=7)
+
+
+def test_the_models_of_the_sum_are_listed_with_their_shares(plant):
+    summary = json.loads((plant / "said.json").read_text())
+    model = ridgefold.load(plant / "m.ridgefold")
+    assert summary["models"] == [
+        {"candidate": each.candidate, "share": each.share}
+        for each in model.leaderboard_
+        if each.share > 0
+    ]
+    first, names = model.leaderboard_[0], ["one", "another"]
+    model.leaderboard_ = [replace(first, candidate=name, share=0.5) for name in names]
+    assert fit_summary(model)["models"] == [{"candidate": each, "share": 0.5} for each in names]
+
+
+def test_equal_shares_are_shown_a_line_each(capsys):
+    models = [{"candidate": name, "share": 0.5} for name in ("one width", "two widths")]
+    say({"models": models}, quiet=False, as_json=False, title="")
+    shown = capsys.readouterr().out
+    assert "50%: one width" in shown
+    assert "50%: two widths" in shown
+    say({"models": []}, quiet=False, as_json=False, title="")
+    assert "the mean" in capsys.readouterr().out
+
+
+def test_a_model_no_better_than_the_mean_is_said_to_be_so(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.normal(size=60), "y": rng.normal(size=60)})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    options = ("fit-kernel", tmp_path / "t.csv", "-t", "y", "-o", tmp_path / "m", "--force")
+    options += ("--length-scale", 0.01, "--alpha", 1e-6)
+    summary = said(*options)
+    assert summary["held_out_rmse"] >= summary["rmse_of_the_mean"]
+    assert "y is no better than predicting the mean" in summary["note"]
+    assert "no better than predicting the mean" in run(*options).stdout
+
+
+def test_a_short_time_is_shown_with_its_digits_and_a_useful_one_proposed(plant, tmp_path):
+    read = read_table(
+        plant / "plant.csv", "PE", columns=None, drop=None, task="auto", memory="auto", talk=False
+    )
+    model = ridgefold.load(plant / "m.ridgefold")
+    model.time_budget_ = 0.001
+    waiting = replace(model.leaderboard_[0], note="the time budget was spent")
+    model.leaderboard_ = [*model.leaderboard_, waiting]
+    assert fit_summary(model)["time_budget"] == 0.001
+    lines = list(what_next(model, read, plant / "plant.csv", tmp_path / "m"))
+    assert any(line.startswith("--time 5: ") and line.endswith("in 0.001 s") for line in lines)
 
 
 def test_classes_are_weighed_and_compared(tmp_path):

@@ -463,6 +463,7 @@ def test_length_scales_are_learned(tmp_path):
     assert np.argmin(scales) == 1
     shown = run(*options, "--force", "--kernel", "auto").stdout
     assert "shares in distance" in shown
+    assert "resolved, not importance" in shown
 
 
 def test_a_column_of_categories_can_be_one_factor(tmp_path):
@@ -519,7 +520,12 @@ def test_numpy_files_are_fitted(tmp_path):
         (["--target", "PE", "--alpha", "nan"], "--alpha must be", 2),
         (["--target", "PE", "--length-scale", "0"], "--length-scale must be", 2),
         (["--target", "PE", "--time", "0"], "--time must be", 2),
-        (["--target", "PE", "--nu", "2"], "--nu must be", 2),
+        (["--target", "PE", "--nu", "2"], "--nu is for --kernel matern alone", 2),
+        (
+            ["--target", "PE", "--kernel", "matern", "--nu", "1.7"],
+            "--nu must be 0.5, 1.5 or 2.5, got 1.7",
+            2,
+        ),
         (["--target", "PE", "--jobs", "0"], "--jobs must be", 2),
         (["--target", "PE", "--executor", "abacus"], "--executor must be", 2),
         (["--target", "PE", "--seed", "-5"], "--seed", 2),
@@ -585,7 +591,8 @@ def test_every_kind_of_failure_has_its_exit_code(plant):
     run("fit-kernel", plant / "plant.csv", "-t", "PE", "-o", plant / "no" / "m", *options, code=7)
     run("fit-kernel", plant / "plant.csv", "-t", "PE", "-o", plant / "m", *options)
     run("predict", plant / "m", plant / "plant.csv", "--coverage", 90, code=2)
-    run("predict", plant / "m", plant / "plant.csv", "--probabilities", code=2)
+    result = run("predict", plant / "m", plant / "plant.csv", "--probabilities", code=2)
+    assert "--probabilities is for classes: this model predicts numbers" in result.stderr
     run("predict", plant / "m", plant / "plant.csv", "--json", code=2)
     (plant / "less.csv").write_text("AT,V\n1,2\n")
     result = run("predict", plant / "m", plant / "less.csv", code=3)

@@ -478,6 +478,16 @@ def test_a_target_of_names_is_refused():
         ridgefold.diagnose({"x": CLEAN.x, "y": [f"name {j}" for j in range(N)]}, "y")
 
 
+@pytest.mark.parametrize("price", ["{:,.2f} €", "{:.2f}", "{:.4g} EUR"])
+def test_many_different_numbers_are_said_to_be_numbers_and_no_classes(price):
+    table = {"x": CLEAN.x, "y": [price.format(1000.37 + 13 * j) for j in range(N)]}
+    said = (
+        rf"{N} different numbers \(such as '.*'\).*RidgefoldRegressor.*or group them into classes"
+    )
+    with pytest.raises(InvalidInputError, match=said):
+        ridgefold.RidgefoldClassifier().fit(table, target="y")
+
+
 def test_a_target_that_is_not_there_is_refused_with_the_nearest_name():
     with pytest.raises(TableError, match=r"target 'Count': .* did you mean 'count'"):
         ridgefold.diagnose(CLEAN.columns(), "Count")

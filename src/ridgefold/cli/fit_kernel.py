@@ -176,8 +176,12 @@ def fit_kernel(
     require_executor(executor)
     require_memory(memory)
     require_device(device)
-    if nu is not None and (nu not in (0.5, 1.5, 2.5) or kernels != ["matern"]):
-        raise CommandLineError(f"--nu must be 0.5, 1.5 or 2.5, with --kernel matern, got {nu:g}")
+    if nu is not None and kernels != ["matern"]:
+        raise CommandLineError(
+            f"--nu is for --kernel matern alone, got --kernel {' --kernel '.join(kernels)}"
+        )
+    if nu is not None and nu not in (0.5, 1.5, 2.5):
+        raise CommandLineError(f"--nu must be 0.5, 1.5 or 2.5, got {nu:g}")
     require_jobs(jobs)
     choices = choices_of(columns, drop, target, task.value)
 

@@ -19,8 +19,8 @@ _MOST_COLUMNS = 5
 _MOST_SCALES = 8
 _ROWS_EXCHANGED = 200
 """Rows whose values change places: enough for the first few columns, and quick."""
-_LONGER = 4
-"""How many times the time is proposed where candidates had none."""
+_LONGER, _LEAST_SECONDS = 4, 5
+"""Where candidates had no time, so many times as much is proposed, and at least so many seconds."""
 
 
 def is_automatic(fitted: Any) -> bool:
@@ -48,14 +48,17 @@ def _of_candidates(model: Any, beside: BoostingBeside | None) -> dict[str, Any]:
     """What of simpler models, and of which models the sum is made."""
     error = "log_loss" if hasattr(model, "classes_") else "rmse"
     linear = [each.held_out_error for each in model.leaderboard_ if each.candidate == "linear"]
-    shares = {f"{each.share:.0%}": each.candidate for each in model.leaderboard_ if each.share > 0}
     return {
         f"{error}_of_a_linear_model": linear[0] if linear else None,
         f"{error}_of_gradient_boosting": None if beside is None else beside.error,
         "seconds_of_gradient_boosting": None if beside is None else round(beside.seconds, 2),
         **_top_columns(model),
-        "models": shares or "the mean",
-        "time_budget": round(model.time_budget_, 1),
+        "models": [
+            {"candidate": each.candidate, "share": each.share}
+            for each in model.leaderboard_
+            if each.share > 0
+        ],
+        "time_budget": float(f"{model.time_budget_:.3g}"),
     }
 
 
@@ -133,6 +136,10 @@ def _facts(model: Any) -> dict[str, Any]:
         return facts
     facts["held_out_rmse"] = error
     facts["held_out_r2"] = 1.0 - (error / spread) ** 2 if spread > 0 else None
+    if error >= spread > 0:
+        from ridgefold.report.notes import no_better_than_the_mean
+
+        facts["note"] = no_better_than_the_mean(str(getattr(model, "target_", "the target")))
     if model._held_out is not None and model._held_out.shape[1] == 1:
         misses = np.abs(y.reshape(len(y), -1) - model._held_out)[counts > 0]
         misses = misses[~np.isnan(misses)]
@@ -192,8 +199,8 @@ def what_next(model: Any, read: TableToFit, data: Path, output: Path) -> Iterato
     waiting = sum("time budget" in each.note for each in model.leaderboard_)
     if waiting:
         candidates = "candidate" if waiting == 1 else "candidates"
-        given, longer = model.time_budget_, _LONGER * model.time_budget_
-        yield f"--time {longer:.0f}: {waiting} {candidates} had no time in {given:.0f} s"
+        longer = max(_LEAST_SECONDS, math.ceil(_LONGER * model.time_budget_))
+        yield (f"--time {longer}: {waiting} {candidates} had no time in {model.time_budget_:.3g} s")
     if read.diagnosis.groups and read.groups is None:
         name = read.diagnosis.groups[0]
         yield f"--groups {name}: with several rows of one {name!r}, errors look too small"

@@ -176,6 +176,7 @@ _LABELS = {
     "log_loss_of_the_shares": "log-loss of the shares of classes",
     "r2_lost_without": "R² lost if shuffled",
     "lost_without": "knowledge lost if shuffled",
+    "shares_in_distance": "shares in distance\n(how finely a column is\nresolved, not importance)",
     "time_budget": "seconds it was given",
     "held_out_accuracy": "held-out accuracy",
     "cross_validation": "cross-validation",
@@ -204,7 +205,8 @@ def say(summary: Mapping[str, Any], *, quiet: bool, as_json: bool, title: str) -
     table.add_column(overflow="fold")
     for name, value in summary.items():
         if value is not None:
-            table.add_row(_LABELS.get(name, name.replace("_", " ")), plain_text(_words(value)))
+            shown = _shares(value) if name == "models" else _words(value)
+            table.add_row(_LABELS.get(name, name.replace("_", " ")), plain_text(shown))
     Console().print(table)
 
 
@@ -222,6 +224,12 @@ def _digits(value: float) -> str:
     if not 1e-4 <= abs(value) < 1e9:
         return f"{value:.4g}"
     return f"{value:,.{max(0, 3 - math.floor(math.log10(abs(value))))}f}"
+
+
+def _shares(models: Sequence[Mapping[str, Any]]) -> str:
+    """Of which models a sum is made, one a line."""
+    lines = [f"{each['share']:.0%}: {each['candidate']}" for each in models]
+    return "\n".join(lines) or "the mean"
 
 
 def _words(value: Any) -> str:

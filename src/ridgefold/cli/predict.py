@@ -145,6 +145,8 @@ class _Predictor:
             raise CommandLineError("--coverage is for regression: this model predicts classes")
         if outside and not hasattr(fitted, "is_outside"):
             raise CommandLineError("--outside does not go with this kind of model")
+        if probabilities and not hasattr(fitted, "classes_"):
+            raise CommandLineError("--probabilities is for classes: this model predicts numbers")
         if probabilities and not hasattr(fitted, "predict_proba"):
             raise CommandLineError(
                 "--probabilities needs a classifier fitted with probability=True (ridgefold fit "

@@ -32,6 +32,14 @@ def notes(reported: ReportedModel) -> tuple[str, ...]:
     return tuple(text for check in checks for text in check(reported))
 
 
+def no_better_than_the_mean(name: str) -> str:
+    """What to say of a model of this target whose error is not below the target's spread."""
+    return (
+        f"The model of {clean(name, 60)} is no better than predicting the mean: the columns may "
+        "say nothing about it, or their scales may hide it."
+    )
+
+
 def _no_better(reported: ReportedModel) -> Iterator[str]:
     unseen = reported.unseen
     if isinstance(unseen, UnseenNumbers):
@@ -39,10 +47,7 @@ def _no_better(reported: ReportedModel) -> Iterator[str]:
             reported.target_names, unseen.rmse, unseen.spread, strict=True
         ):
             if error >= spread > 0:
-                yield (
-                    f"The model of {clean(name, 60)} is no better than predicting the mean: the "
-                    "columns may say nothing about it, or their scales may hide it."
-                )
+                yield no_better_than_the_mean(name)
     elif isinstance(unseen, UnseenClasses):
         counts = np.bincount(unseen.truth)
         if unseen.accuracy <= counts.max() / counts.sum():

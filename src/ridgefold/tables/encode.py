@@ -15,7 +15,6 @@ from ridgefold.errors import (
     FarValueWarning,
     InvalidInputError,
     UnknownLevelWarning,
-    UnreadableNumberWarning,
     UnsupportedInputError,
 )
 from ridgefold.notices import warn
@@ -28,10 +27,12 @@ from ridgefold.records import (
     OrderedColumn,
     TableColumns,
 )
+from ridgefold.tables.dates_in_text import ColumnOfDates
 from ridgefold.tables.frames import (
     is_text,
     listed,
     missing_in,
+    new_dates,
     new_series,
     numbers_of,
     texts_as_arrow,
@@ -76,7 +77,7 @@ def numbers_for(
     seen: dict[str, ColumnOfText],
     first_row: int = 0,
 ) -> nw.DataFrame[Any]:
-    """The frame, with text turned into numbers where a model has learned numbers.
+    """The frame, with text turned into numbers or dates where a model has learned these.
 
     What stood in those columns is added to `seen`, for the caller to report.
     """
@@ -95,6 +96,12 @@ def numbers_for(
                 read.append(new_series(column.name, values, frame))
             else:
                 cells.numbers += len(series) - series.null_count()
+        elif isinstance(column, DateColumn) and not _is_dated(frame[column.name]):
+            texts = _texts_of_dates(frame[column.name])
+            dates = seen.setdefault(column.name, ColumnOfDates(column.name, order=column.order))
+            assert isinstance(dates, ColumnOfDates)
+            values = dates.add_dates(texts, first_row=first_row)
+            read.append(new_dates(column.name, values, frame))
     return frame.with_columns(read) if read else frame
 
 
@@ -228,8 +235,8 @@ def dates_of(series: nw.Series[Any], order: str) -> tuple[np.ndarray, np.ndarray
     though not missing."""
     import pyarrow as pa
 
-    column = series.to_arrow() if isinstance(series.dtype, (nw.Date, nw.Datetime)) else None
-    if column is not None:
+    if _is_dated(series):
+        column = series.to_arrow()
         if isinstance(column, pa.ChunkedArray):
             column = column.combine_chunks()
         stamps = column.cast(pa.timestamp("us")) if pa.types.is_date(column.type) else column
@@ -239,22 +246,23 @@ def dates_of(series: nw.Series[Any], order: str) -> tuple[np.ndarray, np.ndarray
         dates = whole.astype("datetime64[us]").astype("datetime64[s]")
         dates[lost] = np.datetime64("NaT")
         return dates, np.zeros(len(dates), dtype=bool)
+    return read_dates(_texts_of_dates(series), order)
+
+
+def _is_dated(series: nw.Series[Any]) -> bool:
+    return isinstance(series.dtype, (nw.Date, nw.Datetime))
+
+
+def _texts_of_dates(series: nw.Series[Any]) -> Any:
     if not is_text(series) and not series.dtype.is_integer() and not series.is_null().all():
         raise UnsupportedInputError(
             f"column {series.name!r} holds {series.dtype}, and dates were learned from it"
         )
-    return read_dates(texts_as_arrow(series), order)
+    return texts_as_arrow(series)
 
 
 def _date_parts(series: nw.Series[Any], column: DateColumn) -> np.ndarray:
-    dates, unreadable = dates_of(series, column.order)
-    if unreadable.any():
-        first = int(np.argmax(unreadable))
-        warn(
-            f"column {column.name!r} holds dates, but {int(unreadable.sum()):,} values are none "
-            f"(row {first + 1}: {str(series[first])[:40]!r}); they count as missing values",
-            UnreadableNumberWarning,
-        )
+    dates, _ = dates_of(series, column.order)
     lost = np.isnat(dates)
     features = []
     for part in column.parts:

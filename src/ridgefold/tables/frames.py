@@ -27,6 +27,11 @@ def new_series(name: str, values: np.ndarray, frame: nw.DataFrame[Any]) -> nw.Se
     return nw.new_series(name, values, nw.Float64(), backend=frame.implementation)
 
 
+def new_dates(name: str, dates: np.ndarray, frame: nw.DataFrame[Any]) -> nw.Series[Any]:
+    values = dates.astype("datetime64[us]")
+    return nw.new_series(name, values, nw.Datetime("us"), backend=frame.implementation)
+
+
 def texts_as_arrow(series: nw.Series[Any]) -> Any:
     """The texts of a column as a pyarrow array, with nulls for missing ones."""
     return series.cast(nw.String).to_arrow()

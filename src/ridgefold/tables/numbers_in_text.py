@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -89,6 +89,7 @@ class ColumnOfText:
     unreadable: int = 0
     examples: list[tuple[int, str]] = field(default_factory=list)
     """The first unreadable cells: number of the row, and text."""
+    holds: ClassVar[str] = "numbers"
 
     def add(
         self,
@@ -103,11 +104,18 @@ class ColumnOfText:
         Numbers are plain ones, or true and false, or written as a `rule` says.
         """
         values, unreadable = parse_numbers(texts, boolean=boolean, rule=rule)
-        self.numbers += int((~np.isnan(values)).sum())
+        self._count(texts, int((~np.isnan(values)).sum()), unreadable, first_row)
+        return values
+
+    def _count(self, texts: Any, numbers: int, unreadable: np.ndarray, first_row: int) -> None:
+        self.numbers += numbers
         self.unreadable += int(unreadable.sum())
         for row in np.flatnonzero(unreadable)[: _EXAMPLES - len(self.examples)]:
             self.examples.append((first_row + int(row), str(texts[int(row)])))
-        return values
+
+    def advice(self) -> str:
+        """What else may be the matter, if too many cells are unreadable."""
+        return ""
 
     @property
     def has_few_errors(self) -> bool:
@@ -123,12 +131,12 @@ class ColumnOfText:
 def report_unreadable(
     columns: Sequence[ColumnOfText], places: Places, *, refuse: bool = False
 ) -> None:
-    """Refuse or announce cells that hold no number in columns of numbers."""
+    """Refuse or announce cells of columns of numbers or dates that hold none."""
     wrong = [column for column in columns if column.unreadable]
     if not wrong:
         return
     described = [
-        f"column {column.name!r} holds numbers, but {column.counts()} none: "
+        f"column {column.name!r} holds {column.holds}, but {column.counts()} none: "
         f"{_listed(column, places)}"
         for column in wrong[:_COLUMNS_SHOWN]
     ]
@@ -140,8 +148,12 @@ def report_unreadable(
             f"{said}. Correct them; a model that RidgefoldRegressor(model=...) or ridgefold "
             "fit-kernel fits counts them as missing values"
         )
-    if any(not column.has_few_errors for column in wrong):
-        raise InvalidInputError(f"{said}. These are too many to be typing errors: correct them")
+    many = [column for column in wrong if not column.has_few_errors]
+    if many:
+        advice = "".join(column.advice() for column in many[:_COLUMNS_SHOWN])
+        raise InvalidInputError(
+            f"{said}. These are too many to be typing errors: correct them{advice}"
+        )
     warn(f"{said}; they count as missing values", UnreadableNumberWarning)
 
 

@@ -13,14 +13,17 @@ from ridgefold.records import NumberColumn, NumberText
 from ridgefold.tables.column_kinds import (
     ColumnKind,
     TableStyle,
+    counts_of,
     has_identifier_name,
     kind_of,
+    number_share,
 )
 from ridgefold.tables.diagnosis import TargetDiagnosis
 from ridgefold.tables.encode import level_codes, level_texts
 from ridgefold.tables.frames import is_text, listed
 from ridgefold.tables.learned_columns import column_numbers
 from ridgefold.tables.numbers_in_text import MOST_UNREADABLE, Places
+from ridgefold.tables.written_numbers import rule_of
 
 _MOST_CLASSES = 100
 """More different texts are names of the rows, or sentences, and no classes to tell apart."""
@@ -60,7 +63,7 @@ def read_target(
         if choice is None and unreadable.sum() > MOST_UNREADABLE * (known + unreadable.sum()):
             raise _half_a_number(series, unreadable, known, places)
         if choice is None and len(np.unique(values[~np.isnan(values)])) == 2:
-            return _classes(series, kind, "it has two values")
+            return _classes(series, kind, "it has two values", style)
         return _numbers(name, values, unreadable, kind)
     if kind.half_numbers is not None and choice is None:
         assert kind.numbers is not None
@@ -71,7 +74,7 @@ def read_target(
         "category": "it holds text" if is_text(series) else "it holds categories",
         "ordered": "it holds categories, whose order is not used",
     }.get(kind.kind, "it holds text")
-    return _classes(series, kind, "as asked for" if choice == "category" else reason)
+    return _classes(series, kind, "as asked for" if choice == "category" else reason, style)
 
 
 def _half_a_number(
@@ -105,13 +108,21 @@ def _numbers(name: str, values: np.ndarray, unreadable: np.ndarray, kind: Column
     return ReadTarget(diagnosis, y, y, rows, unreadable, kind)
 
 
-def _classes(series: nw.Series[Any], kind: ColumnKind, reason: str) -> ReadTarget:
+def _classes(
+    series: nw.Series[Any], kind: ColumnKind, reason: str, style: TableStyle
+) -> ReadTarget:
     texts = level_texts(series)
     labels = tuple(sorted(text for text in texts.unique().to_pylist() if text is not None))
     known = len(texts) - texts.null_count
     name = series.name
     if len(labels) > max(2, min(_MOST_CLASSES, _MOST_CLASS_SHARE * known)):
         hint = " It looks like an identifier." if has_identifier_name(name) else ""
+        if _are_numbers(series, style):
+            raise InvalidInputError(
+                f"the target {name!r} holds {len(labels):,} different numbers (such as "
+                f"{labels[0][:40]!r}), and these are no classes.{hint} Predict numbers with "
+                "RidgefoldRegressor (--task regression), or group them into classes"
+            )
         raise InvalidInputError(
             f"the target {name!r} holds {len(labels):,} different texts in {known:,} rows (such as "
             f"{listed([label[:40] for label in labels[:2]])}): these are no classes, and no "
@@ -130,6 +141,13 @@ def _classes(series: nw.Series[Any], kind: ColumnKind, reason: str) -> ReadTarge
     diagnosis = TargetDiagnosis(name, "classification", reason, missing, None, shown)
     whole = np.unique(y, return_inverse=True)[1].astype(np.int64)
     return ReadTarget(diagnosis, y, whole, rows, np.zeros(len(series), dtype=bool), kind)
+
+
+def _are_numbers(series: nw.Series[Any], style: TableStyle) -> bool:
+    if not is_text(series):
+        return bool(series.dtype.is_numeric())
+    counts = counts_of(series)
+    return number_share(counts, rule_of(counts, style.decimal, style.separator).rule).is_number
 
 
 def _marks(texts: Any) -> np.ndarray:
