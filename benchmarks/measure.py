@@ -365,7 +365,7 @@ def lost_figures(path: Path, figures: Sequence[Figure]) -> list[str]:
     if not path.exists():
         return []
     measured = {figure.what for figure in figures if figure.measured is not None}
-    before = json.loads(path.read_text(encoding="utf-8"))["figures"]
+    before = json.loads(path.read_text(encoding="utf-8")).get("figures", [])
     return [f["what"] for f in before if f["measured"] is not None and f["what"] not in measured]
 
 
