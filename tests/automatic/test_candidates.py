@@ -86,7 +86,8 @@ def test_models_with_a_ridge_far_above_rounding_are_in_single_precision():
     assert found(0.1).itemsize(few) == 8
 
     single, double = (
-        whole_model(work, RBF(length_scale=1.5), [0.1], splits_of(work)) for _ in "ab"
+        whole_model(work, RBF(length_scale=1.5), [0.1], splits_of(work), dtype)
+        for dtype in (np.float32, np.float64)
     )
     held_out = fit_whole(work, single, dtype=np.float32)
     expected = fit_whole(work, double)

@@ -17,7 +17,7 @@ from ridgefold.kernels.distances import DistanceKernel
 from ridgefold.kernels.warped import Warped
 from ridgefold.linalg import namespace_of
 from ridgefold.linalg.namespace import on_device
-from ridgefold.options import Compute
+from ridgefold.options import Compute, Search
 
 _CELL_KERNELS: dict[str, tuple[str, dict[str, Any] | None]] = {
     "matern12": ("matern", {"nu": 0.5}),
@@ -27,13 +27,21 @@ _CELL_KERNELS: dict[str, tuple[str, dict[str, Any] | None]] = {
 """What families of several parameters are called by cells, which choose their own widths."""
 
 
-def whole_model(work: AutomaticWork, kernel: Any, alphas: Any, splits: Any) -> LSSVMRegressorCV:
-    """One model of all rows, or of the rows that the splits are of."""
+def whole_model(
+    work: AutomaticWork, kernel: Any, alphas: Any, splits: Any, dtype: Any = np.float64
+) -> LSSVMRegressorCV:
+    """One model of all rows, or of the rows that the splits are of.
+
+    In float32 held-out predictions are by a factorisation: what rounding allows an iteration to
+    leave is relative to the largest target, and may be most of what the model does not explain.
+    """
+    direct = Search(method="inverse_blocks") if dtype == np.float32 else None
     return LSSVMRegressorCV(
         alphas,
         kernel=kernel,
         cv=splits,
         memory_budget=work.memory_budget,
+        search=direct,
         random_state=work.seed,
     )
 

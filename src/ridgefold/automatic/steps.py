@@ -329,9 +329,9 @@ class FitKernel(AutomaticStep):
             if plan.problem.n_rows < len(work.X):
                 rows, splits = _sampled(work, plan.problem.n_rows)
                 description = f"{description}, of {len(rows):,} rows"
-            model = whole_model(work, kernel.kernel, [kernel.alpha], splits)
-            single = plan.problem.itemsize == 4
-            held_out = fit_whole(work, model, rows, np.float32 if single else np.float64)
+            dtype = np.float32 if plan.problem.itemsize == 4 else np.float64
+            model = whole_model(work, kernel.kernel, [kernel.alpha], splits, dtype)
+            held_out = fit_whole(work, model, rows, dtype)
             if kernel.held_out is not None:
                 held_out = kernel.held_out
             work.last_method = model.cv_plan_.method
