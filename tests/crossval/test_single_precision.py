@@ -12,6 +12,7 @@ X = np.random.default_rng(4).normal(size=(400, 3))
 Y = 450.0 + 17.0 * np.sin(2 * X[:, 0]) + 4.0 * np.random.default_rng(5).normal(size=400)
 
 
+@pytest.mark.filterwarnings("ignore::ridgefold.errors.ConditionWarning")
 @pytest.mark.parametrize("gamma", [0.05, 0.5])
 @pytest.mark.parametrize("method", ["preconditioned", "krylov", "anchored"])
 def test_iterations_are_right_to_a_hundredth_of_the_noise_or_give_up(method, gamma):
