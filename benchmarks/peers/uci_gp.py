@@ -46,9 +46,10 @@ PUBLISHED: dict[str, dict[str, float]] = {
 LEAKING = "bike"
 NOTES = """
 Splits into 90% training and 10% test rows, those of treforevans/uci_datasets; the table says how
-many of the ten were measured. Errors are root mean squares in standard deviations of the training targets, seconds processor time to tune and fit
-on one thread, coverage and width those of `predict_interval(X, 0.9)`, widths in standard
-deviations of the targets, too. Published figures were not measured here: *eight GPUs* are exact
+many of the ten were measured. Errors are root mean squares in standard deviations of the training
+targets, seconds processor time to tune and fit on one thread, coverage and width those of
+`predict_interval(X, 0.9)`, widths in standard deviations of the targets, too.
+Published figures were not measured here: *eight GPUs* are exact
 Gaussian processes with a scale for every column on eight V100 (Wang et al. 2019, arXiv:1903.08114),
 **trained on 64% of the rows**, where ours and the others have 90%; *one GPU* is a public
 reproduction with Matérn 3/2 on one RTX 4060; *conjugate gradients* a public table in float32.
